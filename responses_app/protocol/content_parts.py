@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from responses_app.protocol.encoding import DeltaTemplate, EncodedEvent
 from responses_app.protocol.events import Event
 
 Part = dict[str, Any]
@@ -37,20 +38,32 @@ class PartSpec:
 class OpenPart:
     """Open part. The text is collected as a list and joined at the end: `+=` on a growing text costs more with every delta."""
 
-    __slots__ = ("location", "spec", "texts")
+    __slots__ = ("_template", "location", "spec", "texts")
 
     def __init__(self, spec: PartSpec, item_id: str, output_index: int, index: int) -> None:
         self.spec = spec
         self.location = {"item_id": item_id, "output_index": output_index, spec.index_key: index}
         self.texts: list[str] = []
+        self._template: DeltaTemplate | None = None
 
     def open(self) -> Event:
         """Return the event that opens the empty part."""
         return {"type": self.spec.added, **self.location, "part": self.spec.empty()}
 
-    def append(self, text: str, _logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
+    def append(self, text: str, logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
         """Append `text` and return the delta event."""
         self.texts.append(text)
+        return self.delta_event(text, logprobs)
+
+    def append_encoded(self, text: str, number: int) -> EncodedEvent:
+        """Append `text` without log-probabilities and return the encoded delta event `number`."""
+        self.texts.append(text)
+        if self._template is None:
+            self._template = DeltaTemplate(self.delta_event(""))
+        return self._template.encode(number, text)
+
+    def delta_event(self, text: str, _logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
+        """Return the delta event of `text`."""
         return {"type": self.spec.delta, **self.location, "delta": text}
 
     def close(self) -> tuple[list[Event], Part]:

@@ -34,6 +34,7 @@ from typing import Any
 
 from responses_app.protocol import events
 from responses_app.protocol.constants import ERROR_CODES
+from responses_app.protocol.encoding import EncodedEvent, Encoder
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
@@ -182,6 +183,14 @@ class Writer:
             self._problems.add(delta, self._output.opened_items)
             return []
         return self._assign_numbers(self._output.apply(delta))
+
+    def write_encoded(self, delta: Delta, encode: Encoder) -> list[EncodedEvent]:
+        """Apply `delta` as `write` does, and return encoded events. More text of an open item needs no `encode`."""
+        event = self._output.append_encoded(delta, self._number) if self._stage == "running" else None
+        if event is None:
+            return [EncodedEvent(event["sequence_number"], event["type"], encode(event)) for event in self.write(delta)]
+        self._number += 1
+        return [event]
 
     # Endings
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from responses_app.protocol.content_parts import OpenPart, Part, PartSpec
+from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
@@ -56,6 +57,10 @@ class OpenTextPart(OpenPart):
         self.texts.append(text)
         if logprobs:
             self.logprobs.extend(logprobs)
+        return self.delta_event(text, logprobs)
+
+    def delta_event(self, text: str, logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
+        """Return the delta event of `text`."""
         return {
             "type": "response.output_text.delta",
             "item_id": self._item_id,
@@ -91,6 +96,12 @@ class MessageItem(PartedItem):
     def accepts(self, delta: Delta) -> bool:
         """Return whether `delta` is text of the phase of this message."""
         return isinstance(delta, TextDelta) and delta.phase == self.phase
+
+    def append_encoded(self, delta: Any, number: int) -> EncodedEvent | None:
+        """Append more text of the open part, without log-probabilities, and return the event; None for any other delta."""
+        if delta.__class__ is not TextDelta or delta.logprobs or delta.phase != self.phase:
+            return None
+        return super().append_encoded(delta, number)
 
     def annotate(self, delta: Annotation) -> list[Event]:
         """Annotate the open text. Raises ProtocolError without an open text."""

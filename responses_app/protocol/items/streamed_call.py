@@ -6,15 +6,16 @@ import json
 from typing import NoReturn
 
 from responses_app.protocol import events
+from responses_app.protocol.encoding import DeltaTemplate, EncodedEvent
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import ArgumentStreamSpec, Event
-from responses_app.protocol.items.base import Arguments, Family, Item, Json, OpenItem
+from responses_app.protocol.items.base import Arguments, Delta, Family, Item, Json, OpenItem
 
 
 class StreamedCall(OpenItem):
     """An open call with an argument stream. `arguments` is the complete text, None while the stream is open."""
 
-    __slots__ = ("arguments", "stream", "texts")
+    __slots__ = ("_template", "arguments", "stream", "texts")
 
     def __init__(self, family: Family, body: Item, index: int) -> None:
         super().__init__(family, body, index)
@@ -22,12 +23,22 @@ class StreamedCall(OpenItem):
         self.stream: ArgumentStreamSpec = family.argument_stream
         self.texts: list[str] = []
         self.arguments: str | None = None
+        self._template: DeltaTemplate | None = None
 
     def append(self, delta: Arguments) -> list[Event]:
         """Append to the stream. Raises ProtocolError if the stream is complete."""
         if self.arguments is not None:
             raise ProtocolError(f"the {self.stream.key} of this {self.kind} are complete already")
         return self._append(delta.text)
+
+    def append_encoded(self, delta: Delta, number: int) -> EncodedEvent | None:
+        """Append more text of the open stream and return the event; None for any other delta."""
+        if not isinstance(delta, Arguments) or self.arguments is not None or not delta.text:
+            return None
+        self.texts.append(delta.text)
+        if self._template is None:
+            self._template = DeltaTemplate(events.arguments_delta(self.stream, self.id, self.index, ""))
+        return self._template.encode(number, delta.text)
 
     def body_so_far(self) -> Item:
         """Return the item with the text of the stream so far."""

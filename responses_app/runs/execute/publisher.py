@@ -1,4 +1,4 @@
-"""Publishing of events: an event is encoded once, made durable, and only then visible to subscribers."""
+"""Publishing of encoded events: an event is made durable, and only then visible to subscribers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-import orjson
-
-from responses_app.protocol.events import Event
+from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
 from responses_app.runs.execute.token_log import Entry, pack
@@ -61,7 +59,7 @@ class DurablePublisher:
 
     async def publish_and_wait(
         self,
-        events: Sequence[Event],
+        events: Sequence[EncodedEvent],
         *,
         opens: bool = False,
         starts: bool = False,
@@ -77,7 +75,7 @@ class DurablePublisher:
             self._append(events, opens=opens, starts=starts, strict=strict, ending=ending)
             await self.wait_durable()
 
-    def publish(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[EncodedEvent]) -> None:
         """Publish without waiting. Await `wait_durable` before the next call: nothing may follow a rejected append."""
         if events:
             self._append(events)
@@ -97,7 +95,7 @@ class DurablePublisher:
 
     def _append(
         self,
-        events: Sequence[Event],
+        events: Sequence[EncodedEvent],
         *,
         opens: bool = False,
         starts: bool = False,
@@ -126,9 +124,9 @@ class DurablePublisher:
         if self._log is not None and self._log.row.time_to_first_token_ms is None:
             self._log.row.time_to_first_token_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
-    def _frames(self, events: Iterable[Event]) -> list[EventFrame]:
+    def _frames(self, events: Iterable[EncodedEvent]) -> list[EventFrame]:
         ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)
-        return [EventFrame(event["sequence_number"], event["type"], _encode(event), ms) for event in events]
+        return [EventFrame(number, type, data, ms) for number, type, data in events]
 
     def _on_appended(self, append: Append, error: Exception | None) -> None:
         """Broadcast the frames of an append that is durable; note the error of a rejected append."""
@@ -139,11 +137,6 @@ class DurablePublisher:
             self._rejected = error
         if not self._pending and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
-
-
-def _encode(event: Event) -> bytes:
-    """Encode as JSON. The copy matters: a result of orjson occupies four kilobytes, however short, and a run holds thousands."""
-    return bytes(memoryview(orjson.dumps(event)))
 
 
 def _ignore(error: Exception | None) -> None:
