@@ -27,15 +27,18 @@ def functions_of(tools: Toolset) -> list[Tool]:
     return [tool for tool in tools.offered if builtin.RECIPIENT not in tool]
 
 
-def own_tools(offered: Sequence[Tool]) -> list[ToolNamespaceConfig]:
-    """Return the own tools of gpt-oss among the offered tools."""
+def own_tools(offered: Sequence[Tool]) -> tuple[str, ...]:
+    """Return the names of gpt-oss's own tools among the offered tools."""
     recipients = builtin.recipients(offered)
-    found = []
-    if any(recipient.partition(".")[0] == _BROWSER for recipient in recipients):
-        found.append(ToolNamespaceConfig.browser())
-    if _PYTHON in recipients:
-        found.append(ToolNamespaceConfig(name=_PYTHON, description=_PYTHON_DESCRIPTION, tools=[]))
-    return found
+    has_browser = any(recipient.partition(".")[0] == _BROWSER for recipient in recipients)
+    return tuple(name for name, is_offered in ((_BROWSER, has_browser), (_PYTHON, _PYTHON in recipients)) if is_offered)
+
+
+def namespace_of(name: str) -> ToolNamespaceConfig:
+    """Return the namespace of an own tool for the harmony library."""
+    if name == _BROWSER:
+        return ToolNamespaceConfig.browser()
+    return ToolNamespaceConfig(name=_PYTHON, description=_PYTHON_DESCRIPTION, tools=[])
 
 
 def call_text(recipient: str, arguments: str) -> str:

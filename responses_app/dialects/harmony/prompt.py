@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from openai_harmony import (
-    Message,
     ReasoningEffort,
     Role,
-    SystemContent,
     ToolDescription,
 )
 
@@ -51,6 +49,14 @@ class Head(NamedTuple):
     content_type: str | None = None
 
 
+class SystemMessage(NamedTuple):
+    """First message: reasoning effort, date in ISO form, and the names of gpt-oss's own tools that are offered."""
+
+    effort: ReasoningEffort
+    today: str
+    own_tools: tuple[str, ...]
+
+
 class TextMessage(NamedTuple):
     """Message with a single text."""
 
@@ -65,8 +71,7 @@ class DeveloperMessage(NamedTuple):
     tools: Sequence[Tool] = ()
 
 
-# Only the first message is rendered by the library alone.
-HarmonyMessage: TypeAlias = Message | TextMessage | DeveloperMessage
+HarmonyMessage: TypeAlias = SystemMessage | TextMessage | DeveloperMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +102,14 @@ def _head(items: Sequence[Item]) -> int:
     return next((index for index, item in enumerate(items) if item.get("role") not in _SYSTEM_ROLES), len(items))
 
 
-def _system(turn: Turn, tools: Toolset) -> Message:
+def _system(turn: Turn, tools: Toolset) -> SystemMessage:
     if turn.effort not in EFFORTS:
         raise UnsupportedInput(
             f"Unsupported value: {turn.effort!r} is not supported with this model. Supported values are: 'low', 'medium', and 'high'.",
             "reasoning.effort",
             "unsupported_value",
         )
-    content = SystemContent.new().with_reasoning_effort(EFFORTS[turn.effort])
-    for namespace in own_tools(tools.offered):
-        content = content.with_tools(namespace)
-    return Message.from_role_and_content(Role.SYSTEM, content.with_conversation_start_date(turn.today.isoformat()))
+    return SystemMessage(EFFORTS[turn.effort], turn.today.isoformat(), own_tools(tools.offered))
 
 
 def _developer(turn: Turn, head: int, tools: Toolset) -> list[DeveloperMessage]:

@@ -7,9 +7,17 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from openai_harmony import Author, DeveloperContent, HarmonyEncoding, Message, RenderOptions, Role
+from openai_harmony import Author, DeveloperContent, HarmonyEncoding, Message, RenderOptions, Role, SystemContent
 
-from responses_app.dialects.harmony.prompt import DeveloperMessage, HarmonyMessage, Head, TextMessage, tool_description
+from responses_app.dialects.harmony.own_tools import namespace_of
+from responses_app.dialects.harmony.prompt import (
+    DeveloperMessage,
+    HarmonyMessage,
+    Head,
+    SystemMessage,
+    TextMessage,
+    tool_description,
+)
 from responses_app.dialects.harmony.text import SPACES, harmony_text
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.token_cache import TokenCache
@@ -31,6 +39,8 @@ class HarmonyRenderer:
         self._encoding = encoding
         self._text = harmony_text(encoding)
         self._frame = lru_cache(maxsize=4096)(self._render_frame)
+        # Few different system messages exist on a day, and the library takes 0.2 ms for each.
+        self._system = lru_cache(maxsize=64)(self._render_system)
 
     def tokens(
         self, message: HarmonyMessage, *, functions: bool, token_cache: TokenCache | None = None, budget: Budget | None = None
@@ -52,8 +62,8 @@ class HarmonyRenderer:
         return ids
 
     def _render(self, message: HarmonyMessage, functions: bool, budget: Budget | None) -> list[int]:
-        if isinstance(message, Message):
-            return self._render_by_library(message, functions)
+        if isinstance(message, SystemMessage):
+            return list(self._system(message, functions))
         head, text = (
             (message.head, message.text)
             if isinstance(message, TextMessage)
@@ -61,6 +71,14 @@ class HarmonyRenderer:
         )
         first, last = self._frame(head)
         return [*first, *self._text.encode(text, budget), *last]
+
+    def _render_system(self, message: SystemMessage, functions: bool) -> list[int]:
+        """Return the tokens of the system message, as written by the library."""
+        content = SystemContent.new().with_reasoning_effort(message.effort)
+        for name in message.own_tools:
+            content = content.with_tools(namespace_of(name))
+        content = content.with_conversation_start_date(message.today)
+        return self._render_by_library(Message.from_role_and_content(Role.SYSTEM, content), functions)
 
     def _render_frame(self, head: Head) -> tuple[list[int], list[int]]:
         """Return the tokens before and after the text of a message."""
@@ -120,4 +138,4 @@ class _Runs:
 
 
 def _key(message: HarmonyMessage) -> str:
-    return message.to_json() if isinstance(message, Message) else json.dumps(message, ensure_ascii=False)
+    return f"{type(message).__name__} {json.dumps(message, ensure_ascii=False)}"

@@ -27,7 +27,8 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import constraint_check, context, definitions, long_work
 from responses_app.runs.prepare.files import documents
-from responses_app.runs.prepare.prompt import PromptRenderer, is_long
+from responses_app.runs.prepare.long_work import WorkSize
+from responses_app.runs.prepare.prompt import PromptRenderer, size_of
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes
 from responses_app.tools.base import ToolOffer
@@ -65,8 +66,9 @@ async def build_engine_request(
         turn = _with_server_tools(turn, offer)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
     turn, origins = await long_work.apart(
-        create_request.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf)
+        create_request.project, size_of(turn) is WorkSize.LONG, partial(as_functions.to_functions, turn, grammars.ebnf)
     )
+    size = size_of(turn)
     prompts = PromptRenderer(
         served.engine,
         served.dialect,
@@ -76,14 +78,14 @@ async def build_engine_request(
     )
     try:
         with map_engine_down(served):
-            turn, request = await _request(uid, create_request, served, served.dialect, turn, prompts)
+            turn, request = await _request(uid, create_request, served, served.dialect, turn, size, prompts)
     except UnsupportedInput as error:
         raise InvalidRequest(
             str(error), param=client_path(error.param, create_request, turn.items, own), code=error.code
         ) from error
     # Some parsers read the end of the prompt.
     make_parser = partial(served.dialect.parser_for, turn)
-    parser = await long_work.run(create_request.project, True, make_parser) if is_long(turn) else make_parser()
+    parser = await long_work.apart(create_request.project, size is WorkSize.LONG, make_parser)
     names = frozenset(str(tool.get("name")) for tool in turn.tools)
     mapped = as_functions.map_tool_calls(UnknownToolFilter(parser, names), origins)
     return request, with_stop_sequences(mapped, create_request.stop)
@@ -166,13 +168,22 @@ def map_engine_down(served: ServedModel) -> Iterator[None]:
 
 
 async def _request(
-    uid: str, create_request: CreateRequest, served: ServedModel, dialect: Dialect, turn: Turn, prompts: PromptRenderer
+    uid: str,
+    create_request: CreateRequest,
+    served: ServedModel,
+    dialect: Dialect,
+    turn: Turn,
+    size: WorkSize,
+    prompts: PromptRenderer,
 ) -> tuple[Turn, GenerateRequest]:
-    """Build the engine request. Raises UnsupportedInput, and InvalidRequest for a prompt that does not fit."""
+    """Build the engine request; `size` is the size of the work on `turn`.
+
+    Raises UnsupportedInput, and InvalidRequest for a prompt that does not fit.
+    """
     limit = served.engine.max_model_len
     truncates, budget = create_request.truncation == "auto", Budget(limit - 1)
     rendering = partial(_render, dialect, turn, budget)
-    tokens, constraint = await long_work.run(create_request.project, is_long(turn), rendering, budget.stop)
+    tokens, constraint = await long_work.run_sized(create_request.project, size, rendering, budget.stop)
     if isinstance(tokens, TooLong) and not truncates:
         raise _exceeded(f"at least {tokens.min_tokens}", limit)
     constraint = await constraint_check.check_constraints(served.engine, create_request, constraint)

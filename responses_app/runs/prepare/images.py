@@ -77,7 +77,7 @@ async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
     is_stored = any(not decode.is_data_url(image.url) for image in shown) or any(True for _ in documents.iter_documents(items))
     stored_images = await store.by_keys(keys) if is_stored else {}
     clear = [image for image in shown if decode.is_data_url(image.url)]
-    return {**stored_images, **await asyncio.to_thread(_decoded, clear)}
+    return {**stored_images, **await asyncio.to_thread(_decoded, clear)} if clear else stored_images
 
 
 def _listed(items: Items) -> list[ImageReference]:

@@ -15,6 +15,7 @@ from responses_app.images import decode_pool
 from responses_app.images.decode import InvalidImage
 from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.long_work import WorkSize
 from responses_app.store.log.records import ImageBytes
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
@@ -63,7 +64,7 @@ class PromptRenderer:
         """Render the prompt of a turn. Raises UnsupportedInput, TooLong above `most` tokens, and the errors of `measured`."""
         budget = Budget(most)
         rendering = partial(self.dialect.render, turn, budget)
-        return await self.measured(turn, await long_work.run(self.project, is_long(turn), rendering, budget.stop))
+        return await self.measured(turn, await long_work.run_sized(self.project, size_of(turn), rendering, budget.stop))
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
         """Return the prompt of a rendered turn with images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
@@ -106,11 +107,13 @@ class PromptRenderer:
             raise RateLimited(str(error)) from error
 
 
-def is_long(turn: Turn) -> bool:
-    """Return whether rendering `turn` takes more than some ten milliseconds."""
-    if len(turn.items) > long_work.LONG_ITEMS or len(turn.tools) > long_work.LONG_TOOLS:
-        return True
-    return len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) > long_work.LONG_TEXT
+def size_of(turn: Turn) -> WorkSize:
+    """Return the size of the work of rendering `turn`. Many items or tools are long work, whatever their texts."""
+    items, tools = len(turn.items), len(turn.tools)
+    if items > long_work.LONG_ITEMS or tools > long_work.LONG_TOOLS:
+        return WorkSize.LONG
+    characters = len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) + text_size(turn.format)
+    return long_work.work_size(characters, items, tools)
 
 
 def text_size(value: object) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
+from openai_harmony import ReasoningEffort
 
 from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.harmony.prompt import SystemMessage
+from responses_app.dialects.harmony.render import HarmonyRenderer
 from responses_app.dialects.harmony.tokens import FIRST_SPECIAL
 from tests.support.dialects.parser_driver import assistant, call_output, function_call, harmony, reasoning, turn, user
 
@@ -248,3 +252,15 @@ def test_an_item_is_looked_at_as_often_however_many_there_are(item: dict[str, An
         harmony().render(turn(*(CountingItem(item) for _ in range(count))))
         looks.append(CountingItem.looks / count)
     assert looks[1] <= looks[0] * 1.5
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_a_cached_system_message_has_the_tokens_of_the_library(functions: bool) -> None:
+    renderer = HarmonyRenderer(harmony().encoding)
+    efforts = (ReasoningEffort.LOW, ReasoningEffort.HIGH)
+    choices = itertools.product(efforts, ("2026-11-20", "2026-11-21"), ((), ("browser",), ("browser", "python")))
+    messages = [SystemMessage(*choice) for choice in choices]
+    first = [renderer.tokens(message, functions=functions) for message in messages]
+    assert len({tuple(tokens) for tokens in first}) == len(messages)
+    assert [renderer.tokens(message, functions=functions) for message in messages] == first
+    assert [HarmonyRenderer(harmony().encoding).tokens(message, functions=functions) for message in messages] == first
