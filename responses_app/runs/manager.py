@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
@@ -34,7 +35,6 @@ from responses_app.runs.server_tools import approvals
 from responses_app.runs.server_tools.executors import server_tools
 from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import EventFrame
 from responses_app.store.log.writer import LogWriter
 
 logger = logging.getLogger("responses.hub")
@@ -166,31 +166,31 @@ class RunManager:
         with self.admission.admitted(create_request.project):
             return await compact(create_request, self.model(create_request.model))
 
-    async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames of a response up to the terminal frame, across changes of the owner; None after each pause without frames."""
+    async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> FrameBatches:
+        """Yield batches of frames up to the terminal frame, across changes of the owner; an empty batch after each silent pause."""
         pause = settings.RESPONSES_HEARTBEAT
         run = self.runs.get(uid)
         if run is not None:
-            async with aclosing(self.stream(run, after)) as frames:
-                async for frame in frames:
-                    yield frame
+            async with aclosing(self.stream(run, after)) as batches:
+                async for batch in batches:
+                    yield batch
         elif pk is not None:
             await self._ensure_started()
             assert self._log_follower is not None  # noqa: S101 - started
-            async with aclosing(self._log_follower.follow(pk, after, pause)) as frames:
-                async for frame in frames:
-                    yield frame
+            async with aclosing(self._log_follower.follow(pk, after, pause)) as batches:
+                async for batch in batches:
+                    yield batch
 
-    def stream(self, run: Run, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames of a run of this process, and of the next owners if the run is handed over."""
+    def stream(self, run: Run, after: int = -1) -> FrameBatches:
+        """Yield batches of frames of a run of this process, and of the next owners if the run is handed over."""
         return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
 
-    async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
+    async def _follow_log(self, run: Run, after: int) -> FrameBatches:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.
         if run.pk is not None and not self.leaving and self._log_follower is not None:
-            async with aclosing(self._log_follower.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
-                async for frame in frames:
-                    yield frame
+            async with aclosing(self._log_follower.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
+                async for batch in batches:
+                    yield batch
 
     def client_disconnected(self, run: Run) -> None:
         """Cancel the run of a client that has disconnected, unless RESPONSES_FINISH_ON_DISCONNECT lets stored runs finish.
@@ -217,8 +217,8 @@ class RunManager:
         self._log_follower.notify_cancel(row.pk)
         self._notify_work()
         try:
-            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, LAST)) as frames:
-                async for _ in frames:
+            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, LAST)) as batches:
+                async for _ in batches:
                     pass
         except TimeoutError:
             raise ServiceUnavailable("The process that runs this response does not answer. Try again in a moment.") from None

@@ -261,15 +261,14 @@ class Stream:
         await self._fail_steers(
             active.stale_steers, NOT_ACTIVE, "Another response started on this stream before the required input was sent."
         )
-        async with aclosing(manager.current().stream(active.run)) as frames:
-            async for frame in frames:
-                if frame is None:
-                    continue
-                last, active.number = frame, frame.number
-                if frame.type in TERMINAL:
-                    self._on_ended(active, frame)
-                    await active.admission.release()
-                await self._connection.send(encode_event(frame, form, self.name))
+        async with aclosing(manager.current().stream(active.run)) as batches:
+            async for batch in batches:
+                for frame in batch:
+                    last, active.number = frame, frame.number
+                    if frame.type in TERMINAL:
+                        self._on_ended(active, frame)
+                        await active.admission.release()
+                    await self._connection.send(encode_event(frame, form, self.name))
         return last
 
     def _on_ended(self, active: ActiveResponse, frame: EventFrame) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-
 import orjson
 from django.http import StreamingHttpResponse
 
 from responses_app.models import Response
 from responses_app.protocol.reducer import fold
+from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 from responses_app.wire import sse
 from responses_app.wire.sse import EventFormat
 
@@ -18,8 +16,8 @@ from responses_app.wire.sse import EventFormat
 class EventStream(StreamingHttpResponse):
     """Stream of server-sent events, with headers against buffering in proxies."""
 
-    def __init__(self, frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> None:
-        super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
+    def __init__(self, batches: FrameBatches, form: EventFormat) -> None:
+        super().__init__(sse.stream(batches, form), content_type="text/event-stream; charset=utf-8")
         self["Cache-Control"] = "no-cache"
         self["X-Accel-Buffering"] = "no"
 

@@ -1,14 +1,15 @@
-"""Server-sent events: a write for each event, comments as heartbeat, `[DONE]` at the end."""
+"""Server-sent events: a write for all events that are there, comments as heartbeat, `[DONE]` at the end."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from django.conf import settings
 
+from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import EventFrame
 from responses_app.wire.profiles import frame_to_profile
@@ -48,20 +49,27 @@ class EventFormat:
     open_responses: bool = False
 
 
-async def stream(frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> AsyncIterator[bytes]:
-    """Iterate over the chunks of a stream: a chunk for each frame, a heartbeat for each None, then the end mark.
+def encode_batch(frames: Sequence[EventFrame], form: EventFormat) -> bytes:
+    """Encode the events of a batch as one chunk."""
+    if form.open_responses:
+        frames = [frame_to_profile(frame) for frame in frames]
+    return b"".join([encode(frame, form.obfuscate) for frame in frames])
+
+
+async def stream(batches: FrameBatches, form: EventFormat) -> AsyncIterator[bytes]:
+    """Iterate over the chunks of a stream: a chunk for each batch, a heartbeat for an empty one, then the end mark.
 
     Raises StreamInterrupted if the frames end before the response: the connection breaks, and the client resumes with
     the last number received.
     """
     last = ""
-    async with aclosing(frames):
-        async for frame in frames:
-            if frame is None:
+    async with aclosing(batches):
+        async for batch in batches:
+            if not batch:
                 yield HEARTBEAT
             else:
-                last = frame.type
-                yield encode(frame_to_profile(frame) if form.open_responses else frame, form.obfuscate)
+                last = batch[-1].type
+                yield encode_batch(batch, form)
     if last and last not in TERMINAL:
         raise StreamInterrupted
     if settings.RESPONSES_SSE_DONE:

@@ -14,7 +14,7 @@ from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Lease, Response
 from responses_app.runs.maintenance import prune_due
 from responses_app.store.log.retention import TEMPORARY
-from tests.support.api.case import HELLO, ApiCase, record_text, tokens
+from tests.support.api.case import HELLO, ApiCase, first_event, record_text, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
 HEAD = "<|channel|>final<|message|>Once upon"
@@ -56,7 +56,7 @@ class BackgroundTest(ApiCase):
         async with self.serving(pausing) as client:
             response = await self.post(client, stream=True, background=True)
             parts = aiter(response.streaming_content)
-            head = orjson.loads((await anext(parts)).split(b"data: ")[1])
+            head = first_event(await anext(parts))
             self.assertEqual(head["response"]["status"], "queued")
             await parts.aclose()
             response.close()

@@ -6,7 +6,7 @@ import orjson
 from django.test import override_settings
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from tests.support.api.case import HELLO, ApiCase, record_text, tokens
+from tests.support.api.case import HELLO, ApiCase, first_event, record_text, tokens
 
 SLOW = Recording([Delay(0.4), Tokens(tokens(HELLO))])
 
@@ -35,7 +35,7 @@ class CompatTest(ApiCase):
                 with self.subTest(strict=strict, status=status):
                     response = await self.post(client, stream=True)
                     parts = aiter(response.streaming_content)
-                    uid = orjson.loads((await anext(parts)).split(b"data: ")[1])["response"]["id"]
+                    uid = first_event(await anext(parts))["response"]["id"]
                     with override_settings(RESPONSES_STRICT_COMPAT=strict):
                         self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, status)
                         async for _ in parts:
@@ -46,5 +46,5 @@ class CompatTest(ApiCase):
     async def test_the_end_mark_can_be_switched_off(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, stream=True)
-            parts = [part async for part in response.streaming_content]
-            self.assertTrue(parts[-1].startswith(b"event: response.completed\n"))
+            *_, last, end = b"".join([part async for part in response.streaming_content]).split(b"\n\n")
+            self.assertEqual((last.split(b"\n")[0], end), (b"event: response.completed", b""))

@@ -182,7 +182,7 @@ class EndsTest(SocketCase):
             self.assertEqual(message["code"], 1001)
 
     async def test_unreadable_log_of_a_moved_response_closes_the_connection(self) -> None:
-        gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
+        gone = patch("responses_app.runs.recover.log_follower.reader.stored_pages", side_effect=OperationalError("gone"))
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.receive())["type"], "response.created")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.runs.execute.endings import error_of
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import is_id
@@ -119,9 +119,9 @@ async def _wait_terminal(run: Run) -> EventFrame:
     frame = await run.wait_terminal()
     if not run.handed_over:
         return frame
-    async with aclosing(manager.current().stream(run, frame.number)) as frames:
-        async for more in frames:
-            frame = more or frame
+    async with aclosing(manager.current().stream(run, frame.number)) as batches:
+        async for batch in batches:
+            frame = batch[-1] if batch else frame
     if frame.type not in reader.TERMINAL:
         raise ServiceUnavailable(
             f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment."
@@ -232,18 +232,18 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return pagination.list_object(bodies, page.first, page.last, more=page.more)
 
 
-async def _stream_run(run: Run, ticket: AdmittedRequest) -> AsyncGenerator[EventFrame | None, None]:
+async def _stream_run(run: Run, ticket: AdmittedRequest) -> FrameBatches:
     try:
-        async with aclosing(manager.current().stream(run)) as frames:
-            async for frame in frames:
-                if frame is not None and frame.type in reader.TERMINAL:
+        async with aclosing(manager.current().stream(run)) as batches:
+            async for batch in batches:
+                if batch and batch[-1].type in reader.TERMINAL:
                     await ticket.release()
-                yield frame
+                yield batch
     finally:
         manager.current().client_disconnected(run)
 
 
-def _replay(row: Response, after: int) -> AsyncGenerator[EventFrame | None, None]:
+def _replay(row: Response, after: int) -> FrameBatches:
     """Iterate over the frames of a response, from memory while this process runs the response, else from the database."""
     return manager.current().subscribe(row.uid, row.pk, after)
 

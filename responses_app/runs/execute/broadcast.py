@@ -9,7 +9,12 @@ from typing import TypeAlias
 
 from responses_app.store.log.records import EventFrame
 
-Continuation: TypeAlias = Callable[[int], AsyncGenerator[EventFrame | None, None]]
+# Batches of frames, in order. An empty batch stands for a pause without frames.
+FrameBatches: TypeAlias = AsyncGenerator[Sequence[EventFrame], None]
+Continuation: TypeAlias = Callable[[int], FrameBatches]
+
+# Frames of a batch, so that a subscriber that is far behind needs little memory at a time.
+MAX_BATCH = 256
 
 
 class Broadcast:
@@ -26,10 +31,8 @@ class Broadcast:
         self.on_frames: Callable[[], None] | None = None
         self._subscribers: set[Subscriber] = set()
 
-    async def subscribe(
-        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None
-    ) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames with numbers above `after` up to the terminal frame; None after each `pause` seconds of silence.
+    async def subscribe(self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None) -> FrameBatches:
+        """Yield all frames there are with numbers above `after`, up to the terminal frame; an empty batch after `pause` silent seconds.
 
         `rest` continues behind the last frame if the run was handed over.
         """
@@ -37,18 +40,18 @@ class Broadcast:
         self._subscribers.add(subscriber)
         try:
             while place < len(self.frames) or not self.ended:
-                if place < len(self.frames):
-                    place += 1
-                    yield self.frames[place - 1]
+                if there := self.frames[place : place + MAX_BATCH]:
+                    place += len(there)
+                    yield there
                 elif not await subscriber.wait():
-                    yield None
+                    yield ()
         finally:
             self._subscribers.discard(subscriber)
             subscriber.close()
         if self.handed_over and rest is not None:
-            async with aclosing(rest(place - 1)) as frames:
-                async for frame in frames:
-                    yield frame
+            async with aclosing(rest(place - 1)) as batches:
+                async for batch in batches:
+                    yield batch
 
     def broadcast(self, frames: Sequence[EventFrame]) -> None:
         """Add frames and wake the subscribers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from responses_app.engine_interface import EngineError, RequestRejected
 from responses_app.errors import ApiError, InternalError
 from responses_app.protocol.deltas import Compaction
-from responses_app.runs.execute.broadcast import Continuation
+from responses_app.runs.execute.broadcast import Continuation, FrameBatches
 from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
@@ -126,9 +126,7 @@ class Run:
 
     # Subscribers
 
-    def subscribe(
-        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None
-    ) -> AsyncGenerator[EventFrame | None, None]:
+    def subscribe(self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None) -> FrameBatches:
         """Subscribe to the frames, as `Broadcast.subscribe`."""
         return self.broadcast.subscribe(after, pause, rest)
 
@@ -138,8 +136,8 @@ class Run:
         A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
         try:
-            async with aclosing(self.subscribe()) as frames:
-                async for _ in frames:
+            async with aclosing(self.subscribe()) as batches:
+                async for _ in batches:
                     return
         except asyncio.CancelledError:
             if not self.background:
@@ -149,8 +147,8 @@ class Run:
 
     async def wait_terminal(self) -> EventFrame:
         """Wait for the end in this process and return the last frame. Raises ApiError if there is no frame."""
-        async for frame in self.subscribe(len(self.frames) - 1):
-            del frame
+        async for batch in self.subscribe(len(self.frames) - 1):
+            del batch
         if not self.frames:
             raise self.problem or InternalError("The response ended before it began.")
         return self.frames[-1]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from responses_app.models import Response
+from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.runs.execute.run import Run
 from responses_app.store.cluster.notify import Notifier
 from responses_app.store.db import check_connection
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 
 # Seconds between polls with a connection for NOTIFY, and without.
 POLL_CONNECTED_S, POLL_DISCONNECTED_S = 1.0, 0.2
@@ -55,9 +55,10 @@ class LogFollower:
         """Notify the process that runs the response `pk` to cancel it."""
         self._notifier.notify("cancel", pk)
 
-    async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames with numbers above `after` up to the terminal frame; None after `pause` seconds of silence. A deleted log has ended.
+    async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> FrameBatches:
+        """Yield batches of the frames with numbers above `after`, up to the terminal frame; an empty batch after `pause` silent seconds.
 
+        A deleted log has ended.
         Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
         """
         news = asyncio.Event()
@@ -70,9 +71,9 @@ class LogFollower:
                 try:
                     # Before the log is read: a response that has ended by now has its terminal event in the log.
                     ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
-                    async for frame in reader.stored_frames(pk, after):
-                        after, last_yield = frame.number, time.monotonic()
-                        yield frame
+                    async for page in reader.stored_pages(pk, after):
+                        after, last_yield = page[-1].number, time.monotonic()
+                        yield page
                     read = time.monotonic()
                 except DatabaseError:
                     ended = False
@@ -87,7 +88,7 @@ class LogFollower:
                 await self._news(news, pause)
                 if time.monotonic() - last_yield >= pause:
                     last_yield = time.monotonic()
-                    yield None
+                    yield ()
         finally:
             self._forget(pk, news)
 

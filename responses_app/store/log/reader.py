@@ -79,11 +79,17 @@ async def frames_with_tokens(pk: int) -> list[tuple[EventFrame, bytes | None]]:
 
 async def stored_frames(pk: int, after: int = -1) -> AsyncGenerator[EventFrame, None]:
     """Read all stored frames with numbers above `after`. Raises DeltasErased if a number is missing."""
+    async for page in stored_pages(pk, after):
+        for frame in page:
+            yield frame
+
+
+async def stored_pages(pk: int, after: int = -1) -> AsyncGenerator[list[EventFrame], None]:
+    """Read all stored frames as `stored_frames`, a page at a time."""
     while page := await frames(pk, after):
         if page[-1].number - after != len(page):
             raise DeltasErased
-        for frame in page:
-            yield frame
+        yield page
         after = page[-1].number
         if page[-1].type in TERMINAL:
             return

@@ -30,22 +30,22 @@ class LogFollowerTest(TransactionTestCase):
         reconnection = patch("responses_app.runs.recover.log_follower.check_connection", wraps=check_connection)
         try:
             with reconnection as reconnect:
-                frames = follower.follow(one.row.pk)
-                seen = [await anext(frames)]
+                batches = follower.follow(one.row.pk)
+                seen = [*await anext(batches)]
                 await asyncio.to_thread(cut, place())
-                more = asyncio.ensure_future(anext(frames))
+                more = asyncio.ensure_future(anext(batches))
                 await eventually(lambda: reconnect.called)
                 await durable(recorder, Append(one, [frame(1, "response.completed")], ending=Ending("completed", NOW)))
-                seen.append(await asyncio.wait_for(more, LIMIT_S))
-                self.assertEqual([one.number for one in seen if one], [0, 1])
-                self.assertEqual([one async for one in frames], [])
+                seen += await asyncio.wait_for(more, LIMIT_S)
+                self.assertEqual([one.number for one in seen], [0, 1])
+                self.assertEqual([batch async for batch in batches], [])
         finally:
             await follower.close()
             await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
         follower = LogFollower(lambda: None, lambda pk: None)
-        gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
+        gone = patch("responses_app.runs.recover.log_follower.reader.stored_pages", side_effect=OperationalError("gone"))
         try:
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
                 async with asyncio.timeout(LIMIT_S):

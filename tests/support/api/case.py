@@ -74,6 +74,12 @@ def sse(body: bytes) -> list[dict[str, Any]]:
     return events
 
 
+def first_event(chunk: bytes) -> dict[str, Any]:
+    """Return the first event of a chunk of a stream."""
+    event: dict[str, Any] = orjson.loads(chunk.split(b"\n", 2)[1].removeprefix(b"data: "))
+    return event
+
+
 def bare(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events as the log has them, without padding."""
     return [{key: value for key, value in event.items() if key != "obfuscation"} for event in events]

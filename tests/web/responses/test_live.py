@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -12,7 +11,7 @@ from django.test import AsyncClient
 from responses_app.engines.replay.engine import Recording, Tokens
 from responses_app.engines.replay.tape import Delay
 from responses_app.models import Response
-from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text, sse, tokens
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, first_event, record_text, sse, tokens
 
 
 def slowly(text: str, seconds: float = 0.03) -> Recording:
@@ -46,7 +45,7 @@ class LiveTest(ApiCase):
             post = await self.post(client, stream=True)
             parts = aiter(post.streaming_content)
             first = await anext(parts)
-            uid = orjson.loads(first.split(b"data: ")[1])["response"]["id"]
+            uid = first_event(first)["response"]["id"]
             self.assertIn('id="running"', await self.text(person, f"/responses/{uid}"))
             live = await person.get(f"/responses/{uid}/live")
             late = await person.get(f"/responses/{uid}/live?after=2")
@@ -79,7 +78,7 @@ class LiveTest(ApiCase):
         person = await self.person()
         async with self.serving(slowly("<|channel|>final<|message|>" + "word " * 400)) as client:
             post = await self.post(client, stream=True, background=True)
-            uid = orjson.loads((await anext(aiter(post.streaming_content))).split(b"data: ")[1])["response"]["id"]
+            uid = first_event(await anext(aiter(post.streaming_content)))["response"]["id"]
             self.assertEqual((await person.get(f"/responses/{uid}/cancel")).status_code, 405)
             answer = await person.post(f"/responses/{uid}/cancel")
             self.assertEqual(answer["Location"], f"/responses/{uid}")
