@@ -78,14 +78,23 @@ def envchoice(name: str, default: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def check_database_url(name: str, url: str) -> str:
+    """Return `url` of the variable `name`. Raises ImproperlyConfigured unless the scheme is that of Postgres.
+
+    The store relies on Postgres (arrays, COPY, NOTIFY).
+    """
+    scheme = urlsplit(url).scheme
+    if scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured(f"{name} must begin with postgresql://, not {scheme or url!r}")
+    return url
+
+
 def database(url: str) -> dict[str, object]:
     """Build the DATABASES entry of a URL `postgresql://user:password@host:port/name?host=/socket/folder`.
 
-    Raises ImproperlyConfigured for other schemes: the store relies on Postgres (arrays, COPY, NOTIFY).
+    Raises ImproperlyConfigured for other schemes.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"postgres", "postgresql"}:
-        raise ImproperlyConfigured(f"DATABASE_URL must begin with postgresql://, not {parts.scheme or url!r}")
+    parts = urlsplit(check_database_url("DATABASE_URL", url))
     options: dict[str, object] = dict(parse_qsl(parts.query))
     host = options.pop("host", None) or parts.hostname or ""
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.container_startup import DEMO_STARTUP, read_startup_code
-from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
+from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.text_search import TEXT_SEARCH_LANGUAGES
@@ -34,6 +34,10 @@ SESSION_COOKIE_NAME = cookie_name("sessionid", COOKIE_SUFFIX)
 CSRF_COOKIE_NAME = cookie_name("csrftoken", COOKIE_SUFFIX)
 
 DATABASES = {"default": database(envstr("DATABASE_URL") or default_url(DATA_DIR))}
+# Of connections that LISTEN and NOTIFY, where a pooler stands in front of DATABASE_URL.
+RESPONSES_LISTEN_DATABASE_URL = envstr("RESPONSES_LISTEN_DATABASE_URL")
+if RESPONSES_LISTEN_DATABASE_URL:
+    check_database_url("RESPONSES_LISTEN_DATABASE_URL", RESPONSES_LISTEN_DATABASE_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

@@ -7,10 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 
 WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
+# Connection parameters of Django that have no use outside of Django.
+DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
+
+
+def session_parameters() -> dict[str, Any]:
+    """Return arguments of `psycopg.connect` for a connection to DATABASE_URL outside of the pool."""
+    parameters = connection.get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in DJANGO_PARAMETERS}
+
+
+def listen_parameters() -> dict[str, Any]:
+    """Return arguments of `psycopg.connect` for LISTEN and NOTIFY: RESPONSES_LISTEN_DATABASE_URL, or DATABASE_URL."""
+    url = settings.RESPONSES_LISTEN_DATABASE_URL
+    return {"conninfo": url} if url else session_parameters()
 
 
 def check_connection() -> bool:

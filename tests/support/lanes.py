@@ -15,7 +15,14 @@ SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
 # Tables of all model families: thousands of short tests.
 FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.
-FOLDERS = {"clients": "clients", "contract": "engine", "server": "server", "bench": "server", "chaos": "server"}
+FOLDERS = {
+    "clients": "clients",
+    "contract": "engine",
+    "server": "server",
+    "bench": "server",
+    "chaos": "server",
+    "hosts": "server",
+}
 
 
 def lane(item: pytest.Item) -> str:

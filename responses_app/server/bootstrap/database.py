@@ -36,10 +36,12 @@ def prepare(folder: Path, progress: Progress) -> str:
         from django.db import OperationalError
 
         django.setup(set_prefix=False)
+        from responses_app.server.bootstrap import pooler
         from responses_app.server.bootstrap.first_api_key import first_key
 
         try:
             _reach()
+            pooler.check()
             with _start_lock():
                 call_command("migrate", verbosity=0, interactive=False)
                 return first_key(folder)

@@ -19,7 +19,8 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
-from django.db import connection
+
+from responses_app.store.db import listen_parameters
 
 logger = logging.getLogger("responses.signals")
 
@@ -31,8 +32,6 @@ BATCH_DELAY_S = 0.005
 MAX_KEYS = 300
 MAX_QUEUED = 10_000
 CONNECT_TIMEOUT_S = 5
-# Connection parameters of Django without use here: the payloads are plain strings.
-DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
 
 OnNotification = Callable[[str, list[int]], None]
 
@@ -125,11 +124,9 @@ async def _close(link: psycopg.AsyncConnection[Any] | None) -> None:
 
 
 async def _connect() -> psycopg.AsyncConnection[Any]:
-    """Connect with the parameters of Django's database, outside of the pool."""
-    parameters = connection.get_connection_params()
-    own = {name: value for name, value in parameters.items() if name not in DJANGO_PARAMETERS}
+    """Connect outside of the pool, and without a pooler if RESPONSES_LISTEN_DATABASE_URL names a direct address."""
     connecting = asyncio.ensure_future(
-        psycopg.AsyncConnection.connect(**own, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        psycopg.AsyncConnection.connect(**listen_parameters(), autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
     )
     try:
         return await asyncio.shield(connecting)

@@ -30,7 +30,8 @@ def copy_events(appends: Sequence[Append]) -> None:
 
 def _copy_rows(link: PGconn, rows: bytes) -> PQGen[None]:
     link.send_query(COPY_SQL)
-    (result,) = yield from execute(link)
+    # A pooler that has lost the server adds an error of its own to the error of Postgres.
+    result, *_ = yield from execute(link)
     if result.status != ExecStatus.COPY_IN:
         raise psycopg.errors.error_from_result(result)
     for start in range(0, len(rows), MAX_COPY_BYTES):

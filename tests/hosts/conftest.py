@@ -1,0 +1,52 @@
+"""Several servers on one Postgres, as on several hosts: each has a data folder of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from responses_app.local.database_url import ROLE, socket_dir
+from responses_app.server.cli.model_specs import HARMONY
+from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
+from tests.support.server.serve_command import Server
+
+# The longest answer takes 12 seconds.
+TOKENS, PAUSE_S = 120, 0.1
+
+
+@pytest.fixture(scope="session")
+def models(tape: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """RESPONSES_MODELS with the model `tape`, and `long`, whose answer takes long enough for a failure of its host."""
+    from openai_harmony import load_harmony_encoding
+
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    words = encoding.encode(" one two three four five six seven eight nine ten" * (TOKENS // 10))
+    ids = [
+        *encoding.encode("<|channel|>final<|message|>", allowed_special="all"),
+        *words,
+        *encoding.encode("<|return|>", allowed_special="all"),
+    ]
+    chunks = [step for token in ids for step in ({"tokens": [token]}, {"delay": PAUSE_S})]
+    path = tmp_path_factory.mktemp("hosts") / "long.jsonl"
+    path.write_text(json.dumps({"chunks": chunks}) + "\n")
+    return f"tape={tape}&tokenizer={HARMONY} long=script://{path}?loop=1&tokenizer={HARMONY}"
+
+
+@pytest.fixture(scope="session")
+def direct_url(shared: Server) -> str:
+    """The URL of a database of its own, without a pooler."""
+    shared.sql(f"CREATE DATABASE hosts OWNER {ROLE}")
+    return f"postgresql://{ROLE}@/hosts?host={quote(str(socket_dir(shared.folder)), safe='')}"
+
+
+@pytest.fixture(scope="session")
+def pooled_url(shared: Server, direct_url: str) -> Iterator[str]:
+    """The URL of the same database through PgBouncer in session mode."""
+    del direct_url
+    if PROGRAM is None:
+        pytest.skip(MISSING)
+    with pgbouncer(shared.folder) as url:
+        yield database_url(url, "hosts")
