@@ -1,4 +1,4 @@
-"""Storage of files: a local folder, or a bucket of S3 that RESPONSES_FILE_STORAGE names."""
+"""Storage of files: a folder, or a bucket of S3 that RESPONSES_FILE_STORAGE names."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ MAX_MEMORY_BYTES = 1024 * 1024
 
 
 def file_storage(url: str, folder: Path) -> dict[str, Any]:
-    """Build the entry of STORAGES for the URL `s3://bucket/prefix?endpoint_url=…`; an empty URL stands for `folder`.
+    """Build the entry of STORAGES for `s3://bucket/prefix?endpoint_url=…` or `file:///folder`; an empty URL stands for `folder`.
 
     Raises ImproperlyConfigured.
     """
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        url, folder = "", Path(unquote(parts.path))
     if not url:
         modes = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
         return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder, **modes}}
-    parts = urlsplit(url)
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     unknown = sorted(set(options) - OPTIONS)
     if parts.scheme != "s3" or not parts.netloc or unknown:
         # The URL may contain a key, so the message does not repeat the URL.
         problem = f"the unknown parameter {unknown[0]!r}" if unknown else "another form"
         raise ImproperlyConfigured(
-            f"RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1, but has {problem}"
+            "RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1 or file:///srv/files, "
+            f"but has {problem}"
         )
     options |= {"bucket_name": parts.netloc, "location": unquote(parts.path.strip("/"))}
     return {

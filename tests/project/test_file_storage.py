@@ -17,6 +17,10 @@ def test_empty_setting_is_a_folder_for_the_owner_alone() -> None:
     assert options == {"location": FOLDER, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
 
 
+def test_url_names_a_folder_that_hosts_share() -> None:
+    assert file_storage("file:///srv/shared%20files", FOLDER)["OPTIONS"]["location"] == Path("/srv/shared files")
+
+
 def test_url_names_bucket_prefix_and_options() -> None:
     entry = file_storage("s3://bucket/a/b%20c?endpoint_url=https://s3.example.com&addressing_style=path", FOLDER)
     assert entry["BACKEND"] == "storages.backends.s3.S3Storage"
@@ -29,7 +33,7 @@ def test_url_names_bucket_prefix_and_options() -> None:
     assert {name: entry["OPTIONS"][name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("url", ["/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"])
+@pytest.mark.parametrize("url", ["/files", "file://host/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"])
 def test_other_settings_are_refused_without_the_value(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="RESPONSES_FILE_STORAGE") as refused:
         file_storage(url, FOLDER)

@@ -36,7 +36,7 @@ def prepare(folder: Path, progress: Progress) -> str:
         from django.db import OperationalError
 
         django.setup(set_prefix=False)
-        from responses_app.server.bootstrap import pooler
+        from responses_app.server.bootstrap import pooler, shared_resources
         from responses_app.server.bootstrap.first_api_key import first_key
 
         try:
@@ -44,7 +44,10 @@ def prepare(folder: Path, progress: Progress) -> str:
             pooler.check()
             with _start_lock():
                 call_command("migrate", verbosity=0, interactive=False)
-                return first_key(folder)
+                key = first_key(folder)
+            for sentence in shared_resources.warnings():
+                progress.line(f"WARNING: {sentence}")
+            return key
         except OperationalError as error:
             raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
 

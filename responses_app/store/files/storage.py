@@ -41,6 +41,11 @@ def save(path: Path, name: str) -> None:
         raise FileExistsError(f"the storage has a file {name} already")
 
 
+def exists(name: str) -> bool:
+    """Return whether the storage has the file `name`. Raises errors of the storage."""
+    return storage().exists(name)
+
+
 def delete(name: str) -> None:
     """Delete the file `name` from the storage, if the file exists."""
     storage().delete(name)

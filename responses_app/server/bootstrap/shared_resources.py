@@ -1,0 +1,53 @@
+"""Checks of what the hosts of a database share beside the database: the time, and the storage of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from django.db import DatabaseError, connection
+
+from responses_app.models import ContainerFile, File
+from responses_app.store.files import storage
+
+# Files and containers expire by the clock of a host; leases and rate limits have the clock of the database.
+MAX_CLOCK_DIFFERENCE_S = 5.0
+
+
+def warnings() -> Iterator[str]:
+    """Yield a sentence for each problem. Raises OperationalError."""
+    difference = clock_difference_s()
+    if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
+        yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Files and containers expire by it."
+    try:
+        missing = missing_file()
+    except DatabaseError:
+        raise
+    except Exception as error:
+        # Each storage has exceptions of its own. Responses without files need no storage.
+        yield f"The storage of files does not answer: {type(error).__name__}."
+        return
+    if missing is not None:
+        yield (
+            f"The storage of files has no {missing}, which the database has. "
+            "All hosts of a database need the same RESPONSES_FILE_STORAGE (docs/settings.md#storage-of-files)."
+        )
+
+
+def clock_difference_s() -> float:
+    """Return the seconds by which the clock of this host is ahead of the clock of Postgres."""
+    with connection.cursor() as cursor:
+        before = datetime.now(UTC)
+        cursor.execute("SELECT clock_timestamp()")
+        ((there,),) = cursor.fetchall()
+    now: datetime = before + (datetime.now(UTC) - before) / 2
+    return float((now - there).total_seconds())
+
+
+def missing_file() -> str | None:
+    """Return the id of the newest uploaded file or container file if the storage does not have the file, else None."""
+    for rows in (File.objects, ContainerFile.objects):
+        row = rows.order_by("-pk").first()
+        if row is not None and not storage.exists(row.storage_name) and rows.filter(pk=row.pk).exists():
+            return str(row.uid)
+    return None
