@@ -18,6 +18,22 @@ class EngineUnavailable(EngineError):
     """The engine is unreachable, or ended during a generation."""
 
 
+class EngineUnreachable(EngineUnavailable):
+    """The engine cannot be reached now; a later attempt may succeed."""
+
+
+class EngineMoved(EngineUnavailable):
+    """The engine ended during a generation, and another engine can continue at once."""
+
+
+class EngineOverloaded(EngineUnavailable):
+    """The engine runs and refuses the request, because too many wait. `retry_after_s` is the pause that the engine names."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class RequestRejected(EngineError):
     """The engine rejects the request: an invalid constraint, or a prompt beyond the context length."""
 
@@ -62,7 +78,8 @@ class GenerateRequest:
 
     `length` is the number of prompt tokens including images, None if unknown. The last `prior_tokens` tokens of the prompt are
     output of an earlier request that this request continues; `sampling.max_tokens` counts the remaining tokens only. `owner` is
-    the project: engines schedule projects in turn.
+    the project: engines schedule projects in turn. `session` is equal for all turns of a chain: engines with the same session share
+    a prefix.
     """
 
     id: str
@@ -75,6 +92,7 @@ class GenerateRequest:
     length: int | None = None
     prior_tokens: int = 0
     owner: str = ""
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from responses_app.engine_interface import Engine
 from responses_app.engines.replay.engine import MAX_MODEL_LEN, ReplayEngine
+from responses_app.engines.urls import join_urls, location, split_urls
 
 START_WAIT_S = 5.0  # The same default as in project/settings.py, which engines do not import.
 
@@ -21,8 +22,14 @@ def open_engine(url: str) -> Engine:
     - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve` process
       started with `--enable-scale-out`. Add `priority=1` if the server has `--scheduling-policy priority`, `max_model_len`
       if a proxy hides it. `start_wait` is the number of seconds to wait for the server, see `default_start_wait_s`.
+    - `http://a:8000,http://b:8000?model=name`: several such processes of one model, see `EnginePool` and `split_urls`.
     - `script:///srv/tape.jsonl?loop=1`: replay of a tape, see `read_tape`.
     """
+    urls = split_urls(url)
+    return _open(url) if len(urls) == 1 else _pool(urls)
+
+
+def _open(url: str) -> Engine:
     parts = urlsplit(url)
     opener = _OPENERS.get(parts.scheme)
     if opener is None:
@@ -49,6 +56,15 @@ def _http(parts: SplitResult) -> Engine:
         priorities=_parse_bool(query.get("priority", "0")),
         start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
     )
+
+
+def _pool(urls: Sequence[str]) -> Engine:
+    from responses_app.engines.pool.engine import EnginePool
+
+    wait_s = _query(urlsplit(urls[0])).get("start_wait")
+    # The pool waits for its engines: one engine that is away must not delay the others.
+    members = {location(url): _open(join_urls([url], start_wait="0")) for url in urls}
+    return EnginePool(members, start_wait=float(wait_s) if wait_s else default_start_wait_s())
 
 
 def default_start_wait_s() -> float:

@@ -37,7 +37,7 @@ async def compact(create_request: CreateRequest, served: ServedModel) -> dict[st
     """Return the `response.compaction` object for the context of `create_request`. Nothing is stored. Raises ApiError."""
     uid = new_id("resp_")
     known = await plan(uid, replace(create_request, compacts=False), served)
-    summary, figures = await _summarize(uid, create_request, served, known.items, known.images)
+    summary, figures = await _summarize(uid, create_request, served, known.items, known.images, known.request.session)
     return {
         "id": uid,
         "object": "response.compaction",
@@ -57,13 +57,19 @@ def make_compaction_hook(create_request: CreateRequest, served: ServedModel, pla
         return None
 
     def make(output: Sequence[Json], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
-        return compact_if_full(create_request, served, [*plan.items, *output], plan.images, spent)
+        items = [*plan.items, *output]
+        return compact_if_full(create_request, served, items, plan.images, spent, plan.request.session)
 
     return make
 
 
 async def compact_if_full(
-    create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, spent: int
+    create_request: CreateRequest,
+    served: ServedModel,
+    items: Sequence[Json],
+    images: ImageBytes,
+    spent: int,
+    session: str = "",
 ) -> tuple[Compaction, int] | None:
     """Compact `items` as `context_management` demands. Return the compaction and the number of tokens used.
 
@@ -75,7 +81,7 @@ async def compact_if_full(
     ):
         return None
     try:
-        summary, figures = await _summarize(new_id("resp_"), create_request, served, items, images)
+        summary, figures = await _summarize(new_id("resp_"), create_request, served, items, images, session)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
@@ -83,11 +89,13 @@ async def compact_if_full(
 
 
 async def _summarize(
-    uid: str, create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
+    uid: str, create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, session: str
 ) -> tuple[str, dict[str, Any]]:
     """Generate a summary of `items` in a single round. Return the summary and the usage. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
-    request, parser = await build_engine_request(uid, summary_request(create_request), served, [*items, QUESTION], images)
+    request, parser = await build_engine_request(
+        uid, summary_request(create_request), served, [*items, QUESTION], images, session=session
+    )
     generation, output = Generation(served.engine, request, served.dialect.token_text), DeltaCollector()
     round = Round(generation, parser, request.length or len(request.prompt))
     try:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -134,12 +134,12 @@ def resolve_alias(name: str, served: Mapping[str, ServedModel], aliases: Mapping
 
 
 def _served(name: str, url: str) -> ServedModel:
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    base, _, parameters = url.partition("?")
+    query = dict(parse_qsl(parameters))
     parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
-    source = parsers.pop("tokenizer", None) or _source(name, parts)
+    source = parsers.pop("tokenizer", None) or _source(name, urlsplit(base))
     try:
-        engine = open_engine(urlunsplit(parts._replace(query=urlencode(query))))
+        engine = open_engine(f"{base}?{urlencode(query)}" if query else base)
     except ValueError as error:
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error
     return ServedModel(name, engine, source, parsers, _defaults(source))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from time import monotonic
 
@@ -15,7 +15,9 @@ import httpx2
 from responses_app.engine_interface import (
     Chunk,
     Constraint,
+    EngineOverloaded,
     EngineUnavailable,
+    EngineUnreachable,
     GenerateRequest,
     RequestRejected,
     Sampling,
@@ -48,10 +50,6 @@ KEEPALIVE = [
 ]
 
 GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
-
-
-class EngineUnreachable(EngineUnavailable):
-    """The server cannot be reached now; a later attempt may succeed."""
 
 
 class HttpVllm:
@@ -160,14 +158,14 @@ class HttpVllm:
         answer = codec.GenerateStreamParser(request)
         self._running.add(request.id)
         try:
-            async with aclosing(self._parts(client, content)) as parts:
+            async with aclosing(self._parts(client, content, codec.headers(request))) as parts:
                 async for data in parts:
                     if chunk := answer.feed(data):
                         yield chunk
             last_chunk = answer.last_chunk()
             self._running.discard(request.id)
             yield last_chunk
-        except RequestRejected:
+        except (RequestRejected, EngineOverloaded):
             self._running.discard(request.id)
             raise
         except EngineUnavailable:
@@ -179,14 +177,17 @@ class HttpVllm:
                 self._running.discard(request.id)
                 self._spawn_abort(request.id)
 
-    async def _parts(self, client: httpx2.AsyncClient, content: bytes) -> AsyncGenerator[bytes, None]:
+    async def _parts(
+        self, client: httpx2.AsyncClient, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[bytes, None]:
         """Stream the response body in parts, as received. Raises RequestRejected, EngineUnavailable."""
         with _map_errors(self.base):
-            request = client.build_request("POST", GENERATE, content=content)
+            request = client.build_request("POST", GENERATE, content=content, headers=headers)
             response = await self._health.run_while_healthy(client.send(request, stream=True))
             try:
                 if not response.is_success:
-                    raise codec.error_for(response.status_code, await self._health.run_while_healthy(response.aread()))
+                    body = await self._health.run_while_healthy(response.aread())
+                    raise codec.error_for(response.status_code, body, response.headers.get("Retry-After"))
                 pieces = response.aiter_raw()
                 while (data := await self._health.run_while_healthy(anext(pieces, None))) is not None:
                     yield data

@@ -8,11 +8,22 @@ from typing import Any
 
 import orjson
 
-from responses_app.engine_interface import Chunk, EngineUnavailable, Finish, GenerateRequest, Logprob, RequestRejected
+from responses_app.engine_interface import (
+    Chunk,
+    EngineOverloaded,
+    EngineUnavailable,
+    Finish,
+    GenerateRequest,
+    Logprob,
+    RequestRejected,
+)
 from responses_app.engines.vllm.params import FINISH_REASONS, sampling_fields, structured_fields
 
 # HTTP statuses of a faulty request. All other errors (no such endpoint, wrong key, overload, failure) are the server's.
 CLIENT_ERRORS = frozenset({400, 413, 422})
+
+# HTTP statuses of an engine that runs and takes no more requests: 503 of vLLM (`--max-num-queued-reqs`), 429 of routers.
+OVERLOADED = frozenset({429, 503})
 
 # Prefix that vLLM adds to the request id of this endpoint; the abort endpoint expects the prefixed id.
 ENGINE_ID_PREFIX = "generate-tokens-"
@@ -58,9 +69,20 @@ def _logprobs_parameter(logprobs: int | None) -> int | None:
     return min(logprobs + 1, max(logprobs, MAX_LOGPROBS)) if logprobs else logprobs
 
 
-def error_for(status: int, content: bytes) -> RequestRejected | EngineUnavailable:
-    """Map a response without a stream to an exception."""
-    return _status_error(status, f"HTTP {status}: {_message(content)}")
+def headers(request: GenerateRequest) -> dict[str, str]:
+    """Return the headers of a request, by which a router in between sends all turns of a chain to the same engine.
+
+    vLLM takes the request id from the header and ignores the body; requests are aborted by the same id.
+    """
+    return {"X-Request-Id": request.id, "X-Session-ID": request.session or request.id}
+
+
+def error_for(status: int, content: bytes, retry_after: str | None = None) -> RequestRejected | EngineUnavailable:
+    """Map a response without a stream to an exception. `retry_after` is the header, of which only a number of seconds is used."""
+    message = f"HTTP {status}: {_message(content)}"
+    if status in OVERLOADED:
+        return EngineOverloaded(message, float(retry_after) if retry_after and retry_after.isdecimal() else None)
+    return _status_error(status, message)
 
 
 class GenerateStreamParser:

@@ -11,7 +11,16 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from responses_app.dialects.constraints.structural_tag import not_yet_binding
-from responses_app.engine_interface import Chunk, Engine, EngineError, EngineUnavailable, Finish, GenerateRequest, Sampling
+from responses_app.engine_interface import (
+    Chunk,
+    Engine,
+    EngineError,
+    EngineMoved,
+    EngineUnavailable,
+    Finish,
+    GenerateRequest,
+    Sampling,
+)
 
 logger = logging.getLogger("responses.generation")
 
@@ -80,7 +89,8 @@ class Generation:
             except EngineUnavailable as error:
                 fruitless = fruitless + 1 if len(self.tokens) == before else 0
                 logger.warning("%s: %s", self._request.id, error)
-                if fruitless >= FRUITLESS or not await self._wait_for_engine():
+                # Another engine of a pool continues at once.
+                if fruitless >= FRUITLESS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
                     raise
 
     async def warm_up(self) -> None:

@@ -52,11 +52,12 @@ async def build_engine_request(
     measure: bool = False,
     today: date | None = None,
     memo: TokenCache | None = None,
+    session: str = "",
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` for `items`, and the parser of the answer. Raises ApiError.
 
     `own` are the ids of the items of the client's request: errors blame these by their place in its input. `offer` has the
-    tools that the server runs.
+    tools that the server runs. `session` is the `session_id` of the chain.
     """
     assert served.dialect is not None  # noqa: S101 - started
     items = await _with_texts(create_request, items, images_by_url, own)
@@ -88,7 +89,7 @@ async def build_engine_request(
     parser = await long_work.apart(create_request.project, size is WorkSize.LONG, make_parser)
     names = frozenset(str(tool.get("name")) for tool in turn.tools)
     mapped = as_functions.map_tool_calls(UnknownToolFilter(parser, names), origins)
-    return request, with_stop_sequences(mapped, create_request.stop)
+    return replace(request, session=session), with_stop_sequences(mapped, create_request.stop)
 
 
 async def _with_texts(
@@ -272,3 +273,14 @@ def cache_salt(project: str, key: str | None) -> str | None:
         # The length makes the text of each pair of names unique: ("a/b", "c") is not ("a", "b/c").
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
+
+
+def session_id(create_request: CreateRequest, thread: str, uid: str) -> str:
+    """Return the session of the response `uid`: equal for all turns of a chain, for engines that cache prefixes.
+
+    `thread` is the id of the conversation, or of the first response of the chain. A `prompt_cache_key` comes before the chain,
+    since the prefix cache is separate for each key, and other chains with the key may share a prefix.
+    """
+    if create_request.cache_key and create_request.conversation is None:
+        return cache_salt(create_request.project, create_request.cache_key) or uid
+    return thread or uid

@@ -24,7 +24,7 @@ from responses_app.runs.prepare import (
     images,
     long_work,
 )
-from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down
+from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down, session_id
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
 from responses_app.runs.server_tools import approvals, resources
 from responses_app.store.content import tool_outputs
@@ -102,6 +102,7 @@ async def plan(
         offer=offer,
         measure=measure,
         memo=memo,
+        session=session_id(create_request, before.thread, uid),
     )
     fetched = images.fetched({**_images_of(before.unsaved, past), **new})
     return PreparedRequest(
@@ -126,8 +127,9 @@ async def replan(
     uids = [one["id"] for one in own.items]
     offer, openings = await _server_tools(tools, items)
     effective_first = _without_choice(effective) if openings else effective
+    session = session_id(create_request, before.thread, uid)
     request, parser = await build_engine_request(
-        uid, effective_first, served, items, images_by_url, uids, today=today, offer=offer
+        uid, effective_first, served, items, images_by_url, uids, today=today, offer=offer, session=session
     )
     return PreparedRequest(
         before, own.items, items, images_by_url, {}, request, _parser(create_request, parser), effective, today, offer, openings
@@ -155,7 +157,9 @@ async def plan_round(
     left = None if create_request.max_output_tokens is None else create_request.max_output_tokens - spent
     create_request = replace(create_request, tool_choice=choice, max_output_tokens=left)
     items = [*plan.items, *output]
-    return await build_engine_request(uid, create_request, served, items, plan.images, today=plan.today, offer=offer)
+    return await build_engine_request(
+        uid, create_request, served, items, plan.images, today=plan.today, offer=offer, session=plan.request.session
+    )
 
 
 def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:

@@ -29,12 +29,12 @@ MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Parsed options: `models` as typed, `drain` in seconds, `web` as a number of processes."""
+    """Parsed options: `models` and `engines` as typed, `drain` in seconds, `web` as a number of processes."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     models: tuple[str, ...] = ()
-    engine: str | None = None
+    engines: tuple[str, ...] = ()
     drain: float = 10.0
     web: int = 1
     worker: bool = False
@@ -72,7 +72,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--model", action="append", default=[], dest="models", metavar="[NAME=]SOURCE", help="model to serve; may be repeated"
     )
     parser.add_argument(
-        "--engine", type=_url, metavar="URL", help="engine to use: http://host:port, script:///tape, vllm:///path"
+        "--engine",
+        type=_url,
+        action="append",
+        default=[],
+        dest="engines",
+        metavar="URL",
+        help="engine to use: http://host:port, script:///tape, vllm:///path; may be repeated for several http:// engines of one model",
     )
     for kind in ("reasoning", "tool"):
         parser.add_argument(
@@ -119,7 +125,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.host,
         given.port,
         tuple(given.models),
-        given.engine,
+        tuple(given.engines),
         max(given.drain, 0.0),
         given.web,
         given.worker,

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-import httpx2
-
-from responses_app.engines.registry import default_start_wait_s
+from responses_app.engines.urls import join_urls, split_urls
+from responses_app.server.cli.engine_models import NoModelList, listed_models
 
 DEMOS = ("demo-chat", "demo-harmony")
 DEFAULT = "demo-chat"
-LIST_LIMIT = 10.0
-RETRY = 0.25
 # A tape without a model uses harmony, whose vocabulary is part of the harmony library.
 HARMONY = Path(__file__).parent / "gpt_oss"
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
@@ -40,13 +36,30 @@ def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[
     Without `engine`, vLLM loads each source in this server. With `engine`, the source names the tokenizer, and the engine
     generates; without models, an `http://` engine lists its own. Raises InvalidModelSpec.
     """
-    entries = [f"{name}={url}" for name, url in _pairs([parse_spec(text) for text in models], engine, build)]
+    entries = [f"{name}={_checked(url)}" for name, url in _pairs([parse_spec(text) for text in models], engine, build)]
     names = [entry.partition("=")[0] for entry in entries]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidModelSpec(
             f"two models are called {sorted(twice)[0]}: give one of them another name, as in --model NAME=SOURCE"
         )
     return " ".join(entries)
+
+
+def one_engine(engines: Sequence[str]) -> str | None:
+    """Return the engine URL of all values of `--engine` together, None without any. Raises InvalidModelSpec."""
+    try:
+        return _checked(join_urls(engines)) if len(engines) > 1 else next(iter(engines), None)
+    except ValueError as error:
+        raise InvalidModelSpec(f"--engine: {error}") from None
+
+
+def _checked(url: str) -> str:
+    """Return an engine URL unchanged. Raises InvalidModelSpec for several URLs that cannot serve one model."""
+    try:
+        split_urls(url)
+    except ValueError as error:
+        raise InvalidModelSpec(str(error)) from None
+    return url
 
 
 def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
@@ -112,35 +125,13 @@ def _offered(engine: str) -> Iterator[ModelSpec]:
         url = engine if parts.scheme == "vllm" or "tokenizer" in query else _with(engine, {"tokenizer": str(HARMONY)})
         yield ModelSpec(_stem(parts.path or parts.netloc), url)
         return
-    for model in _listed(engine):
-        if query.get("model") in (None, model["id"]):
-            tokenizer = query.get("tokenizer") or model.get("root") or model["id"]
-            yield ModelSpec(model["id"], _with(engine, {"model": model["id"], "tokenizer": tokenizer}))
-
-
-def _listed(engine: str) -> list[dict[str, str]]:
-    parts = urlsplit(engine)
-    host = parts.netloc.rpartition("@")[2]
-    headers = {"Authorization": f"Bearer {parts.password}"} if parts.password else {}
     try:
-        answer = _get_with_retry(f"{parts.scheme}://{host}{parts.path.rstrip('/')}/v1/models", headers, engine)
-        listed: list[dict[str, str]] = answer.raise_for_status().json()["data"]
-    except (httpx2.HTTPError, ValueError, KeyError) as error:
-        raise InvalidModelSpec(f"the engine at {host} does not list its models ({error}); name them with --model") from None
-    return listed
-
-
-def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
-    """Get a URL of an engine that may still be loading; retries for RESPONSES_ENGINE_START_WAIT seconds."""
-    wait_option = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
-    deadline = time.monotonic() + (float(wait_option) if wait_option else default_start_wait_s())
-    while True:
-        try:
-            return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
-        except httpx2.TransportError:
-            if time.monotonic() >= deadline:
-                raise
-        time.sleep(RETRY)
+        listed = listed_models(engine)
+    except NoModelList as error:
+        raise InvalidModelSpec(str(error)) from None
+    for name, model in listed.items():
+        tokenizer = query.get("tokenizer") or model.get("root") or name
+        yield ModelSpec(name, _with(engine, {"model": name, "tokenizer": tokenizer}))
 
 
 def local_source(source: str, build: Callable[[str], Path]) -> str:
@@ -168,7 +159,5 @@ def _stem(path: str) -> str:
 
 
 def _with(url: str, more: dict[str, str]) -> str:
-    parts = urlsplit(url)
-    query = urlencode({**dict(parse_qsl(parts.query)), **more})
-    # urlunsplit drops the slashes before an empty host of an unknown scheme.
-    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
+    base, _, query = url.partition("?")
+    return f"{base}?{urlencode({**dict(parse_qsl(query)), **more})}"

@@ -63,8 +63,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _choose(options: Options, folder: Path, progress: Progress) -> None:
     """Set RESPONSES_MODELS unless the operator has, and HF_HUB_OFFLINE."""
-    if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
-        models = model_specs.models_setting(options.models, options.engine, lambda name: _demo(name, folder, progress))
+    if options.models or options.engines or not os.environ.get("RESPONSES_MODELS"):
+        engine = model_specs.one_engine(options.engines)
+        models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
     # The hub's library reads the variable once; an unreachable hub costs minutes.

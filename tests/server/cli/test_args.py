@@ -13,12 +13,16 @@ from responses_app.server.cli.args import Options, parse
 
 def test_nothing_given_means_the_defaults_of_the_readme() -> None:
     options = parse([])
-    assert options == Options("127.0.0.1", 8000, (), None, 10.0)
+    assert options == Options("127.0.0.1", 8000, (), (), 10.0)
     assert options.address == "http://127.0.0.1:8000"
 
 
 def test_models_may_be_given_more_than_once() -> None:
     assert parse(["--model", "a", "--model", "b=./c"]).models == ("a", "b=./c")
+
+
+def test_engines_may_be_given_more_than_once() -> None:
+    assert parse(["--engine", "http://a", "--engine", "http://b"]).engines == ("http://a", "http://b")
 
 
 def test_named_parsers_are_query_keys_of_an_engine_url() -> None:

@@ -1,0 +1,1 @@
+"""Pool of engines: several URLs for one model."""

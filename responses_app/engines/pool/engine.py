@@ -1,0 +1,195 @@
+"""Pool engine: several engines of one model, sticky by session, with health checks and limits on imbalance."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from time import monotonic
+
+from responses_app.engine_interface import (
+    Chunk,
+    Constraint,
+    Engine,
+    EngineMoved,
+    EngineOverloaded,
+    EngineUnavailable,
+    GenerateRequest,
+    prefill_by_generating,
+)
+from responses_app.engines.pool.member import MemberStatus, PoolMember, choose
+from responses_app.engines.pool.start import check_same_model, start_members
+
+logger = logging.getLogger("responses.engines")
+
+# Pause between two looks at the members whose health check is due.
+WATCH_S = 0.5
+
+
+class EnginePool:
+    """Pool of engines of one model, by URL without a key.
+
+    A request goes to the engine that its session prefers (`rendezvous`), so that all turns of a chain find the same prefix cache,
+    in every process and on every host. An engine that fails is passed over until a health check succeeds. `start` succeeds with
+    one engine; the others are started later. `clock` and `sleep` count in seconds.
+    """
+
+    counts_cheaply = False
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        *,
+        start_wait: float = 0.0,
+        clock: Callable[[], float] = monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.has_xgrammar = all(engine.has_xgrammar for engine in engines.values())
+        self._members = [PoolMember(name, engine, clock) for name, engine in engines.items()]
+        self._start_wait, self._clock, self._sleep = start_wait, clock, sleep
+        self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def max_model_len(self) -> int:
+        """Maximum number of tokens of prompt and output together. Raises EngineUnavailable before the first connection."""
+        return self._started_engine().max_model_len
+
+    @property
+    def supports_images(self) -> bool:
+        """True if the model accepts images, as far as the started engines know."""
+        return self._started_engine().supports_images
+
+    @property
+    def statuses(self) -> list[MemberStatus]:
+        """Status of each engine, for operators."""
+        return [member.status for member in self._members]
+
+    async def start(self) -> None:
+        """Start the engines. Raises EngineUnavailable if no engine starts, and if two engines do not serve the same model."""
+        try:
+            await start_members(self._members, self._start_wait, self._clock, self._sleep)
+        except BaseException:
+            await self.close()
+            raise
+        self._watcher = self._watcher or asyncio.create_task(self._watch(), name="engine pool")
+
+    async def close(self) -> None:
+        """Close all engines."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.cancel()
+            await asyncio.wait({watcher})
+        await asyncio.gather(*(member.engine.close() for member in self._members))
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
+        """Generate chunks, see `Engine.generate`. Raises EngineMoved if the engine dies and another engine can continue.
+
+        An engine that fails before the first chunk is replaced by the next engine in the order of the session.
+        """
+        tried: set[str] = set()
+        while True:
+            member = self._choose(request, tried)
+            tried.add(member.name)
+            has_chunks = False
+            try:
+                async with aclosing(member.generate(request)) as chunks:
+                    async for chunk in chunks:
+                        has_chunks = True
+                        yield chunk
+                return
+            except EngineOverloaded as error:
+                member.availability.refuse(error.retry_after_s)
+                logger.debug("%s refuses a request: %s", member.name, error)
+            except EngineUnavailable as error:
+                self._take_out(member, error)
+                if has_chunks and self._available():
+                    raise EngineMoved(str(error)) from error
+                if has_chunks:
+                    raise
+
+    async def prefill(self, request: GenerateRequest) -> None:
+        """Prefill by a generation of a single token, on the engine that the session prefers."""
+        await prefill_by_generating(self, request)
+
+    async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        """Count the prompt tokens, see `Engine.count_tokens`, on the engine with the fewest requests."""
+        for member in sorted(self._available(), key=lambda member: member.in_flight):
+            try:
+                return await member.engine.count_tokens(prompt, images)
+            except EngineUnavailable as error:
+                self._take_out(member, error)
+        raise EngineUnavailable(f"none of {self._names} answers")
+
+    def check_constraint(self, constraint: Constraint) -> None:
+        """Reject a constraint that an engine is known to reject. Raises RequestRejected."""
+        for member in self._members:
+            member.engine.check_constraint(constraint)
+
+    async def is_healthy(self) -> bool:
+        """Return True if an engine is healthy. Without a healthy engine all engines are checked at once."""
+        for member in self._available():
+            if await member.engine.is_healthy():
+                return True
+            self._take_out(member, "health check failed")
+        return any(await asyncio.gather(*(self._check(member) for member in self._members)))
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(member.name for member in self._members)
+
+    def _started_engine(self) -> Engine:
+        for member in self._members:
+            if member.has_started:
+                return member.engine
+        raise EngineUnavailable(f"none of {self._names} is connected yet")
+
+    def _available(self) -> list[PoolMember]:
+        return [member for member in self._members if member.availability.is_up]
+
+    def _choose(self, request: GenerateRequest, tried: Collection[str]) -> PoolMember:
+        """Return the engine for a request, other than those in `tried`. Raises EngineUnavailable, EngineOverloaded."""
+        up = self._available()
+        free = [member for member in up if member.name not in tried and not member.availability.refusal_s]
+        if (member := choose(free, request.session or request.id)) is not None:
+            return member
+        if pauses_s := [member.availability.refusal_s for member in up if member.availability.refusal_s]:
+            raise EngineOverloaded(f"{', '.join(member.name for member in up)} refuse requests", min(pauses_s))
+        raise EngineUnavailable(f"none of {self._names} answers")
+
+    def _take_out(self, member: PoolMember, reason: object) -> None:
+        was_up = member.availability.is_up
+        member.availability.fail()
+        if was_up:
+            logger.warning("engine %s is out: %s; %d of %d are left", member.name, reason, *self._share())
+
+    def _put_back(self, member: PoolMember) -> None:
+        was_up = member.availability.is_up
+        member.availability.restore()
+        if not was_up:
+            logger.info("engine %s is back; %d of %d are available", member.name, *self._share())
+
+    def _share(self) -> tuple[int, int]:
+        return len(self._available()), len(self._members)
+
+    async def _watch(self) -> None:
+        """Check idle engines and engines that are out, each when its health check is due."""
+        while True:
+            await self._sleep(WATCH_S)
+            due = [member for member in self._members if member.availability.is_due]
+            await asyncio.gather(*(self._check(member) for member in due))
+
+    async def _check(self, member: PoolMember) -> bool:
+        """Check the health of an engine, and start an engine that was away at the start."""
+        try:
+            is_healthy = await member.start_or_check()
+            check_same_model(self._members)
+        except EngineUnavailable as error:
+            member.has_started = False
+            self._take_out(member, error)
+            return False
+        if is_healthy:
+            self._put_back(member)
+        else:
+            self._take_out(member, "health check failed")
+        return is_healthy

@@ -1,0 +1,68 @@
+"""Member of a pool: an engine with its availability and its counts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+
+from responses_app.engine_interface import Chunk, Engine, GenerateRequest
+from responses_app.engines.pool.availability import Availability
+from responses_app.engines.pool.rendezvous import ranking
+
+# An engine is overloaded with more than FACTOR times the mean of requests in flight, and MARGIN.
+FACTOR = 1.25
+MARGIN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """Status of a member for operators. `requests` counts all requests since the start, those `in_flight` included."""
+
+    name: str
+    is_up: bool
+    in_flight: int
+    requests: int
+
+
+class PoolMember:
+    """Member of a pool. `name` is the URL without a key; `in_flight` counts the requests of this process."""
+
+    def __init__(self, name: str, engine: Engine, clock: Callable[[], float] = monotonic) -> None:
+        self.name, self.engine = name, engine
+        self.availability = Availability(clock)
+        self.has_started = False
+        self.in_flight = self.requests = 0
+
+    @property
+    def status(self) -> MemberStatus:
+        """Status for operators."""
+        return MemberStatus(self.name, self.availability.is_up, self.in_flight, self.requests)
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
+        """Generate chunks, see `Engine.generate`, and count the request."""
+        self.in_flight += 1
+        self.requests += 1
+        try:
+            async with aclosing(self.engine.generate(request)) as chunks:
+                async for chunk in chunks:
+                    self.availability.answer()
+                    yield chunk
+        finally:
+            self.in_flight -= 1
+
+    async def start_or_check(self) -> bool:
+        """Start the engine, or check the health of a started engine. Raises EngineUnavailable if the start fails."""
+        if not self.has_started:
+            await self.engine.start()
+            self.has_started = True
+        return await self.engine.is_healthy()
+
+
+def choose(members: Sequence[PoolMember], session: str) -> PoolMember | None:
+    """Return the member for a session: the first in the order of the session that is not overloaded; None without members."""
+    by_name = {member.name: member for member in members}
+    mean = (sum(member.in_flight for member in members) + 1) / max(len(members), 1)
+    in_order = [by_name[name] for name in ranking(session, list(by_name))]
+    return next((member for member in in_order if member.in_flight < FACTOR * mean + MARGIN), None)

@@ -1,0 +1,89 @@
+"""Models that `http://` engines list, the same at all URLs of a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import httpx2
+
+from responses_app.engines.registry import default_start_wait_s
+from responses_app.engines.urls import location, split_urls
+
+LIST_LIMIT = 10.0
+RETRY = 0.25
+# Fields of a listed model that must not differ between the URLs of a model.
+COMPARED = ("root", "max_model_len")
+
+Models: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+class NoModelList(Exception):
+    """Engines that list no models, or different models."""
+
+
+def listed_models(engine: str) -> Models:
+    """Return the models that all URLs of `engine` list, by name. Raises NoModelList.
+
+    A URL that cannot be reached is left out while another URL lists its models. With `tokenizer=` the roots may differ: a model
+    may be in different folders.
+    """
+    urls, query = split_urls(engine), dict(parse_qsl(urlsplit(engine).query))
+    with ThreadPoolExecutor(len(urls)) as threads:
+        answers = dict(zip(map(location, urls), threads.map(_listed, urls), strict=True))
+    lists = {place: answer for place, answer in answers.items() if not isinstance(answer, NoModelList)}
+    if not lists:
+        raise next(answer for answer in answers.values() if isinstance(answer, NoModelList))
+    models = {place: _wanted(models, query.get("model")) for place, models in lists.items()}
+    compared = [field for field in COMPARED if field not in query and (field != "root" or "tokenizer" not in query)]
+    _check_same(models, compared)
+    return next(iter(models.values()))
+
+
+def _wanted(models: Models, name: str | None) -> Models:
+    return {model: card for model, card in models.items() if name in (None, model)}
+
+
+def _check_same(models: Mapping[str, Models], compared: Sequence[str]) -> None:
+    """Raise NoModelList if two engines list different models."""
+    (first, expected), *others = models.items()
+    for place, found in others:
+        if set(found) != set(expected):
+            served = f"{first} serves {_names(expected)}, and {place} serves {_names(found)}"
+            raise NoModelList(f"{served}: several URLs are for one model; use --model NAME=URL for each of several models")
+        for name, field in ((name, field) for name in expected for field in compared):
+            if expected[name].get(field) != found[name].get(field):
+                values = f"{expected[name].get(field)} at {first}, and {found[name].get(field)} at {place}"
+                raise NoModelList(f"{field} of {name} is {values}: all URLs of a model must serve the same model")
+
+
+def _names(models: Models) -> str:
+    return ", ".join(models) or "nothing"
+
+
+def _listed(url: str) -> Models | NoModelList:
+    """Return the models of a single URL, or the error."""
+    password = urlsplit(url).password
+    headers = {"Authorization": f"Bearer {unquote(password)}"} if password else {}
+    place = location(url)
+    try:
+        answer = _get_with_retry(f"{place}/v1/models", headers, url)
+        return {model["id"]: model for model in answer.raise_for_status().json()["data"]}
+    except (httpx2.HTTPError, ValueError, KeyError) as error:
+        return NoModelList(f"the engine at {urlsplit(place).netloc} does not list its models ({error}); name them with --model")
+
+
+def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
+    """Get a URL of an engine that may still be loading; retries for RESPONSES_ENGINE_START_WAIT seconds."""
+    wait_option = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
+    deadline = time.monotonic() + (float(wait_option) if wait_option else default_start_wait_s())
+    while True:
+        try:
+            return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
+        except httpx2.TransportError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY)
