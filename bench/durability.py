@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import statistics
 import tempfile
 from pathlib import Path
 
-from bench.compare import KEY, OUR_PORT, VLLM_ENV
-from bench.load import Round, Target, load
-from bench.servers import python, serve
+from bench.support.load import Load, run_load, story_requests
+from bench.support.servers import python, serve
+from bench.support.stream_client import Target
 
+KEY, PORT = "sk-bench", 8812
+ENV = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
 KINDS = ("store:false", "store:true")
 
 
-def measure(durability: str, folder: Path, options: argparse.Namespace) -> dict[tuple[int, str], list[Round]]:
+def measure(durability: str, folder: Path, options: argparse.Namespace) -> dict[tuple[int, str], list[Load]]:
     """Rounds by number of streams and kind, the kinds in turns, so that a machine that slows down slows both."""
-    command = [python(), "-m", "responses_app.server", "--model", options.model, "--port", str(OUR_PORT)]
-    env = {**VLLM_ENV, "RESPONSES_DATA_DIR": str(folder), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
-    env["RESPONSES_DURABILITY"] = durability
-    rounds: dict[tuple[int, str], list[Round]] = {}
-    with serve(command, OUR_PORT, env, folder / "serve.log") as server:
+    command = [python(), "-m", "responses_app.server", "--model", options.model, "--port", str(PORT)]
+    env = ENV | {"RESPONSES_DATA_DIR": str(folder), "RESPONSES_DURABILITY": durability}
+    rounds: dict[tuple[int, str], list[Load]] = {}
+    with serve(command, PORT, env, folder / "serve.log") as server:
         target = Target("127.0.0.1", server.port, options.model, KEY)
         for streams in options.streams:
-            asyncio.run(load(target, streams, streams, options.tokens, store=True))
+            _send(target, streams, streams, options.tokens, store=True)
             for _ in range(options.rounds):
                 for kind in KINDS:
-                    done = load(target, streams, streams * options.turns, options.tokens, store=kind == "store:true")
-                    rounds.setdefault((streams, kind), []).append(asyncio.run(done))
+                    done = _send(target, streams, streams * options.turns, options.tokens, store=kind == "store:true")
+                    rounds.setdefault((streams, kind), []).append(done)
     return rounds
+
+
+def _send(target: Target, streams: int, requests: int, tokens: int, *, store: bool) -> Load:
+    fields = {"temperature": 0, "max_output_tokens": tokens, "store": store}
+    return run_load(target, story_requests(target, requests, **fields), streams)
 
 
 def main() -> None:

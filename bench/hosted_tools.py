@@ -21,7 +21,7 @@ from typing import Any
 import httpx2
 import psutil
 
-from bench.servers import ROOT, Server, python, serve
+from bench.support.servers import ROOT, Server, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from tests.support.extraction import documents
 

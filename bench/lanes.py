@@ -24,7 +24,7 @@ from typing import Any
 
 from openai_harmony import load_harmony_encoding
 
-from bench.servers import ROOT, Server, serve
+from bench.support.servers import ROOT, Server, serve
 from responses_app.protocol.conformance import StreamValidator
 
 KEY = "sk-bench"

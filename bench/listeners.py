@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from bench.load import Target
-from bench.servers import Server, python, serve
+from bench.support.servers import Server, python, serve
+from bench.support.stream_client import Target
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-bench"

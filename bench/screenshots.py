@@ -19,7 +19,7 @@ import httpx2
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from bench.servers import ROOT
+from bench.support.servers import ROOT
 
 INTO = ROOT / "docs" / "screenshots"
 COLOURS = 200

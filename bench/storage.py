@@ -73,7 +73,7 @@ def database() -> Iterator[None]:
 
 def fill(count: int, logprobs: int | None, seed: int, sizes: Sequence[int] = SIZES) -> tuple[list[int], int, int]:
     """So many responses that have ended; their keys, their events, and how many of these are deltas."""
-    from bench.logs import born, log
+    from bench.support.logs import born, log
     from responses_app.models import Response, Status
 
     chance, keys, events, deltas = random.Random(seed), [], 0, 0

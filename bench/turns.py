@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from openai_harmony import load_harmony_encoding
 from websockets.sync.client import connect
 
-from bench.servers import ROOT, serve
+from bench.support.servers import ROOT, serve
 
 CALL = (
     "<|channel|>analysis<|message|>I have to read the next file before I can say anything about it.<|end|>"

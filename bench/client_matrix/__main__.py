@@ -23,7 +23,7 @@ from bench.client_matrix.matrix import Address, run_matrix
 from bench.client_matrix.outcome import Result
 from bench.client_matrix.recording import write_recording
 from bench.client_matrix.table import format_results
-from bench.servers import ROOT, serve
+from bench.support.servers import ROOT, serve
 from responses_app.server.cli.model_specs import parse_spec
 
 KEY = "sk-matrix"

@@ -21,7 +21,7 @@ import psutil
 
 from bench.noisy_neighbors.attacker import command
 from bench.noisy_neighbors.attacks import ATTACKS, Target
-from bench.servers import ROOT, Server, python, serve
+from bench.support.servers import ROOT, Server, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-neighbor"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT = 300.0
 STOP_LIMIT = 30.0
 ENGINE_NAMES = ("VLLM::EngineCor", "VLLM::Worker")
@@ -62,6 +62,11 @@ def serve(command: Sequence[str], port: int, env: dict[str, str], log: Path) -> 
             yield Server(process, port)
         finally:
             _stop(process)
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM raise SystemExit, so that the servers end with this process."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def python() -> str:

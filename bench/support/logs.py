@@ -21,7 +21,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.store.log.records import EventFrame
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # About how the vocabularies of models cut English: a word with its space, a long one in two, signs by themselves.
 TOKEN = re.compile(r" ?[A-Za-z]{1,9}| ?\d{1,3}|\s+| ?[^\w\s]+|.")
 NOW = 1_790_000_000

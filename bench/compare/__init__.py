@@ -1,0 +1,1 @@
+"""This server beside vLLM's own endpoint: servers, measurement, tables and plots."""

@@ -1,0 +1,93 @@
+"""This server, stored and not stored, beside vLLM's own /v1/responses: the same model, engine settings, machine and load.
+
+    python -m bench.compare [--model random-64] [--streams 1 16 64 128 256] [--rounds 3] [--json FILE] [--plot FILE]
+    python -m bench.compare --model Qwen/Qwen3-0.6B --gpu
+
+All servers run all the time; each is measured while the others are idle. Reports medians, and the range of the rates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.compare import random_model
+from bench.compare.contenders import PARSERS, Contender, Model, start_contenders
+from bench.compare.measurement import Plan, Sample, measure_all
+from bench.compare.report import describe, figures_table, ratios_table
+from bench.support.servers import end_on_sigterm
+from responses_app.demo.build import FOLDERS, build
+
+PORT = 8811
+
+
+def main() -> None:
+    """Run the comparison."""
+    options = _parse()
+    end_on_sigterm()
+    plan = Plan(options.streams, options.rounds, options.turns, options.tokens)
+    with tempfile.TemporaryDirectory(prefix="verbatim-compare-") as name:
+        folder, model = Path(name), _model(options, Path(name))
+        print(f"{model.name}: starting the servers …", flush=True)
+        with start_contenders(
+            model, folder, options.port, agentic_api=options.agentic_api, own_executor=options.own_executor
+        ) as contenders:
+            chosen = [contender for contender in contenders if contender.kind not in options.without]
+            samples = _measure(chosen, plan)
+    _report(samples, options)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default=random_model.NAME, help="random-64, demo-chat, demo-harmony, a folder or a hub name")
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16, 64, 128, 256])
+    parser.add_argument("--tokens", type=int, default=128, help="tokens per request")
+    parser.add_argument("--turns", type=int, default=3, help="requests per stream and round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--port", type=int, default=PORT, help="first of three ports")
+    parser.add_argument("--gpu", action="store_true", help="engines on a GPU, without the settings for a CPU")
+    parser.add_argument(
+        "--own-executor", action="store_true", help="vLLM's own executor on a CPU, which spins, for vLLM's server"
+    )
+    parser.add_argument("--agentic-api", metavar="URL|COMMAND", help="a gateway; {vllm} and {port} are filled in a command")
+    parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="kinds that are not measured")
+    parser.add_argument("--reasoning-parser", help="reasoning parser of vLLM's own server")
+    parser.add_argument("--tool-call-parser", help="tool parser of vLLM's own server")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="engine option for both servers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples of all rounds")
+    return parser.parse_args()
+
+
+def _model(options: argparse.Namespace, folder: Path) -> Model:
+    name: str = options.model
+    if name == random_model.NAME:
+        source = str(random_model.build_random_model(folder))
+    else:
+        source = str(build(name, folder)) if name in FOLDERS else name
+    parsers = PARSERS.get(name)
+    if options.reasoning_parser and options.tool_call_parser:
+        parsers = (options.reasoning_parser, options.tool_call_parser)
+    more = random_model.ENGINE_OPTIONS if name == random_model.NAME else {}
+    more = more | dict(option.split("=", 1) for option in options.option)
+    return Model(name.rstrip("/").rpartition("/")[2], source, parsers, options.gpu, more)
+
+
+def _measure(contenders: Sequence[Contender], plan: Plan) -> list[Sample]:
+    samples: list[Sample] = []
+    for sample in measure_all(contenders, plan):
+        print(describe(sample), flush=True)
+        samples.append(sample)
+    return samples
+
+
+def _report(samples: Sequence[Sample], options: argparse.Namespace) -> None:
+    print("\n".join(["", *figures_table(samples), "", *ratios_table(samples)]))
+    if options.json:
+        options.json.write_text(json.dumps([sample.as_json() for sample in samples], indent=1))
+
+
+if __name__ == "__main__":
+    main()

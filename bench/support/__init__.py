@@ -1,0 +1,1 @@
+"""Servers, load and logs that several benchmarks use."""

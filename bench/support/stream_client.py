@@ -1,0 +1,100 @@
+"""Client of streaming requests that counts events without parsing them: the client shares the cores with the servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import cast
+
+EVENT, DELTA = b"event: ", b".delta\n"
+# End of an HTTP response with chunks. A chunk of events ends with an empty line, so that no other read ends with these bytes.
+LAST_CHUNK = b"0\r\n\r\n"
+# The terminal event stands in the last reads, each of up to 256 KiB.
+KEPT_READS = 64
+_TOKENS = re.compile(rb'"output_tokens":\s*(\d+)')
+_TERMINAL = re.compile(rb"event: response\.(completed|incomplete|failed)\r?\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A Responses endpoint."""
+
+    host: str
+    port: int
+    model: str
+    key: str = "none"
+
+    def request(self, **fields: object) -> bytes:
+        """Encode the HTTP request of a streaming response with `fields`."""
+        body = json.dumps({"model": self.model, "stream": True, **fields}).encode()
+        head = (
+            f"POST /v1/responses HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAuthorization: Bearer {self.key}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + body
+
+
+@dataclass(slots=True)
+class StreamResult:
+    """A stream: events, deltas, tokens by `usage`, and monotonic times of its start, connection, reads with deltas, and end."""
+
+    began: float
+    connected: float = 0.0
+    ended: float = 0.0
+    events: int = 0
+    deltas: int = 0
+    tokens: int = 0
+    status: str = ""
+    times: list[float] = field(default_factory=list)
+
+
+class StreamClient(asyncio.Protocol):
+    """HTTP client of one streaming request."""
+
+    def __init__(self, request: bytes, done: asyncio.Future[StreamResult]) -> None:
+        self._request, self._done = request, done
+        self._result, self._tail = StreamResult(time.perf_counter()), b""
+        self._reads: deque[bytes] = deque(maxlen=KEPT_READS)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the request."""
+        # The transport of uvloop is no subclass of the transport of asyncio.
+        self._transport = cast("asyncio.Transport", transport)
+        self._result.connected = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        """Count the events whose first line is complete."""
+        text, result = self._tail + data, self._result
+        end = text.rfind(b"\n") + 1
+        self._tail = text[end:]
+        if deltas := text.count(DELTA):
+            result.deltas += deltas
+            result.times.append(time.perf_counter())
+        result.events += text.count(EVENT, 0, end)
+        self._reads.append(data)
+        if data.endswith(LAST_CHUNK) or (len(data) < len(LAST_CHUNK) and b"".join(self._reads).endswith(LAST_CHUNK)):
+            self._end()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Fail unless the stream has ended."""
+        if error and not self._done.done():
+            self._done.set_exception(error)
+        elif not self._done.done():
+            self._end()
+
+    def _end(self) -> None:
+        text, result = b"".join(self._reads), self._result
+        self._transport.close()
+        if self._done.done():
+            return
+        statuses, tokens = _TERMINAL.findall(text), _TOKENS.findall(text)
+        if not statuses or not tokens:
+            self._done.set_exception(ConnectionError(f"the stream ended without a terminal event: {text[-500:]!r}"))
+            return
+        result.ended, result.status, result.tokens = time.perf_counter(), statuses[-1].decode(), int(tokens[-1])
+        self._done.set_result(result)

@@ -1,0 +1,1 @@
+"""Events per second of this server, with a recording as the engine."""

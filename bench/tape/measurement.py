@@ -1,0 +1,81 @@
+"""Rounds of streams from a recording: events per second, and CPU time per event by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from bench.support.load import Load, run_load
+from bench.support.quantiles import Spread
+from bench.support.servers import Server
+from bench.support.stream_client import Target
+
+HOST, KEY, MODEL = "127.0.0.1", "sk-bench", "tape"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Load of a round with the CPU seconds of each part of the server, and of the client."""
+
+    load: Load
+    cpu: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Medians over the rounds of a level and kind; `cost` has CPU microseconds per event by part."""
+
+    streams: int
+    store: bool
+    rate: Spread
+    deltas: float
+    cost: dict[str, float]
+
+    @property
+    def server_cost(self) -> float:
+        """Add up the CPU microseconds per event of the server."""
+        return sum(cost for part, cost in self.cost.items() if part != "client")
+
+
+def measure(server: Server, streams: int, requests: int, *, store: bool) -> Round:
+    """Measure one round of `requests` requests, `streams` of them at a time."""
+    target = Target(HOST, server.port, MODEL, KEY)
+    data = [target.request(input=f"{number}", store=store) for number in range(requests)]
+    before = server.parts()
+    load = run_load(target, data, streams)
+    after = server.parts()
+    cpu = {part: after[part] - before.get(part, 0.0) for part in sorted(after)}
+    return Round(load, cpu | {"client": load.client_cpu})
+
+
+def summarize(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
+    """Compute the medians of the rounds."""
+    parts = sorted({part for one in rounds for part in one.cpu})
+    return Figures(
+        streams,
+        store,
+        Spread.of([one.load.events / one.load.seconds for one in rounds]),
+        median(sum(stream.deltas for stream in one.load.streams) / one.load.seconds for one in rounds),
+        {part: median(1e6 * one.cpu.get(part, 0.0) / one.load.events for one in rounds) for part in parts},
+    )
+
+
+def describe(figures: Figures) -> str:
+    """Describe the figures in one line."""
+    shares = ", ".join(f"{part} {cost:.0f}" for part, cost in figures.cost.items())
+    return (
+        f"{figures.streams:>5} streams store={figures.store!s:<5} {figures.rate.median:>8.0f} events/s {figures.deltas:>8.0f} deltas/s "
+        f"CPU µs an event: server {figures.server_cost:.0f} ({shares})"
+    )
+
+
+def describe_times(load: Load) -> str:
+    """Describe gaps, times to the connection and to the first event, and the lag of the client, in milliseconds."""
+    gaps = ", ".join(f"{name} {1e3 * load.gap(share):.0f}" for name, share in (("median", 0.5), ("p99", 0.99), ("most", 1)))
+    first, connected = (
+        f"median {1e3 * times(0.5):.0f}, p99 {1e3 * times(0.99):.0f}, most {1e3 * times(1):.0f}"
+        for times in (load.first, load.connected)
+    )
+    lag = f"p99 {1e3 * load.lag(0.99):.0f}, most {1e3 * load.lag(1):.0f}"
+    return f"      ms: gaps {gaps}; first event {first}; connected {connected}; lag of the client {lag}"

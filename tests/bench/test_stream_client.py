@@ -1,0 +1,58 @@
+"""Counting of events in the reads of a stream, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bench.support.stream_client import StreamClient, StreamResult, Target
+
+DELTA = b'event: response.output_text.delta\ndata: {"delta": "a"}\n\n'
+END = b'event: response.completed\ndata: {"response": {"usage": {"input_tokens": 3, "output_tokens": 17}}}\n\n'
+EVENTS = [b'event: response.created\ndata: {"output_tokens": 0}\n\n', DELTA, DELTA + DELTA, END]
+ANSWER = b"HTTP/1.1 200 OK\r\n\r\n" + b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in EVENTS) + b"0\r\n\r\n"
+
+
+class Transport(asyncio.Transport):
+    """Transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written, self.is_closed = b"", False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+async def receive(size: int, answer: bytes = ANSWER) -> StreamResult:
+    """Give a client the answer in reads of `size` bytes."""
+    done: asyncio.Future[StreamResult] = asyncio.get_running_loop().create_future()
+    client, transport = StreamClient(b"request", done), Transport()
+    client.connection_made(transport)
+    for at in range(0, len(answer), size):
+        client.data_received(answer[at : at + size])
+    client.connection_lost(None)
+    assert transport.written == b"request"
+    return await done
+
+
+@pytest.mark.parametrize("size", [7, 50, 10_000])
+def test_events_are_counted_once_however_they_are_cut(size: int) -> None:
+    result = asyncio.run(receive(size))
+    assert (result.events, result.deltas, result.tokens, result.status) == (5, 3, 17, "completed")
+
+
+def test_stream_without_terminal_event_fails() -> None:
+    with pytest.raises(ConnectionError, match="without a terminal event"):
+        asyncio.run(receive(50, b"HTTP/1.1 503 Service Unavailable\r\n\r\n{}"))
+
+
+def test_request_has_the_length_of_its_body() -> None:
+    head, _, body = Target("h", 1, "m", "k").request(input="é").partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert b"Authorization: Bearer k\r\n" in head
