@@ -15,8 +15,9 @@ from responses_app.errors import ApiError, InternalError, InvalidRequest, Servic
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
+from responses_app.runs.prepare.conversation import locked
 from responses_app.store.log.reader import TERMINAL
-from responses_app.store.log.records import Ending, Fenced
+from responses_app.store.log.records import ConversationLocked, Ending, Fenced
 
 logger = logging.getLogger("responses.run")
 
@@ -86,6 +87,9 @@ class RunEndings:
 
     def on_database_error(self, error: DatabaseError) -> bool:
         """Leave the run to another process: the log cannot be written, or not by this process."""
+        if isinstance(error, ConversationLocked):
+            self.problem = locked()
+            return False
         uid = self._writer.response["id"]
         logger.log(logging.INFO if isinstance(error, Fenced) else logging.ERROR, "%s: left to others: %s", uid, error)
         if not self._output.publisher.broadcast.frames:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import orjson
@@ -22,8 +22,12 @@ class RoundOutput(Protocol):
     """Destination of the deltas of a round."""
 
     @property
-    def wait_durable(self) -> Callable[[], Awaitable[None]]:
-        """Wait until all published events are durable. Raises DatabaseError."""
+    def is_full(self) -> bool:
+        """Return whether `wait_room` has to be awaited before more is added."""
+        ...
+
+    async def wait_room(self) -> None:
+        """Wait until more may be added."""
         ...
 
     def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
@@ -31,7 +35,7 @@ class RoundOutput(Protocol):
         ...
 
     def publish(self) -> None:
-        """Publish everything that was added."""
+        """Publish everything that was added. Raises DatabaseError if an earlier append was rejected."""
         ...
 
 
@@ -40,8 +44,6 @@ class ResponseOutput:
 
     def __init__(self, writer: Writer, publisher: DurablePublisher) -> None:
         self.writer, self.publisher = writer, publisher
-        # The bound method itself: the loop of a round awaits it once per chunk.
-        self.wait_durable: Callable[[], Awaitable[None]] = publisher.wait_durable
         self._events: list[EncodedEvent] = []
 
     def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
@@ -67,33 +69,46 @@ class ResponseOutput:
         """Return whether events wait in the buffer."""
         return bool(self._events)
 
-    def publish(self) -> None:
-        """Publish the buffer without waiting for the commit."""
-        events, self._events = self._events, []
-        self.publisher.publish(events)
+    @property
+    def is_full(self) -> bool:
+        """Return whether so much is not durable yet that the run has to wait."""
+        return self.publisher.is_full
+
+    async def wait_room(self) -> None:
+        """Wait for commits until the run may publish more."""
+        await self.publisher.wait_room()
+
+    async def wait_durable(self) -> None:
+        """Wait until all published events are durable. Raises DatabaseError."""
+        await self.publisher.wait_durable()
+
+    def publish(self, events: Iterable[Event] = (), *, opens: bool = False, starts: bool = False) -> None:
+        """Publish the buffer and `events` behind it, without waiting for the commit. Raises DatabaseError."""
+        self.publisher.publish(self._take(events), opens=opens, starts=starts)
 
     async def publish_and_wait(
-        self,
-        events: Iterable[Event] = (),
-        *,
-        opens: bool = False,
-        starts: bool = False,
-        strict: bool = False,
-        ending: Callable[[], Ending] | None = None,
+        self, events: Iterable[Event] = (), *, strict: bool = False, ending: Callable[[], Ending] | None = None
     ) -> None:
         """Publish the buffer and `events` behind it, and wait until all are durable. Raises DatabaseError."""
-        encoded = [EncodedEvent(event["sequence_number"], event["type"], encode(event)) for event in events]
-        whole, self._events = [*self._events, *encoded], []
-        await self.publisher.publish_and_wait(whole, opens=opens, starts=starts, strict=strict, ending=ending)
+        await self.publisher.publish_and_wait(self._take(events), strict=strict, ending=ending)
+
+    def _take(self, events: Iterable[Event]) -> list[EncodedEvent]:
+        """Return the buffer with `events` behind it, and empty the buffer."""
+        whole, self._events = self._events, []
+        for event in events:
+            whole.append(EncodedEvent(event["sequence_number"], event["type"], encode(event)))
+        return whole
 
 
 class DeltaCollector:
     """Output of a generation without a stream: collects the deltas."""
 
+    is_full = False
+
     def __init__(self) -> None:
         self.deltas: list[Delta] = []
 
-    async def wait_durable(self) -> None:
+    async def wait_room(self) -> None:
         """Return at once: nothing is published."""
 
     def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:

@@ -5,23 +5,47 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError
 
 from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
 from responses_app.runs.execute.token_log import Entry, pack
-from responses_app.store.log.records import Append, Ending, EventFrame, ResponseLog
+from responses_app.store.log.records import Append, Ending, EventFrame, Fenced, ResponseLog
 from responses_app.store.log.writer import LogWriter
+
+# A run with so many events that are not durable yet takes no more tokens: a slow database slows the engine's stream down.
+MAX_UNCOMMITTED_EVENTS = 128
+
+
+@dataclass(slots=True)
+class PendingAppend:
+    """Append that grows until the log writer takes it.
+
+    `entries` are the entries of the token log that produced its frames. The first `seen` frames are visible before the commit.
+    """
+
+    append: Append
+    entries: list[Entry] = field(default_factory=list)
+    seen: int = 0
+
+    def take(self) -> Append:
+        """Return the append. From now on the append does not change."""
+        self.append.tokens = pack(self.entries)
+        return self.append
 
 
 class DurablePublisher:
     """Way of the events of a run to the log and then to `broadcast`; without a log, events are visible at once.
 
-    `unsaved` are the entries of the token log since the last append. The next append saves these entries beside its frames, so
-    that all frames in the log can be produced again. `unsaved_outputs` are outputs of server tools for the model, by item id, which
-    the next append saves, too. With `wait_for_commit` false only the opening and the terminal event wait for
-    the database.
+    At most one append is in the commit, and one waits for the next commit. The waiting append has everything that the run has
+    published since. `unsaved` are the entries of the token log since the last event. The next events take these entries along,
+    so that all frames in the log can be produced again. `unsaved_outputs` are outputs of server tools for the model, by item id,
+    which go the same way. With `wait_for_commit` false only the opening and the terminal event wait for the database.
+
+    `on_rejected`, if set, is called when an append is rejected while the run does not wait for the commit.
     """
 
     def __init__(
@@ -30,11 +54,16 @@ class DurablePublisher:
         self.broadcast = broadcast
         self.unsaved: list[Entry] = []
         self.unsaved_outputs: dict[str, ModelOutput] = {}
+        self.rejected: DatabaseError | None = None
+        self.on_rejected: Callable[[], object] | None = None
         self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
-        # Number of appends under way, the error of the last rejected one, and the waiter for the moment when none is under way.
-        self._pending = 0
-        self._rejected: Exception | None = None
-        self._idle: asyncio.Future[None] | None = None
+        self._created = 0.0 if log is None else log.row.created_at.timestamp()
+        self._waiting: PendingAppend | None = None
+        self._committing: PendingAppend | None = None
+        # Frames that are not durable yet, and how many of these are not visible yet.
+        self._uncommitted = self._hidden = 0
+        # Waiter for the next commit.
+        self._committed: asyncio.Future[None] | None = None
         self._record_first_delta(broadcast.frames)
 
     @property
@@ -57,7 +86,12 @@ class DurablePublisher:
         """Primary keys of the items, those of the input first, once the response has ended here; empty if nothing is stored."""
         return [*self._log.input_keys, *self._log.output_keys] if self._log is not None else []
 
-    async def publish_and_wait(
+    @property
+    def is_full(self) -> bool:
+        """Return whether the run has to wait for a commit before it publishes more."""
+        return self._uncommitted >= MAX_UNCOMMITTED_EVENTS
+
+    def publish(
         self,
         events: Sequence[EncodedEvent],
         *,
@@ -66,42 +100,14 @@ class DurablePublisher:
         strict: bool = False,
         ending: Callable[[], Ending] | None = None,
     ) -> None:
-        """Make `events` durable, then visible. A cancellation during the wait loses nothing: the commit goes on.
+        """Make `events` durable, then visible, without waiting. Raises DatabaseError if an append was rejected: nothing may follow.
 
-        With `strict` the commit waits for the disk, in spite of the settings. Raises DatabaseError if the events cannot be
-        written; then the events stay invisible.
+        With `strict` the commit waits for the disk, in spite of the settings.
         """
-        if events:
-            self._append(events, opens=opens, starts=starts, strict=strict, ending=ending)
-            await self.wait_durable()
-
-    def publish(self, events: Sequence[EncodedEvent]) -> None:
-        """Publish without waiting. Await `wait_durable` before the next call: nothing may follow a rejected append."""
-        if events:
-            self._append(events)
-
-    async def wait_durable(self) -> None:
-        """Wait until all published events are durable and visible. Raises DatabaseError if an append was rejected."""
-        if self._pending:
-            await self.wait_idle()
-        if self._rejected is not None:
-            raise self._rejected
-
-    async def wait_idle(self) -> None:
-        """Wait until no append is under way. Only the task of the run may wait here."""
-        while self._pending:
-            self._idle = asyncio.get_running_loop().create_future()
-            await self._idle
-
-    def _append(
-        self,
-        events: Sequence[EncodedEvent],
-        *,
-        opens: bool = False,
-        starts: bool = False,
-        strict: bool = False,
-        ending: Callable[[], Ending] | None = None,
-    ) -> None:
+        if self.rejected is not None:
+            raise self.rejected
+        if not events:
+            return
         frames = self._frames(events)
         if self._log is None:
             self.unsaved.clear()
@@ -109,15 +115,101 @@ class DurablePublisher:
             self.broadcast.broadcast(frames)
             return
         self._record_first_delta(frames)
-        end = ending() if ending is not None else None
-        append = Append(self._log, frames, opens, starts, end, pack(self.unsaved), strict, self.unsaved_outputs)
-        self.unsaved, self.unsaved_outputs = [], {}
-        if not (self._wait_for_commit or end is not None or opens or strict):
-            self._recorder.append(append, _ignore)
+        pending = self._add(self._log, frames)
+        append = pending.append
+        append.opens, append.starts = append.opens or opens, append.starts or starts
+        append.wait_for_disk = append.wait_for_disk or strict
+        if ending is not None:
+            append.ending = ending()
+        if self._wait_for_commit or self._hidden or opens or strict or ending is not None:
+            self._hidden += len(frames)
+        else:
+            pending.seen += len(frames)
             self.broadcast.broadcast(frames)
-            return
-        self._pending += 1
-        self._recorder.append(append, partial(self._on_appended, append))
+
+    async def publish_and_wait(
+        self,
+        events: Sequence[EncodedEvent],
+        *,
+        strict: bool = False,
+        ending: Callable[[], Ending] | None = None,
+    ) -> None:
+        """Publish `events` and wait until all events are durable. A cancellation during the wait loses nothing: the commit goes on.
+
+        Raises DatabaseError if events cannot be written; then these stay invisible.
+        """
+        self.publish(events, strict=strict, ending=ending)
+        await self.wait_durable()
+
+    async def wait_durable(self) -> None:
+        """Wait until all published events are durable and visible. Raises DatabaseError if an append was rejected."""
+        await self.wait_idle()
+        if self.rejected is not None:
+            raise self.rejected
+
+    async def wait_idle(self) -> None:
+        """Wait until no append is under way. Only the task of the run may wait here."""
+        while self._uncommitted:
+            await self._wait_for_commit_of_any()
+
+    async def wait_room(self) -> None:
+        """Wait until the run may publish more. Only the task of the run may wait here."""
+        while self.is_full:
+            await self._wait_for_commit_of_any()
+
+    async def _wait_for_commit_of_any(self) -> None:
+        self._committed = asyncio.get_running_loop().create_future()
+        await self._committed
+
+    def _add(self, log: ResponseLog, frames: list[EventFrame]) -> PendingAppend:
+        """Add `frames`, and what was not saved, to the append that waits; queue a new append if none waits."""
+        pending = self._waiting
+        if pending is None:
+            pending = self._waiting = PendingAppend(Append(log, frames))
+        else:
+            pending.append.frames.extend(frames)
+        pending.entries += self.unsaved
+        self.unsaved.clear()
+        if self.unsaved_outputs:
+            pending.append.tool_outputs |= self.unsaved_outputs
+            self.unsaved_outputs.clear()
+        if not self._uncommitted:
+            self._recorder.enqueue(self._take, self._on_committed)
+        self._uncommitted += len(frames)
+        return pending
+
+    def _take(self) -> Append:
+        """Return what waits, for the commit that begins now."""
+        pending, self._waiting = self._waiting, None
+        assert pending is not None  # noqa: S101 - queued when there was something
+        self._committing = pending
+        return pending.take()
+
+    def _on_committed(self, error: Exception | None) -> None:
+        """Broadcast the frames of the append that was in the commit and queue the next; stop if the append was rejected."""
+        done, self._committing = self._committing, None
+        waiter, self._committed = self._committed, None
+        if error is None and done is not None:
+            self._release(done)
+        else:
+            self._reject(error)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        elif self.rejected is not None and self.on_rejected is not None:
+            self.on_rejected()
+
+    def _release(self, done: PendingAppend) -> None:
+        frames = done.append.frames
+        self._uncommitted -= len(frames)
+        if self._waiting is not None:
+            self._recorder.enqueue(self._take, self._on_committed)
+        self._hidden -= len(frames) - done.seen
+        self.broadcast.broadcast(frames[done.seen :] if done.seen else frames)
+
+    def _reject(self, error: Exception | None) -> None:
+        """Drop what waits: its numbers may follow the events of a different worker."""
+        self.rejected = error if isinstance(error, DatabaseError) else Fenced(str(error))
+        self._waiting, self._uncommitted = None, 0
 
     def _record_first_delta(self, frames: Sequence[EventFrame]) -> None:
         """Note the time of the first delta for the row of the response."""
@@ -125,20 +217,5 @@ class DurablePublisher:
             self._log.row.time_to_first_token_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
     def _frames(self, events: Iterable[EncodedEvent]) -> list[EventFrame]:
-        ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)
+        ms = 0 if self._log is None else int((time.time() - self._created) * 1000)
         return [EventFrame(number, type, data, ms) for number, type, data in events]
-
-    def _on_appended(self, append: Append, error: Exception | None) -> None:
-        """Broadcast the frames of an append that is durable; note the error of a rejected append."""
-        self._pending -= 1
-        if error is None:
-            self.broadcast.broadcast(append.frames)
-        else:
-            self._rejected = error
-        if not self._pending and self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
-
-
-def _ignore(error: Exception | None) -> None:
-    """Ignore the outcome of an append without a waiter; the recorder has logged the error."""
-    del error

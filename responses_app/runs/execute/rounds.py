@@ -62,10 +62,7 @@ class Round:
             aclosing(chunks if calls is None else calls.merge(chunks)) as merged,
         ):
             async for chunk in merged:
-                # A run has one append under way at a time. The wait is here and not behind `publish`, when the append is nearly
-                # always done: a task that wakes up for each commit costs as much as the event. The wait comes before the parser:
-                # a cancellation meanwhile leaves no sequence number out.
-                await output.wait_durable()
+                # From the parser to `publish` nothing waits: a cancellation leaves no sequence number out.
                 counter.count(chunk)
                 output.add(chunk, parser.feed(chunk))
                 finish = "stop" if parser.done else chunk.finish
@@ -76,6 +73,8 @@ class Round:
                     await calls.begin()
                 else:
                     output.publish()
+                if output.is_full:
+                    await output.wait_room()
         return None
 
     def finish_parser(self) -> list[Delta]:

@@ -20,8 +20,7 @@ from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
-from responses_app.runs.prepare.conversation import locked
-from responses_app.store.log.records import ConversationLocked, EventFrame
+from responses_app.store.log.records import EventFrame
 
 logger = logging.getLogger("responses.run")
 
@@ -206,7 +205,7 @@ class Run:
         self._began = time.monotonic()
         handed_over = False
         try:
-            handed_over = await self._execute()
+            handed_over = await self._execute_until_rejected()
         except asyncio.CancelledError:
             handed_over = await self._finish_cancelled()
         except RequestRejected as error:
@@ -220,8 +219,6 @@ class Run:
         except ApiError as error:
             logger.warning("%s: next round: %s", self.uid, error.message)
             handed_over = await self._endings.fail(error.code or "server_error", error.message)
-        except ConversationLocked:
-            self._endings.problem = locked()
         except DatabaseError as error:
             handed_over = self._endings.on_database_error(error)
         except Exception:
@@ -232,18 +229,30 @@ class Run:
             self._log_summary()
             await self._rounds.close()
 
+    async def _execute_until_rejected(self) -> bool:
+        """Execute. An append that is rejected meanwhile cancels the task: the engine may be silent for long."""
+        self._publisher.on_rejected = None if self._task is None else self._task.cancel
+        try:
+            return await self._execute()
+        finally:
+            self._publisher.on_rejected = None
+
     async def _execute(self) -> bool:
-        """Open, start and generate. Return whether the run is handed over."""
+        """Open, start and generate. Return whether the run is handed over.
+
+        The engine begins while the opening is committed. If the opening is refused, nothing was visible.
+        """
         if not self.frames:
-            await self._output.publish_and_wait(self._writer.open(), opens=True)
+            self._output.publish(self._writer.open(), opens=True)
             if self.queued:
+                await self._output.wait_durable()
                 return True
         if self._resume.broken is not None:
             return await self._endings.fail("server_error", self._resume.broken)
         if self._resume.cancelled:
             return await self._endings.cancel()
         if self._writer.is_queued:
-            await self._output.publish_and_wait(self._writer.start(), starts=True)
+            self._output.publish(self._writer.start(), starts=True)
         return await self._generate()
 
     async def _generate(self) -> bool:
@@ -266,6 +275,8 @@ class Run:
 
     async def _finish_cancelled(self) -> bool:
         """End as the cause of the cancellation demands. Return whether the run is handed over."""
+        if self._publisher.rejected is not None:
+            return self._endings.on_database_error(self._publisher.rejected)
         if self._writer.ended or self._is_handed_over:
             return await self._endings.settle()
         if self._is_stopped:
@@ -281,14 +292,5 @@ class Run:
         return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
 
     def _log_summary(self) -> None:
-        total, now = self._rounds.total, time.monotonic()
-        logger.info(
-            "%s %s in=%d cached=%d out=%d ttft=%.3fs total=%.3fs",
-            self.uid,
-            "moved" if self.handed_over else self._writer.response["status"],
-            total.prompt,
-            total.cached,
-            total.output,
-            (total.first or now) - self._began,
-            now - self._began,
-        )
+        status = "moved" if self.handed_over else self._writer.response["status"]
+        logger.info("%s %s %s", self.uid, status, self._rounds.total.summary(self._began))

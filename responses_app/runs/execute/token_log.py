@@ -14,8 +14,9 @@ from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.items.registry import FAMILIES
 
-# First byte of the packed entries: token ids of a single chunk, four bytes each; or JSON for anything else.
-PLAIN, JSON = b"\x00", b"\x01"
+# First byte of the packed entries: token ids of a single chunk, four bytes each; token ids of as many chunks; or JSON for anything
+# else.
+PLAIN, JSON, SINGLE_TOKENS = b"\x00", b"\x01", b"\x02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,28 @@ def pack(entries: Sequence[Entry]) -> bytes | None:
         if isinstance(entry, Chunk) and not entry.logprobs:
             tokens = entry.tokens
             return PLAIN + struct.pack(f"<{len(tokens)}I", *tokens) if tokens else None
+    elif singles := _single_tokens(entries):
+        return SINGLE_TOKENS + struct.pack(f"<{len(singles)}I", *singles)
     raw = [_to_json(entry) for entry in entries if not isinstance(entry, Chunk) or entry.tokens]
     return JSON + orjson.dumps(raw) if raw else None
 
 
 def unpack(data: bytes) -> list[Entry]:
     """Unpack the entries that `pack` packed, in the same order and with the same chunks."""
-    if data[:1] == PLAIN:
-        return [Chunk(struct.unpack(f"<{len(data) // 4}I", data[1:]))]
+    if data[:1] != JSON:
+        tokens = struct.unpack(f"<{len(data) // 4}I", data[1:])
+        return [Chunk(tokens)] if data[:1] == PLAIN else [Chunk((token,)) for token in tokens]
     return [_from_json(raw) for raw in orjson.loads(data[1:])]
+
+
+def _single_tokens(entries: Sequence[Entry]) -> list[int] | None:
+    """Return the tokens of chunks that have one token each; None if an entry is something else."""
+    tokens = []
+    for entry in entries:
+        if not isinstance(entry, Chunk) or len(entry.tokens) != 1 or entry.logprobs:
+            return None
+        tokens.append(entry.tokens[0])
+    return tokens
 
 
 def _to_json(entry: Entry) -> object:

@@ -33,3 +33,9 @@ class UsageCounter:
         first = other.first if self.first is None else self.first
         output, reasoning = self.output + other.output, self.reasoning + other.reasoning
         return UsageCounter(self.prompt + other.prompt, self.cached + other.cached, output, reasoning, first)
+
+    def summary(self, began: float) -> str:
+        """Return the counts and the times, in seconds since `began`, for the server's log."""
+        now = time.monotonic()
+        first = (self.first or now) - began
+        return f"in={self.prompt} cached={self.cached} out={self.output} ttft={first:.3f}s total={now - began:.3f}s"

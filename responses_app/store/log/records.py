@@ -91,7 +91,7 @@ class Append:
     """
 
     log: ResponseLog
-    frames: Sequence[EventFrame]
+    frames: list[EventFrame]
     opens: bool = False
     starts: bool = False
     ending: Ending | None = None
@@ -99,4 +99,4 @@ class Append:
     tokens: bytes | None = None
     wait_for_disk: bool = False
     # Outputs of server tools for the model, by item id: their events are among the frames.
-    tool_outputs: Mapping[str, ModelOutput] = field(default_factory=dict)
+    tool_outputs: dict[str, ModelOutput] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Log writer: a single task with group commit. Appends queued during a commit go together into the next commit.
 
-A run has at most one append in progress and shows events to clients only after the commit. If a run generates faster than the
-database commits, each append holds more events; no queue grows.
+A run queues a function that returns its append, and the writer calls the function when the commit begins: so the append has
+everything that the run has published by then. A run has at most one append in the commit, and shows events to clients only after
+the commit.
 
 Commits of deltas use `synchronous_commit` off. A crash of a web process loses no committed event. A crash of Postgres can lose the
 commits of the last moments, so these appends are remembered and written again. A crash of the whole host at that time can lose
@@ -37,6 +38,7 @@ RECENT_S = 2.0
 # costs as much as 30 events, and competes with the event loop for the GIL.
 BATCH_DELAY_S, MAX_BATCH_DELAY_S = 0.0005, 0.016
 
+TakeAppend = Callable[[], Append]
 OnDurable = Callable[[Exception | None], None]
 
 
@@ -44,21 +46,22 @@ class LogWriter:
     """Group commit of appends, in a single asyncio task on the event loop of the creator."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Append, OnDurable]] = []
+        self._waiting: list[tuple[TakeAppend, OnDurable]] = []
         self._wake = asyncio.Event()
         self._closing = False
         # An empty context: the task must not inherit the database thread of the request that happens to create the writer.
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
-    def append(self, append: Append, on_durable: OnDurable) -> None:
-        """Queue `append`. Calls `on_durable` once, on the event loop: with None when committed, or with the error.
+    def enqueue(self, take: TakeAppend, on_durable: OnDurable) -> None:
+        """Queue the append that `take` returns when its commit begins.
 
-        A callback and no future: cancelling a waiting run must not withdraw the events.
+        Calls `on_durable` once, on the event loop and after this call: with None when committed, or with the error. A callback and
+        no future: cancelling a waiting run must not withdraw the events.
         """
         if self._closing:
-            on_durable(DatabaseError("the log writer is closed"))
+            asyncio.get_running_loop().call_soon(on_durable, DatabaseError("the log writer is closed"))
             return
-        self._waiting.append((append, on_durable))
+        self._waiting.append((take, on_durable))
         self._wake.set()
 
     async def close(self) -> None:
@@ -71,13 +74,24 @@ class LogWriter:
         while self._waiting or not self._closing:
             await self._wake.wait()
             self._wake.clear()
-            batch, self._waiting = self._waiting, []
-            if batch:
+            if batch := self._take_waiting():
                 started, size = time.monotonic(), len(batch)
                 await self._flush(batch)
                 # The next batch may come much later: free the memory of this batch now.
                 batch.clear()
                 await self._wait_for_batch(started + min((size - 1) * BATCH_DELAY_S, MAX_BATCH_DELAY_S))
+
+    def _take_waiting(self) -> list[tuple[Append, OnDurable]]:
+        """Take the appends that wait; an append that cannot be taken is refused."""
+        waiting, self._waiting = self._waiting, []
+        batch = []
+        for take, on_durable in waiting:
+            try:
+                batch.append((take(), on_durable))
+            except Exception as error:
+                log.exception("append cannot be written")
+                on_durable(error)
+        return batch
 
     async def _wait_for_batch(self, until: float) -> None:
         """Wait until the time `until`, so that more appends share the next commit."""

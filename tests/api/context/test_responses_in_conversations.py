@@ -70,7 +70,8 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(places, sorted(places))
 
     async def test_conversation_runs_a_single_response_at_a_time(self) -> None:
-        async with self.serving(SILENT, record_text(HELLO)) as client:
+        # The engine begins before the database refuses two of them.
+        async with self.serving(SILENT, *[record_text(HELLO)] * 3) as client:
             uid = await self.begin(client, "Hi")
             running = await self.made(client, conversation=uid, background=True)
             before = await Response.objects.acount(), await Item.objects.acount()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 from unittest.mock import patch
 
 from django.db import OperationalError
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.models import Response
 from responses_app.runs.execute.run import Run
-from responses_app.store.log.records import Append
+from responses_app.store.log.records import Append, ConversationLocked
 from responses_app.store.log.writer import LogWriter
-from tests.support.api.case import HELLO, ApiCase, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
 FIRST_TYPES = ["response.created", "response.queued", "response.in_progress"]
@@ -21,15 +23,23 @@ ENDLESS = Recording([*(Tokens([token]) for token in tokens(HELLO)[:-1]), Delay(6
 
 
 class GatedLogWriter(LogWriter):
-    """Log writer that delays appends of deltas until `opened` is set, and then refuses these with `fault`, if given."""
+    """Log writer that delays appends of deltas until `opened` is set, and then refuses these with `fault`, if given.
+
+    With `delays_openings` the openings wait, too. `sizes` are the numbers of frames of the appends.
+    """
+
+    delays_openings = False
 
     def __init__(self) -> None:
         super().__init__()
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
         self.fault: Exception | None = None
+        self.sizes: list[int] = []
 
     async def _write(self, appends: list[Append]) -> Exception | None:
-        if not any(append.opens or append.starts or append.ending for append in appends):
+        self.sizes += [len(append.frames) for append in appends]
+        opens = any(append.opens or append.starts for append in appends)
+        if self.delays_openings if opens else not any(append.ending for append in appends):
             self.reached.set()
             await self.opened.wait()
             if self.fault is not None:
@@ -37,10 +47,14 @@ class GatedLogWriter(LogWriter):
         return await super()._write(appends)
 
 
+class OpeningGate(GatedLogWriter):
+    delays_openings = True
+
+
 class PublisherTest(ApiCase):
     @asynccontextmanager
     async def gated_run(self) -> AsyncIterator[tuple[Run, GatedLogWriter]]:
-        """Yield a run whose first delta is being committed while a second delta waits."""
+        """Yield a run that has taken all its tokens, and whose first deltas are being committed."""
         async with self.serving(ENDLESS) as client:
             with patch("responses_app.runs.manager.LogWriter", GatedLogWriter):
                 await self.made(client, background=True)
@@ -48,8 +62,7 @@ class PublisherTest(ApiCase):
             assert isinstance(gate, GatedLogWriter)
             async with asyncio.timeout(LIMIT_S):
                 await gate.reached.wait()
-            # The run waits for the commit with the second chunk of the engine.
-            await eventually(lambda: run._publisher._idle is not None and not run._publisher._idle.done())
+            await eventually(lambda: run._rounds.total.output == len(tokens(HELLO)) - 1)
             yield run, gate
 
     async def ended(self, run: Run) -> None:
@@ -61,6 +74,29 @@ class PublisherTest(ApiCase):
             self.assertEqual([frame.type for frame in run.frames], FIRST_TYPES)
             gate.opened.set()
             await eventually(lambda: run.frames[-1].type.endswith(".delta"))
+            run.cancel()
+            await self.ended(run)
+
+    @asynccontextmanager
+    async def opening_run(self) -> AsyncIterator[tuple[Run, GatedLogWriter, asyncio.Future[Any]]]:
+        """Yield a run that has taken all its tokens while its opening is being committed, and the answer to the client."""
+        async with self.serving(ENDLESS) as client:
+            with patch("responses_app.runs.manager.LogWriter", OpeningGate):
+                answer = asyncio.ensure_future(self.post(client, background=True))
+                await eventually(lambda: self.engine.requests)
+            (run,), gate = self.hub.runs.values(), self.hub._recorder
+            assert isinstance(gate, OpeningGate)
+            await eventually(lambda: run._rounds.total.output == len(tokens(HELLO)) - 1)
+            yield run, gate, answer
+
+    async def test_everything_generated_during_a_commit_leaves_in_the_next_append(self) -> None:
+        async with self.opening_run() as (run, gate, answer):
+            events = run._output.writer._number
+            self.assertEqual((run.frames, answer.done()), ([], False))
+            gate.opened.set()
+            self.assertEqual((await answer).status_code, 200)
+            await eventually(lambda: len(run.frames) == events)
+            self.assertEqual(gate.sizes, [len(FIRST_TYPES), events - len(FIRST_TYPES)])
             run.cancel()
             await self.ended(run)
 
@@ -76,13 +112,14 @@ class PublisherTest(ApiCase):
             self.assertFalse(run.handed_over)
 
     async def refused_append(self, fault: Exception) -> None:
-        """Refuse the append under way with `fault`, and check that no event of the run follows."""
+        """Refuse the append under way with `fault`. The run ends although its engine is silent, and no event follows."""
         async with self.gated_run() as (run, gate):
             gate.fault = fault
             gate.opened.set()
             await self.ended(run)
             self.assertTrue(run.handed_over, "other processes continue the run")
             self.assertEqual([frame.type for frame in run.frames], FIRST_TYPES)
+            self.assertIn(run.uid, self.engine.aborted)
 
     # Two tests and no loop: the successor of the first run would interfere with the second run.
     async def test_append_refused_by_the_database_ends_the_log(self) -> None:
@@ -90,3 +127,31 @@ class PublisherTest(ApiCase):
 
     async def test_failed_append_ends_the_log(self) -> None:
         await self.refused_append(RuntimeError("no"))
+
+    async def test_a_run_with_many_uncommitted_events_takes_no_more_tokens(self) -> None:
+        line = record_text("<|channel|>final<|message|>" + "Hello there! " * 20 + "<|return|>")
+        async with self.serving(line) as client:
+            with (
+                patch("responses_app.runs.manager.LogWriter", GatedLogWriter),
+                patch("responses_app.runs.execute.publisher.MAX_UNCOMMITTED_EVENTS", 4),
+            ):
+                made = await self.made(client, background=True)
+                (run,), gate = self.hub.runs.values(), self.hub._recorder
+                assert isinstance(gate, GatedLogWriter)
+                await eventually(lambda: run._publisher.is_full)
+                await run_ready_tasks(50)
+                # A chunk makes a few events at most.
+                self.assertLess(run._output.writer._number, 12)
+                gate.opened.set()
+                await self.ended(run)
+            self.assertEqual((run.response["id"], run.response["status"]), (made["id"], "completed"))
+            self.assertLess(max(gate.sizes), 12)
+            self.assertEqual([frame.number for frame in run.frames], list(range(len(run.frames))))
+
+    async def test_a_refused_opening_ends_the_generation_that_has_begun(self) -> None:
+        async with self.opening_run() as (run, gate, answer):
+            gate.fault = ConversationLocked("no")
+            gate.opened.set()
+            self.refused(await answer, 400, "conversation_locked", "conversation")
+            self.assertEqual((run.frames, self.engine.aborted), ([], [run.uid]))
+            self.assertFalse(await Response.objects.aexists())

@@ -170,3 +170,12 @@ def test_engine_chunks_round_trip(chunks: list[Any], likely: bool, ended: bool) 
 def test_nothing_heard_is_nothing_kept() -> None:
     assert pack([]) is None
     assert pack([Chunk(finish="stop")]) is None
+
+
+@pytest.mark.parametrize("sizes", [[1], [3], [1, 1, 1], [1, 2]])
+def test_chunks_without_logprobs_come_back_as_the_same_chunks(sizes: list[int]) -> None:
+    chunks = [Chunk(tuple(range(100_000, 100_000 + size))) for size in sizes]
+    data = pack(chunks)
+    assert data is not None
+    assert unpack(data) == chunks
+    assert len(data) <= 4 * sum(sizes) + 1 or sizes == [1, 2]

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from unittest.mock import patch
 
 from asgiref.sync import async_to_sync
 from hypothesis import example, given, settings
@@ -37,6 +38,8 @@ from tests.support.runs.server_tools import (
 
 
 class CutTest(CutCase):
+    min_cuts = 20
+
     def setUp(self) -> None:
         super().setUp()
         first = record_text(TWO_CALLS, cached=3, match=lambda prompt: ROME not in prompt_text(prompt))
@@ -49,7 +52,7 @@ class CutTest(CutCase):
             cuts, different, entries = await self.different_cuts(client)
             kinds = [type(entry) for blob in entries.values() for entry in blob]
             self.assertEqual([kinds.count(kind) for kind in (RoundEnd, ForItem, RoundStart)], [1, 2, 1])
-            self.assertGreater(len(cuts), 20)
+            self.assertGreater(len(cuts), self.min_cuts)
             self.assertEqual(different, [])
 
     async def test_outputs_for_the_model_alone_are_continued_to_the_same_bytes(self) -> None:
@@ -59,7 +62,7 @@ class CutTest(CutCase):
         self.engine = ReplayEngine([first, record_text(answer("Warm and cold."), match=shows(*texts))], loop=True)
         async with self.serving() as client:
             cuts, different, _ = await self.different_cuts(client)
-            self.assertGreater(len(cuts), 20)
+            self.assertGreater(len(cuts), self.min_cuts)
             self.assertEqual(different, [])
             self.assertEqual(await ToolOutput.objects.acount(), 2)
 
@@ -68,7 +71,7 @@ class CutTest(CutCase):
         async with self.serving() as client:
             cuts, different, entries = await self.different_cuts(client)
             self.assertEqual(sum(isinstance(entry, ForItem) for blob in entries.values() for entry in blob), 4)
-            self.assertGreater(len(cuts), 20)
+            self.assertGreater(len(cuts), self.min_cuts)
             self.assertEqual(different, [])
 
     async def test_a_begun_call_that_is_not_repeatable_fails_and_the_run_goes_on(self) -> None:
@@ -103,13 +106,23 @@ class CutTest(CutCase):
                 self.assertEqual(self.tools.runs, runs)
 
 
+class PipelinedCutTest(CutTest):
+    """The same with appends that hold the events of many chunks."""
+
+    uncommitted, min_cuts = 128, 2
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """Cities of the calls of each round, tokens per chunk of each round and of the answer, and places of two cuts."""
+    """Cities of the calls of each round, tokens per chunk of each round and of the answer, and places of two cuts.
+
+    `uncommitted` is the number of events from which on the run waits for a commit.
+    """
 
     rounds: list[tuple[list[str], int]]
     answer_chunk: int
     cuts: tuple[int, int]
+    uncommitted: int
 
     def recordings(self) -> list[Recording]:
         """Build a recording per round, found by the number of results in its prompt."""
@@ -127,6 +140,7 @@ SCENARIOS = st.builds(
     st.lists(st.tuples(CALLS, st.integers(1, 5)), min_size=1, max_size=3),
     st.integers(1, 3),
     st.tuples(st.integers(0, 200), st.integers(0, 200)),
+    st.sampled_from([1, 7, 128]),
 )
 
 
@@ -139,7 +153,7 @@ class DrawnRoundsTest(CutCase):
 
         @settings(max_examples=7)
         @given(SCENARIOS)
-        @example(Scenario([(["Rome", "Nowhere"], 1), (["Oslo"], 3), (["Rome"] * 4, 5)], 1, (3, 17)))
+        @example(Scenario([(["Rome", "Nowhere"], 1), (["Oslo"], 3), (["Rome"] * 4, 5)], 1, (3, 17), 1))
         def check(scenario: Scenario) -> None:
             async_to_sync(self.check_cuts)(scenario)
 
@@ -148,6 +162,10 @@ class DrawnRoundsTest(CutCase):
     async def check_cuts(self, scenario: Scenario) -> None:
         """Run `scenario`, cut its log at both places, and compare the bytes of the continued runs."""
         self.engine = ReplayEngine(scenario.recordings(), loop=True)
+        with patch("responses_app.runs.execute.publisher.MAX_UNCOMMITTED_EVENTS", scenario.uncommitted):
+            await self.run_and_cut(scenario)
+
+    async def run_and_cut(self, scenario: Scenario) -> None:
         async with self.serving() as client:
             pk, events, cuts, _ = await self.whole(client)
             last = events[-1]["response"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from uuid import uuid4
 
 from asgiref.sync import sync_to_async
@@ -88,7 +89,7 @@ class LostTest(TransactionTestCase):
         await sync_to_async(write)([other])
         # A run that does not wait for its deltas, or was cancelled while it did: both are in one flush.
         for number in (1, 2):
-            recorder.append(Append(one, [frame(number)]), answers.append)
+            recorder.enqueue(partial(Append, one, [frame(number)]), answers.append)
         answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
         self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
         self.assertEqual([event.data for event in await reader.frames(one.row.pk)][1:], [other.frames[0].data])

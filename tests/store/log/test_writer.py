@@ -32,7 +32,7 @@ class RecorderTest(TestCase):
         def look(error: Exception | None) -> None:
             seen.append((error, one.row.pk))
 
-        recorder.append(Append(one, [frame(0), frame(1)], opens=True), look)
+        recorder.enqueue(lambda: Append(one, [frame(0), frame(1)], opens=True), look)
         self.assertEqual(seen, [])
         await durable(recorder, Append(one, [frame(2)]))
         self.assertEqual(seen, [(None, one.row.pk)])
@@ -49,7 +49,7 @@ class RecorderTest(TestCase):
 
     async def test_ending_is_stored_with_items_and_usage(self) -> None:
         recorder, one = LogWriter(), log()
-        recorder.append(Append(one, [frame(0)], opens=True), nothing)
+        recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing)
         done = frame(1, "response.completed", response={"id": "resp_1"})
         ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
         await durable(recorder, Append(one, [done], ending=ending))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from django.test import AsyncClient
@@ -282,7 +283,18 @@ class RoundsCase(ApiCase):
 
 
 class CutCase(RoundsCase):
-    """Take the store back to an earlier moment, and let another manager continue."""
+    """Take the store back to an earlier moment, and let another manager continue.
+
+    Unless `uncommitted` is higher, a run waits for the commit of each chunk, so that there are many cuts.
+    """
+
+    uncommitted = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        limit = patch("responses_app.runs.execute.publisher.MAX_UNCOMMITTED_EVENTS", self.uncommitted)
+        limit.start()
+        self.addCleanup(limit.stop)
 
     async def whole(self, client: AsyncClient) -> tuple[int, list[dict[str, Any]], list[int], dict[int, list[Any]]]:
         """Run once. Return primary key, events, the numbers behind which an append ended, and the token log by number."""

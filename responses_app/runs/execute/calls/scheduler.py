@@ -43,7 +43,7 @@ class CallScheduler:
     of the response, beside the limit of the server. `begun` are the output indexes of the calls that an earlier owner of the run
     began: without a result these run again only if that is safe.
 
-    Only the task of the run calls the methods, so the run has a single append under way.
+    Only the task of the run calls the methods.
     """
 
     def __init__(
@@ -90,7 +90,6 @@ class CallScheduler:
 
     async def finish(self) -> None:
         """Begin all complete calls, and append progress and results until no call is left. Raises DatabaseError."""
-        await self._output.wait_durable()
         await self.begin()
         while self._running or self._queue:
             await self._news.wait()
@@ -169,7 +168,7 @@ class CallScheduler:
 
     async def _append_arrived(self) -> None:
         """Append the oldest delta that arrived; behind a result, calls in the queue can begin."""
-        await self._output.wait_durable()
+        await self._output.wait_room()
         delta, is_result = self._arrived.popleft()
         if is_result:
             del self._running[delta.output_index]
