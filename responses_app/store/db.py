@@ -5,10 +5,11 @@ Django manages connections only at the start and end of a request. Code outside 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 
@@ -58,3 +59,16 @@ def durable_transaction() -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute(WAIT_FOR_DISK_SQL)
         yield
+
+
+def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    """Execute a statement that is prepared once per connection, and return its rows.
+
+    Django's cursors write the parameters into the text of each statement, so Postgres would parse and plan it every time.
+    """
+    connection.ensure_connection()
+    raw = connection.connection
+    # Django sets None, which disables `prepare` for all cursors of the connection. Its own cursors never prepare.
+    raw.prepare_threshold = 0
+    with connection.wrap_database_errors, psycopg.Cursor(raw) as cursor:
+        return cursor.execute(sql, parameters, prepare=True).fetchall()

@@ -122,7 +122,7 @@ def _insert_items(row: Conversation, items: Sequence[Mapping[str, Any]], fetched
     rows = {item.uid: item for item in stored}
     new = [_item(row, body) for uid, body in by_id.items() if uid not in rows]
     Item.objects.bulk_create(new)
-    images.insert(new, fetched)
+    images.insert([(item.pk, item.uid) for item in new], fetched)
     rows.update((item.uid, item) for item in new)
     ConversationItem.objects.bulk_create([ConversationItem(conversation=row, item=rows[uid], uid=uid) for uid in by_id])
     return [rows[item["id"]].body for item in items]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet
 
-from responses_app.models import Image, Item
+from responses_app.models import Image
 from responses_app.store.log.records import ImageBytes
 
 
@@ -20,13 +20,13 @@ async def by_ids(project: str, uids: Sequence[str]) -> ImageBytes:
     return await _load(Image.objects.filter(item__project=project, item__uid__in=uids))
 
 
-def insert(items: Iterable[Item], images: ImageBytes) -> None:
-    """Insert images of `items`, after the items are inserted."""
+def insert(items: Iterable[tuple[int, str]], images: ImageBytes) -> None:
+    """Insert images of `items`, which are inserted already: pairs of primary key and id."""
     by_item: dict[str, list[tuple[str, bytes]]] = {}
     for (uid, url), data in images.items():
         by_item.setdefault(uid, []).append((url, data))
     Image.objects.bulk_create(
-        [Image(item=item, url=url, data=data) for item in items for url, data in by_item.get(item.uid, ())]
+        [Image(item_id=key, url=url, data=data) for key, uid in items for url, data in by_item.get(uid, ())]
     )
 
 

@@ -3,59 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-import orjson
-from django.db.backends.utils import CursorWrapper
-
-from responses_app.models import Conversation, ConversationItem, Direction, Item, Response, Status
+from responses_app.models import Conversation, ConversationItem, Item, Response, Status
 from responses_app.store.content.tool_names import tool_names
-from responses_app.store.log.openings import build_items
-from responses_app.store.log.records import Append, Fenced, ResponseLog
+from responses_app.store.db import execute_prepared
+from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
+from responses_app.store.log.records import Append, Ending, Fenced, ResponseLog
 
-# One statement with one parameter for all responses that end in a commit. Django's `bulk_update` writes a CASE for each of nine
-# columns of every row, which took 1 ms per response.
-END_SQL = """UPDATE responses_app_response SET status = ending.status, ended_at = ending.ended_at, error_code = ending.error_code,
-  input_tokens = ending.input_tokens, cached_tokens = ending.cached_tokens, output_tokens = ending.output_tokens,
-  reasoning_tokens = ending.reasoning_tokens, time_to_first_token_ms = ending.time_to_first_token_ms, tools = ending.tools
-FROM json_to_recordset(%s) AS ending(id bigint, status text, ended_at timestamptz, error_code text, input_tokens integer,
-  cached_tokens integer, output_tokens integer, reasoning_tokens integer, time_to_first_token_ms integer, tools text[])
-WHERE responses_app_response.id = ending.id
-"""
-RELEASE_SQL = (
-    "DELETE FROM responses_app_lease WHERE (response_id, epoch) IN (SELECT * FROM unnest(%s::bigint[], %s::integer[]))"
+# Columns of a response that its end sets, and their types.
+ENDING_COLUMNS: Final = {
+    "status": "text",
+    "ended_at": "timestamptz",
+    "error_code": "text",
+    "input_tokens": "integer",
+    "cached_tokens": "integer",
+    "output_tokens": "integer",
+    "reasoning_tokens": "integer",
+    "time_to_first_token_ms": "integer",
+    "tools": "text[]",
+}
+_TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.items())
+# One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
+# column of every row, which took 1 ms per response. `epoch` is null for a response without a lease.
+END_SQL: Final = f"""
+WITH ending AS MATERIALIZED (SELECT * FROM json_to_recordset(%s) AS ending(place integer, id bigint, epoch integer, {_TYPES})),
+released AS (
+  DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
+  RETURNING lease.response_id
+), ended AS (
+  UPDATE responses_app_response response SET {", ".join(f"{name} = ending.{name}" for name in ENDING_COLUMNS)}
+  FROM ending WHERE response.id = ending.id
+), items AS (
+  INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, item.response::bigint, item.project, 'output', item.type, item.body
+  FROM {ITEM_ROWS_SQL} ORDER BY item.place RETURNING id
 )
+SELECT (SELECT count(*) FROM released), (SELECT array_agg(id ORDER BY id) FROM items)
+"""  # noqa: S608 - names of columns
 
 
-def end_logs(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
+def end_logs(appends: Sequence[Append]) -> None:
     """End the responses of `appends`. Raises Fenced if a different worker holds a lease."""
     if not appends:
         return
-    _release_leases(cursor, [append.log for append in appends if append.log.request is not None])
-    outputs: list[tuple[ResponseLog, list[Item]]] = []
-    for append in appends:
-        row, ending = append.log.row, append.ending
-        assert ending is not None  # noqa: S101 - chosen by the caller
-        row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
-        _set_usage(row, ending.usage)
-        row.tools = tool_names(ending.items)
-        outputs.append((append.log, build_items(row, ending.items, Direction.OUTPUT)))
-    Item.objects.bulk_create([item for _, items in outputs for item in items])
-    for log, items in outputs:
-        log.output_keys = [item.pk for item in items]
-    ends = [{field: getattr(append.log.row, field) for field in ENDING_FIELDS} for append in appends]
-    cursor.execute(END_SQL, [orjson.dumps(ends).decode()])
-    _add_to_conversation([append.log.row for append in appends])
+    ends = [(append.log, append.ending) for append in appends if append.ending is not None]
+    for log, ending in ends:
+        _set_columns(log.row, ending)
+    items = [item for log, ending in ends for item in item_rows(log, log.row.pk, ending.items)]
+    ((released, item_keys),) = execute_prepared(END_SQL, [dump_rows(_ending(log) for log, _ in ends), dump_rows(items)])
+    leased = sum(log.request is not None for log, _ in ends)
+    if released != leased:
+        # Only the holder of a lease may end a response. The exception rolls the transaction back.
+        raise Fenced(f"{leased - released} of {leased} leases are held by another worker")
+    inserted = iter(item_keys or ())
+    for log, ending in ends:
+        log.output_keys = [next(inserted) for _ in ending.items]
+    _add_to_conversation([log.row for log, _ in ends])
 
 
-def _release_leases(cursor: CursorWrapper, logs: Sequence[ResponseLog]) -> None:
-    """Delete the leases. Raises Fenced if a different worker holds a lease: only the holder may end a response."""
-    if not logs:
-        return
-    cursor.execute(RELEASE_SQL, [[log.row.pk for log in logs], [log.epoch for log in logs]])
-    released = cursor.rowcount
-    if released != len(logs):
-        raise Fenced(f"{len(logs) - released} of {len(logs)} leases are held by another worker")
+def _ending(log: ResponseLog) -> dict[str, Any]:
+    values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
+    return {"id": log.row.pk, "epoch": None if log.request is None else log.epoch, **values}
+
+
+def _set_columns(row: Response, ending: Ending) -> None:
+    row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
+    row.tools = tool_names(ending.items)
+    _set_usage(row, ending.usage)
 
 
 def _add_to_conversation(rows: Sequence[Response]) -> None:
@@ -79,18 +93,6 @@ def _add_to_conversation(rows: Sequence[Response]) -> None:
 
 
 ADDED_STATUSES = (Status.COMPLETED, Status.INCOMPLETE)
-ENDING_FIELDS = (
-    "id",
-    "status",
-    "ended_at",
-    "error_code",
-    "input_tokens",
-    "cached_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "time_to_first_token_ms",
-    "tools",
-)
 
 
 def _set_usage(row: Response, usage: Mapping[str, Any] | None) -> None:

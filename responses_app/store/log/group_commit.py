@@ -52,7 +52,7 @@ def write(appends: Sequence[Append]) -> None:
             for append in appends:
                 if append.tool_outputs:
                     tool_outputs.insert(append.log.row, append.tool_outputs)
-            end_logs(cursor, [append for append in appends if append.ending])
+            end_logs([append for append in appends if append.ending])
 
 
 def was_committed(appends: Sequence[Append]) -> bool:

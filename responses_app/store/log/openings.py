@@ -2,62 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import orjson
 from django.db import IntegrityError
 
-from responses_app.models import CONVERSATION_LOCK, Direction, Item, Lease, Response, Status, StoredRequest
+from responses_app.models import CONVERSATION_LOCK, Lease, Response, Status
 from responses_app.store.content import images
-from responses_app.store.log.records import Append, ConversationLocked, RequestRecord, ResponseLog
+from responses_app.store.db import execute_prepared
+from responses_app.store.log.records import Append, ConversationLocked, ResponseLog
 from responses_app.store.log.token_ids import encode_tokens
+
+# Columns of a new response and their types. The other columns have their defaults.
+RESPONSE_COLUMNS: Final = {
+    "uid": "text",
+    "request_id": "text",
+    "project": "text",
+    "key_id": "bigint",
+    "model": "text",
+    "status": "text",
+    "background": "boolean",
+    "streamed": "boolean",
+    "stored": "boolean",
+    "thread": "text",
+    "previous_uid": "text",
+    "history": "bigint[]",
+    "conversation_id": "bigint",
+    "metadata": "jsonb",
+    "error_code": "text",
+    "created_at": "timestamptz",
+}
+# Columns of the lease and of the request. `served` is null for a response without a request.
+REQUEST_COLUMNS: Final = {
+    "served": "text",
+    "worker": "uuid",
+    "epoch": "integer",
+    "priority": "integer",
+    "secrets": "text",
+    "create_request": "text",
+    "prompt_tokens": "text",
+}
+_NAMES: Final = ", ".join(RESPONSE_COLUMNS)
+_TYPES: Final = ", ".join(
+    f"{name} {type}" for name, type in {"place": "integer", **RESPONSE_COLUMNS, **REQUEST_COLUMNS}.items()
+)
+# Rows of items in the order of the JSON array in a parameter, which becomes the order of the primary keys.
+ITEM_ROWS_SQL: Final = (
+    "json_to_recordset(%s) AS item(place integer, uid text, response text, project text, type text, body text)"
+)
+ITEM_COLUMNS_SQL: Final = "responses_app_item (uid, response_id, project, direction, type, body)"
+# One prepared statement with two parameters for all responses that begin in a commit. Four statements of Django's `bulk_create`
+# took 0.3 ms per response in Python.
+OPEN_SQL: Final = f"""
+WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset(%s) AS given({_TYPES})),
+response AS (
+  INSERT INTO responses_app_response ({_NAMES}, tools, log_form) SELECT {_NAMES}, '{{}}', 0 FROM given ORDER BY place RETURNING id, uid
+), request AS (
+  INSERT INTO responses_app_storedrequest (response_id, create_request, prompt_tokens)
+  SELECT response.id, create_request, decode(prompt_tokens, 'base64') FROM given JOIN response USING (uid) WHERE served IS NOT NULL
+), lease AS (
+  INSERT INTO responses_app_lease
+    (response_id, worker, epoch, model, waiting, cancelled, priority, last_number, secrets, stalled_takeovers)
+  SELECT response.id, worker, epoch, served, worker IS NULL, FALSE, priority, -1, decode(secrets, 'base64'), 0
+  FROM given JOIN response USING (uid) WHERE served IS NOT NULL
+), items AS (
+  INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, response.id, item.project, 'input', item.type, item.body
+  FROM {ITEM_ROWS_SQL} JOIN response ON response.uid = item.response ORDER BY item.place RETURNING id
+)
+SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id ORDER BY id) FROM items)
+"""  # noqa: S608 - names of columns
 
 
 def open_logs(appends: Sequence[Append]) -> None:
     """Insert the responses of `appends` with input items, requests and leases. Raises ConversationLocked."""
     if not appends:
         return
-    for append in appends:
-        # In a retry the row may have the primary key of a rolled back insert.
-        append.log.row.pk = None
+    logs = [append.log for append in appends]
+    items = [item for log in logs for item in item_rows(log, log.row.uid, log.input)]
     try:
-        Response.objects.bulk_create([append.log.row for append in appends])
+        ((keys, item_keys),) = execute_prepared(OPEN_SQL, [dump_rows(map(_opening, logs)), dump_rows(items)])
     except IntegrityError as error:
         if CONVERSATION_LOCK in str(error):
             raise ConversationLocked(str(error)) from error
         raise
-    _insert_leases(append.log for append in appends)
-    rows = [(append, build_items(append.log.row, append.log.input, Direction.INPUT)) for append in appends]
-    Item.objects.bulk_create([item for _, items in rows for item in items])
-    for append, items in rows:
-        append.log.input_keys = [item.pk for item in items]
-        if append.log.images:
-            images.insert(items, append.log.images)
+    inserted = iter(item_keys or ())
+    for log, key in zip(logs, keys, strict=True):
+        log.row.pk = key
+        log.input_keys = [next(inserted) for _ in log.input]
+        if log.images:
+            images.insert([(key, item["id"]) for key, item in zip(log.input_keys, log.input, strict=True)], log.images)
 
 
-def _insert_leases(logs: Iterable[ResponseLog]) -> None:
-    """Insert the stored requests and the leases."""
-    requests = [(log, log.request) for log in logs if log.request is not None]
-    StoredRequest.objects.bulk_create(
-        StoredRequest(
-            response=log.row, create_request=request.create_request, prompt_tokens=encode_tokens(request.prompt_tokens)
-        )
-        for log, request in requests
-    )
-    Lease.objects.bulk_create([_lease(log, request) for log, request in requests])
-
-
-def _lease(log: ResponseLog, request: RequestRecord) -> Lease:
-    waiting = log.worker is None
-    return Lease(
-        response=log.row,
-        worker=log.worker,
-        model=request.model,
-        waiting=waiting,
-        priority=request.priority,
-        secrets=request.secrets,
-    )
+def _opening(log: ResponseLog) -> dict[str, Any]:
+    row, request = log.row, log.request
+    values = {name: getattr(row, name) for name in RESPONSE_COLUMNS}
+    if request is None:
+        return values
+    return {
+        **values,
+        "served": request.model,
+        "worker": log.worker,
+        "epoch": log.epoch,
+        "priority": request.priority,
+        "secrets": None if request.secrets is None else b64encode(request.secrets).decode(),
+        "create_request": request.create_request,
+        "prompt_tokens": b64encode(encode_tokens(request.prompt_tokens)).decode(),
+    }
 
 
 def start_queued(keys: Sequence[int]) -> None:
@@ -67,16 +119,18 @@ def start_queued(keys: Sequence[int]) -> None:
         Lease.objects.filter(pk__in=keys).update(waiting=False)
 
 
-def build_items(row: Response, bodies: Iterable[Mapping[str, Any]], direction: Direction) -> list[Item]:
-    """Build the rows of items, without saving."""
-    return [
-        Item(
-            uid=body["id"],
-            response=row,
-            project=row.project,
-            direction=direction,
-            type=body["type"],
-            body=orjson.dumps(body).decode(),
-        )
-        for body in bodies
-    ]
+def item_rows(log: ResponseLog, response: str | int, bodies: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return the columns of items; `response` identifies the response in the statement."""
+    for body in bodies:
+        yield {
+            "uid": body["id"],
+            "response": response,
+            "project": log.row.project,
+            "type": body["type"],
+            "body": orjson.dumps(body).decode(),
+        }
+
+
+def dump_rows(rows: Iterable[dict[str, Any]]) -> str:
+    """Return the JSON array of rows, each with its `place`."""
+    return orjson.dumps([{"place": place, **row} for place, row in enumerate(rows)]).decode()
