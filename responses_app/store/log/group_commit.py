@@ -19,9 +19,9 @@ from responses_app.models import (
 from responses_app.store.content import tool_outputs
 from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
-from responses_app.store.log.event_copy import copy_events
 from responses_app.store.log.openings import open_logs, start_queued
 from responses_app.store.log.records import Append, Fenced
+from responses_app.store.log.rows.event_copy import copy_events
 
 # Constraints violated by an event number that exists already or leaves a gap: a different worker has continued the log.
 FENCING_CONSTRAINTS = ("event_number", "event_contiguous")
@@ -35,10 +35,10 @@ def write(appends: Sequence[Append]) -> None:
 
     Raises DatabaseError: ConversationLocked if a conversation has a running response, Fenced if a different worker has taken over.
     """
-    with _map_fencing():
+    with map_fencing():
         connection.ensure_connection()
         _use_async_commit()
-        if not any(map(_needs_transaction, appends)):
+        if not any(map(needs_transaction, appends)):
             # The usual commit has only deltas: a single statement without BEGIN and COMMIT, hence a single round trip.
             copy_events(appends)
             return
@@ -85,13 +85,14 @@ def lost_appends(append: Append) -> list[Append]:
     return lost if lost and expected == [recent.frames[0].number for recent in (*lost, append)] else []
 
 
-def _needs_transaction(append: Append) -> bool:
+def needs_transaction(append: Append) -> bool:
     """Return whether `append` has more than frames of a running response, or waits for the disk."""
     return bool(append.opens or append.starts or append.ending or append.wait_for_disk or append.tool_outputs)
 
 
 @contextmanager
-def _map_fencing() -> Iterator[None]:
+def map_fencing() -> Iterator[None]:
+    """Raise Fenced in place of an error of the constraints of event numbers."""
     try:
         yield
     except IntegrityError as error:

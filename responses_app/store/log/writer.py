@@ -21,8 +21,9 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
 from responses_app.store.db import check_connection
-from responses_app.store.log.group_commit import lost_appends, was_committed, write
+from responses_app.store.log.group_commit import lost_appends, map_fencing, needs_transaction, was_committed, write
 from responses_app.store.log.records import Append, ConversationLocked, Fenced
+from responses_app.store.log.rows.event_connection import EventConnection
 
 log = logging.getLogger("responses.recorder")
 
@@ -49,6 +50,7 @@ class LogWriter:
         self._waiting: list[tuple[TakeAppend, OnDurable]] = []
         self._wake = asyncio.Event()
         self._closing = False
+        self._events = EventConnection()
         # An empty context: the task must not inherit the database thread of the request that happens to create the writer.
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
@@ -68,7 +70,10 @@ class LogWriter:
         """Write the queued appends, then stop the task."""
         self._closing = True
         self._wake.set()
-        await asyncio.wait_for(self._task, CLOSE_TIMEOUT_S)
+        try:
+            await asyncio.wait_for(self._task, CLOSE_TIMEOUT_S)
+        finally:
+            self._events.close()
 
     async def _run(self) -> None:
         while self._waiting or not self._closing:
@@ -127,12 +132,18 @@ class LogWriter:
         log.warning("%s: the database lost %d commits in a crash, writing them again", append.log.row.uid, len(lost))
         return await self._write([*lost, append])
 
+    async def _commit(self, appends: list[Append]) -> None:
+        """Commit once: only deltas on the connection of the event loop, all else in Django's thread."""
+        with map_fencing():
+            if any(map(needs_transaction, appends)) or not await self._events.copy(appends):
+                await sync_to_async(write)(appends)
+
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Write with retries for MAX_RETRY_S seconds. Return the final error, or None."""
         until, retried = time.monotonic() + MAX_RETRY_S, False
         while True:
             try:
-                await sync_to_async(write)(appends)
+                await self._commit(appends)
             except DatabaseError as error:
                 # If only the reply to the first commit was lost, the retry collides with the rows of the first try.
                 if (

@@ -44,7 +44,7 @@ class LostTest(TransactionTestCase):
             pool.putconn(idle)
         await asyncio.to_thread(cut, place())
         with self.assertLogs("responses.recorder", "WARNING") as logs:
-            self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+            self.assertIsNone(await durable(recorder, Append(one, [frame(1)], wait_for_disk=True)))
         self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
 

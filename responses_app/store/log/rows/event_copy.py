@@ -23,12 +23,17 @@ def copy_events(appends: Sequence[Append]) -> None:
     # Rows are formatted here and sent with libpq directly: adapting every value in psycopg, and parsing the statement in a cursor,
     # take longer than the database. `wrap_database_errors` converts the errors into Django's. psycopg sends BEGIN before the first
     # statement; inside of a transaction an earlier statement has triggered that.
-    rows, raw = b"".join([row for append in appends for row in _rows(append)]), connection.connection
+    raw = connection.connection
     with connection.wrap_database_errors:
-        raw.wait(_copy_rows(raw.pgconn, rows))
+        raw.wait(_copy(raw.pgconn, copy_rows(appends)))
 
 
-def _copy_rows(link: PGconn, rows: bytes) -> PQGen[None]:
+def copy_rows(appends: Sequence[Append]) -> bytes:
+    """Format the frames of `appends` as rows for COPY_SQL."""
+    return b"".join([row for append in appends for row in _rows(append)])
+
+
+def _copy(link: PGconn, rows: bytes) -> PQGen[None]:
     link.send_query(COPY_SQL)
     # A pooler that has lost the server adds an error of its own to the error of Postgres.
     result, *_ = yield from execute(link)

@@ -1,0 +1,1 @@
+"""Measurement of tables, checks and statements for the rows of the log."""

@@ -1,0 +1,1 @@
+"""Rows of events: COPY, and the connection of the event loop."""

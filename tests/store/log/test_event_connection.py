@@ -1,0 +1,112 @@
+"""Connection of the event loop: events are stored exactly, and a lost or refused commit leaves a usable connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import psycopg
+from django.db import IntegrityError, OperationalError, connections
+from django.test import TestCase, TransactionTestCase
+
+from responses_app.models import Event
+from responses_app.store.log import reader
+from responses_app.store.log.records import Append, ResponseLog
+from responses_app.store.log.rows.event_connection import EventConnection
+from tests.support.store.connection_loss import cut, place
+from tests.support.store.log_records import frame, log
+from tests.support.waiting import eventually
+
+WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
+
+
+class EventConnectionTest(TransactionTestCase):
+    """Against the real database, with real commits."""
+
+    def setUp(self) -> None:
+        self.log: ResponseLog = log()
+        self.log.row.save()
+
+    def tearDown(self) -> None:
+        connections.close_all()
+
+    async def numbers(self) -> list[int]:
+        """Read the numbers of the events in the database."""
+        return [one.number for one in await reader.frames(self.log.row.pk)]
+
+    async def test_stored_bytes_are_exact(self) -> None:
+        link = EventConnection()
+        frames = [frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028'), frame(1)]
+        self.assertTrue(await link.copy([Append(self.log, frames, tokens=b"\x00\\\n\xff")]))
+        self.assertEqual(await reader.frames(self.log.row.pk), frames)
+        stored = [row async for row in Event.objects.order_by("number").values_list("tokens", flat=True)]
+        self.assertEqual(stored, [None, b"\x00\\\n\xff"])
+        link.close()
+
+    async def test_commits_larger_than_every_buffer_are_stored(self) -> None:
+        link = EventConnection()
+        frames = [frame(number, delta="x" * 1_000_000) for number in range(8)]
+        await link.copy([Append(self.log, frames)])
+        self.assertEqual(await reader.frames(self.log.row.pk), frames)
+        link.close()
+
+    async def test_refused_commit_leaves_the_connection_usable(self) -> None:
+        link = EventConnection()
+        await link.copy([Append(self.log, [frame(0)])])
+        for number, constraint in ((0, "event_number"), (2, "event_contiguous")):
+            with self.assertRaises(IntegrityError) as caught:
+                await link.copy([Append(self.log, [frame(number)])])
+            cause: Any = caught.exception.__cause__
+            self.assertEqual(cause.diag.constraint_name, constraint)
+        await link.copy([Append(self.log, [frame(1)])])
+        self.assertEqual(await self.numbers(), [0, 1])
+        link.close()
+
+    async def test_connection_lost_between_commits_is_opened_again(self) -> None:
+        link = EventConnection()
+        await link.copy([Append(self.log, [frame(0)])])
+        await asyncio.to_thread(cut, place())
+        for number in (1, 2):
+            # The loop may have noticed the loss before the commit, or notices the loss in the commit.
+            try:
+                await link.copy([Append(self.log, [frame(number)])])
+            except OperationalError:
+                await link.copy([Append(self.log, [frame(number)])])
+        self.assertEqual(await self.numbers(), [0, 1, 2])
+        link.close()
+
+    async def test_connection_lost_within_a_commit_is_an_error_of_the_commit(self) -> None:
+        link = EventConnection()
+        await link.copy([Append(self.log, [frame(0)])])
+        with psycopg.connect(**place()) as other:
+            other.execute("LOCK TABLE responses_app_event")
+            commit = asyncio.ensure_future(link.copy([Append(self.log, [frame(1)])]))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            with self.assertRaises(OperationalError):
+                await commit
+        await link.copy([Append(self.log, [frame(1)])])
+        self.assertEqual(await self.numbers(), [0, 1])
+        link.close()
+
+    async def test_cancelled_commit_closes_the_connection(self) -> None:
+        link = EventConnection()
+        await link.copy([Append(self.log, [frame(0)])])
+        with psycopg.connect(**place()) as other:
+            other.execute("LOCK TABLE responses_app_event")
+            commit = asyncio.ensure_future(link.copy([Append(self.log, [frame(1)])]))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            commit.cancel()
+            await asyncio.wait([commit])
+        # The cancelled commit may have been executed, as a commit whose reply is lost.
+        await link.copy([Append(self.log, [frame(len(await self.numbers()))])])
+        self.assertIn(await self.numbers(), ([0, 1], [0, 1, 2]))
+        link.close()
+
+
+class TransactionTest(TestCase):
+    """Inside of a transaction of Django's connection."""
+
+    async def test_events_stay_in_the_transaction(self) -> None:
+        self.assertFalse(await EventConnection().copy([Append(log(), [frame(0)])]))
+        self.assertEqual(await Event.objects.acount(), 0)
