@@ -51,7 +51,7 @@ MAX_PROBLEMS: Final = 100
 ProblemItem: TypeAlias = Literal["open", "next", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OutputProblem(Delta):
     """Problem of the output. `item` is the item of the problem: the item opened last, the item that opens next, or none.
 

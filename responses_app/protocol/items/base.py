@@ -24,24 +24,27 @@ COMPLETED_OR_INCOMPLETE: Final = frozenset({"completed", "incomplete"})
 COMPLETED_INCOMPLETE_OR_FAILED: Final = frozenset({"completed", "incomplete", "failed"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delta:
-    """Base class of deltas, the inputs of the writer: output of the model, or progress and results of a tool."""
+    """Base class of deltas, the inputs of the writer: output of the model, or progress and results of a tool.
+
+    Do not change a delta. The classes are not frozen, because a frozen dataclass takes four times as long to create, for every token.
+    """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EndItem(Delta):
     """End of the current item. A call that waits for a result of the server stays open, with complete arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arguments(Delta):
     """Text for the argument stream of the current call, exactly as generated: JSON arguments, free input or code."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForItem(Delta):
     """Delta for the open item at `output_index`: progress or the result of a tool, while other items are open too."""
 

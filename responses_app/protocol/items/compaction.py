@@ -9,7 +9,7 @@ from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Delta, Family, Item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Compaction(Delta):
     """A summary of earlier context, encrypted."""
 

@@ -25,7 +25,7 @@ OUTPUT_TEXT: Final = PartSpec(
 ANNOTATION_ADDED: Final = "response.output_text.annotation.added"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextDelta(Delta):
     """Visible text of a message. A change of `phase` starts a new message."""
 
@@ -34,7 +34,7 @@ class TextDelta(Delta):
     phase: Literal["commentary", "final_answer"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Annotation(Delta):
     """Citation of the open text part, in the wire form."""
 

@@ -21,7 +21,7 @@ REASONING_TEXT: Final = PartSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReasoningDelta(Delta):
     """Raw reasoning text."""
 

@@ -11,7 +11,7 @@ from responses_app.protocol.items.base import Delta, Item, Json
 ClientCallType: TypeAlias = Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call", "computer_call"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClientCall(Delta):
     """Whole call of a tool that the protocol names; `body` is the action, the operation or the arguments."""
 

@@ -11,7 +11,7 @@ from responses_app.protocol.items.base import COMPLETED_OR_INCOMPLETE, Arguments
 from responses_app.protocol.items.streamed_call import StreamedCall
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call(Delta):
     """Beginning of a call of a client's tool; `Arguments` carry the arguments or the free input."""
 

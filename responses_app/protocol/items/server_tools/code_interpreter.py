@@ -15,19 +15,19 @@ from responses_app.protocol.items.streamed_call import StreamedCall
 RUNNING: Final = "interpreting"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CodeCall(Delta):
     """Beginning of a code interpreter call; `Arguments` carry the code."""
 
     container_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CodeStarted(Delta):
     """The start of the complete code in the container."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CodeResult(ToolResult):
     """The outputs of the code."""
 

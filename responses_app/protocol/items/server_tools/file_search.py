@@ -13,7 +13,7 @@ from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRES
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileSearch(Delta):
     """Beginning of a file search. `arguments` are the arguments of the model, which the tool gets and no event shows."""
 
@@ -21,7 +21,7 @@ class FileSearch(Delta):
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileResult(ToolResult):
     """The end of a file search."""
 

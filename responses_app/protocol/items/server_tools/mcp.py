@@ -25,14 +25,14 @@ UNLISTED_MESSAGE: Final = "The response ended before the server had listed its t
 _PROGRESS: Final = ("in_progress", "completed", "failed")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class McpList(Delta):
     """The beginning of a listing of the tools of an MCP server."""
 
     server_label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class McpTools(Delta):
     """The end of a listing, with tools or with an error."""
 
@@ -40,7 +40,7 @@ class McpTools(Delta):
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class McpCall(Delta):
     """Beginning of a call of a tool on an MCP server; `Arguments` carry the arguments."""
 
@@ -49,7 +49,7 @@ class McpCall(Delta):
     approval_request_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class McpResult(ToolResult):
     """The result of an MCP call: an output or an error (`mcp_tool_execution_error`, `mcp_protocol_error`, `http_error`)."""
 
@@ -57,7 +57,7 @@ class McpResult(ToolResult):
     error: Json | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class McpApprovalRequest(Delta):
     """A whole MCP call that waits for the approval of the client."""
 

@@ -12,7 +12,7 @@ SEARCHING: Final = "searching"
 SEARCH_PROGRESS: Final = ("in_progress", SEARCHING, "completed")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SearchStarted(Delta):
     """The start of a search."""
 

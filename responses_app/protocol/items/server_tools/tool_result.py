@@ -23,7 +23,7 @@ class ModelOutput:
     images: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ToolResult(Delta):
     """Result of a server tool. The fields `model_text` and `model_images` are for the model alone and in no event.
 

@@ -13,7 +13,7 @@ from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRES
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WebSearch(Delta):
     """Beginning of a web search. `function` and `arguments` are the call of the model, which the tool gets and no event shows."""
 
@@ -21,7 +21,7 @@ class WebSearch(Delta):
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WebResult(ToolResult):
     """End of a web search; `action` is in the wire form. The item has `results` only if these are not None."""
 
