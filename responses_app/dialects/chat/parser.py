@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from responses_app.dialects.chat.repetition import RepetitionCounter
+from responses_app.dialects.text.decoder import PlainTokens
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
@@ -32,6 +33,15 @@ class TextScanner(Protocol):
         """True inside of text."""
         ...
 
+    @property
+    def plain_markers(self) -> frozenset[str] | None:
+        """First characters of the markers that the open reasoning or text may have; None where more text has to be scanned."""
+        ...
+
+    def append(self, text: str) -> Delta | None:
+        """Append text without any of `plain_markers` to the open item; return the delta, None for white space that is held back."""
+        ...
+
     def feed(self, text: str) -> None:
         """Scan more text."""
         ...
@@ -52,6 +62,8 @@ class TextScanner(Protocol):
 class ChatParser:
     """Feeds text to the scanner token by token, so the grouping of tokens in chunks has no effect.
 
+    Chunks of plain tokens inside of a text or reasoning take a shorter way: their text is appended to the open item.
+
     A stop token ends the open item; other special tokens produce no text. Everything after the only allowed call is dropped,
     and everything after a text that repeats the same few tokens `max_repetitions` times in a row.
     """
@@ -66,13 +78,14 @@ class ChatParser:
     ) -> None:
         self.reasoning_tokens = 0
         self._vocabulary = vocabulary
-        self._stops = stops
+        self._stops = frozenset(stops)
         self._deltas = deltas
         self._decoder = vocabulary.decoder()
         self._scanner = scanner
         self._max_repetitions = max_repetitions
         self._repetitions = RepetitionCounter()
         self._is_stuck = False
+        self._plain: PlainTokens | None = None  # tokens that need no scanner, inside of a text or reasoning
 
     @property
     def done(self) -> bool:
@@ -81,10 +94,13 @@ class ChatParser:
 
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
+        if self._plain is not None and not chunk.logprobs and (text := self._plain.text(chunk.tokens)):
+            return self._append(text, chunk.tokens)
         for index, token in enumerate(chunk.tokens):
             if self.done:
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+        self._plain = self._plain_tokens()
         return self._deltas.take()
 
     def finish(self) -> list[Delta]:
@@ -93,6 +109,33 @@ class ChatParser:
             self._deltas.report(INVALID_UTF8)
         self._scanner.cut()
         return self._deltas.take_rest()
+
+    def _plain_tokens(self) -> PlainTokens | None:
+        """Return the table of tokens that need no scanner at this point; None if the next token has to be scanned."""
+        markers = None if self.done or self._decoder.has_rest else self._scanner.plain_markers
+        return None if markers is None else self._vocabulary.plain_tokens(markers, self._stops)
+
+    def _append(self, text: str, tokens: Sequence[int]) -> list[Delta]:
+        """Append the text of plain tokens to the open item."""
+        if self._scanner.is_thinking:
+            self.reasoning_tokens += len(tokens)
+        elif self._max_repetitions is not None:
+            text = self._text_until_stuck(text, tokens, self._max_repetitions)
+        delta = self._scanner.append(text)
+        deltas = [] if delta is None else [delta]
+        if not self._is_stuck:
+            return deltas
+        self._scanner.end()
+        return [*deltas, *self._deltas.take()]
+
+    def _text_until_stuck(self, text: str, tokens: Sequence[int], most: int) -> str:
+        """Count repetitions in the plain `tokens` of `text`. Return the text up to repetition number `most`."""
+        for count, token in enumerate(tokens, 1):
+            self._repetitions.feed(token)
+            if self._repetitions.count >= most and self._plain is not None:
+                text, self._is_stuck, self._plain = self._plain.text(tokens[:count]), True, None
+                break
+        return text
 
     def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token in self._stops:

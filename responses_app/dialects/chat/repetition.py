@@ -16,19 +16,27 @@ class RepetitionCounter:
         self._tail: deque[int] = deque(maxlen=MAX_PERIOD)
         # For each period from 1 on, the number of tokens in a row that equal the token one period before.
         self._runs = [0] * MAX_PERIOD
+        self._has_runs = False
 
     @property
     def count(self) -> int:
         """Return the largest number of repetitions over all periods."""
-        return max(run // period + 1 for period, run in enumerate(self._runs, 1))
+        return 1 if not self._has_runs else max(run // period + 1 for period, run in enumerate(self._runs, 1))
 
     def feed(self, token: int) -> None:
         """Append a token."""
-        for at, earlier in enumerate(reversed(self._tail)):
-            self._runs[at] = self._runs[at] + 1 if token == earlier else 0
+        if token in self._tail:
+            for at, earlier in enumerate(reversed(self._tail)):
+                self._runs[at] = self._runs[at] + 1 if token == earlier else 0
+            self._has_runs = True
+        elif self._has_runs:
+            self._clear_runs()
         self._tail.append(token)
 
     def clear(self) -> None:
         """Forget all tokens."""
         self._tail.clear()
-        self._runs = [0] * MAX_PERIOD
+        self._clear_runs()
+
+    def _clear_runs(self) -> None:
+        self._runs, self._has_runs = [0] * MAX_PERIOD, False

@@ -28,7 +28,7 @@ class Markers:
             if other.startswith(one):
                 raise ValueError(f"The marker {one!r} begins the marker {other!r}.")
         self._pattern = re.compile("|".join(map(re.escape, self._texts)) or r"(?!)")
-        self._firsts = frozenset(text[0] for text in self._texts)
+        self.first_chars = frozenset(text[0] for text in self._texts)
         self._longest = max(map(len, self._texts), default=0)
 
     def search(self, text: str, at: int) -> re.Match[str] | None:
@@ -42,7 +42,7 @@ class Markers:
     def partial(self, text: str, at: int) -> int:
         """Return the length of the longest end of `text[at:]` that begins a marker without completing it."""
         for start in range(max(at, len(text) - self._longest + 1), len(text)):
-            if text[start] in self._firsts and self.begins(text[start:]):
+            if text[start] in self.first_chars and self.begins(text[start:]):
                 return len(text) - start
         return 0
 
@@ -84,6 +84,10 @@ class Reader:
         self._dropped += first
         self.at -= first
         self._mark = None if self._mark is None else 0
+
+    def skip(self, count: int) -> None:
+        """Count `count` characters as read that the reader does not get, behind the text that was read."""
+        self._dropped += count
 
     def mark(self) -> None:
         """Remember the position for `rewind`."""

@@ -10,7 +10,7 @@ from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.text.delta_buffer import MESSAGE, REASONING, DeltaBuffer
 from responses_app.dialects.text.whitespace import WhitespaceBuffer
-from responses_app.protocol.deltas import Json
+from responses_app.protocol.deltas import Delta, Json, ReasoningDelta, TextDelta
 from responses_app.protocol.output_problems import (
     TEXT_IN_CALL,
     UNEXPECTED_MARKER,
@@ -51,6 +51,7 @@ class FormatScanner:
         self._white_space = WhitespaceBuffer(bare=thinking)
         self._logprobs_held: deque[tuple[int, Json]] = deque()
         self._text_markers, self._reasoning_markers = _markers(format)
+        self._prose: Markers | None = None  # markers of the reasoning or text that is being read
         self._steps = self._read()
         next(self._steps)
 
@@ -65,6 +66,25 @@ class FormatScanner:
             return
         self._reader.append(text)
         self._continue()
+
+    @property
+    def plain_markers(self) -> frozenset[str] | None:
+        """First characters of the markers that the open reasoning or text may have; None where more text has to be scanned."""
+        if self._prose is None or self._logprobs_held or self._reader.unread or not self._has_open_prose:
+            return None
+        return self._prose.first_chars
+
+    @property
+    def _has_open_prose(self) -> bool:
+        return self._deltas.has_open_item and (self.is_thinking or self.is_in_text)
+
+    def append(self, text: str) -> Delta | None:
+        """Append text without any of `plain_markers` to the open item; return the delta, None for white space that is held back."""
+        self._reader.skip(len(text))
+        visible = self._white_space.feed(text)
+        if not visible:
+            return None
+        return ReasoningDelta(visible) if self.is_thinking else TextDelta(visible)
 
     def mark(self, logprob: Json) -> None:
         """Record the log-probability of a token before the text of the token."""
@@ -89,7 +109,7 @@ class FormatScanner:
     def _finish(self, *, cut: bool) -> None:
         if self.done:
             return
-        self._reader.closed, self._reader.cut = True, cut
+        self._reader.closed, self._reader.cut, self._prose = True, cut, None
         self._continue()
         if self._reader.unread:  # a partial marker or call, with the white space before
             self._deltas.report(UNFINISHED_MARKER, self._reader.take(len(self._reader.unread)).strip())
@@ -122,7 +142,9 @@ class FormatScanner:
     def _read_prose(self) -> Steps[None]:
         """Read reasoning or text up to a marker, and follow the marker."""
         markers = self._reasoning_markers if self.is_thinking else self._text_markers
+        self._prose = markers
         marker = yield from self._reader.pass_until(markers, self._emit)
+        self._prose = None
         if self._has_plain_text and self.is_in_text and marker not in self._format.ignored:
             self._emit_marker(marker)
         else:

@@ -22,6 +22,7 @@ from responses_app.dialects.harmony.tokens import (
     RETURN,
     START,
     STOPS,
+    plain_tokens,
     token_bytes,
 )
 from responses_app.dialects.text.decoder import Utf8Validator
@@ -59,7 +60,8 @@ _UNFINISHED = re.compile(r"to?=?|assist\w*")
 class HarmonyParser:
     """Tracks message frames by special tokens; the harmony library parses headers and text.
 
-    Tokens are fed one at a time, so the grouping of tokens in chunks has no effect. With `one_call` everything after the first
+    Tokens are fed one at a time, so the grouping of tokens in chunks has no effect. Only the text of plain tokens inside of a
+    message takes a shorter way, past the library: `_open_text` is the channel of such a message. With `one_call` everything after the first
     complete call is dropped. With `bound` a grammar constrains the final text to JSON, as it does the arguments of declared
     tools.
 
@@ -87,17 +89,31 @@ class HarmonyParser:
         self._json: JsonTracker | None = None  # tracks a message constrained to JSON by a grammar
         self._white_space: str | None = ""  # white space held back: a message of white space only is dropped
         self._library_chars = 0  # characters received from the library in this message
-        self._may_hold_bytes = False  # the library may hold bytes back
+        self._may_hold_bytes = False  # the library may hold a part of a character back
+        self._plain = plain_tokens(encoding)
+        self._open_text: TextChannel | None = None
         self._utf8 = Utf8Validator()  # of the text of the message
         self._logprobs: list[Json] = []
 
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
+        if self._open_text is not None and not chunk.logprobs and (text := self._plain.text(chunk.tokens)):
+            if self._open_text is REASONING:
+                self.reasoning_tokens += len(chunk.tokens)
+            return [self._open_text.make_delta(text, ())]
         for index, token in enumerate(chunk.tokens):
             if self.done:
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+        self._open_text = self._channel if self._has_open_text else None
         return self._deltas.take()
+
+    @property
+    def _has_open_text(self) -> bool:
+        """True if the text of plain tokens is text of the open item, without a look at any character."""
+        if self._header is not None or self._json is not None or self._logprobs or self.done or self._may_hold_bytes:
+            return False
+        return self._deltas.has_open_item and (self._white_space is None or self._channel is ARGUMENTS)
 
     def finish(self) -> list[Delta]:
         """Return the text held back, without an incomplete character."""
@@ -242,10 +258,14 @@ class HarmonyParser:
 
     def _content(self, token: int, logprob: Logprob | None) -> None:
         self._count_token(logprob)
+        text = "" if self._may_hold_bytes else self._plain[token]
+        if text:
+            self._append_content(text)
+            return
         self._parser.process(token)
         delta = self._parser.last_content_delta or ""
-        self._may_hold_bytes = not delta or "\ufffd" in delta
         is_valid = self._utf8.is_valid(self._bytes(token))
+        self._may_hold_bytes = not delta or "\ufffd" in delta or self._utf8.has_rest
         if delta:
             self._library_chars += len(delta)
             self._append_content(delta)

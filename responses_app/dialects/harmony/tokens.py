@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from openai_harmony import HarmonyEncoding, HarmonyError
+
+from responses_app.dialects.text.decoder import PlainTokens, whole_text
 
 RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL, END_OF_TEXT = (
     200002, 200003, 200005, 200006, 200007, 200008, 200012, 199999,
@@ -18,3 +22,9 @@ def token_bytes(encoding: HarmonyEncoding, token: int) -> bytes:
         return bytes(encoding._inner.decode_bytes([token]))
     except HarmonyError:
         return b""
+
+
+@cache
+def plain_tokens(encoding: HarmonyEncoding) -> PlainTokens:
+    """Return the table of all tokens of the encoding but the special ones, which all parsers share."""
+    return PlainTokens(lambda token: "" if token >= FIRST_SPECIAL else whole_text(token_bytes(encoding, token)))

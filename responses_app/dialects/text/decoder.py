@@ -1,4 +1,4 @@
-"""Incremental decoders of the tokens of a generation, and validation of UTF-8."""
+"""Incremental decoders of the tokens of a generation, tokens that need no decoder, and validation of UTF-8."""
 
 from __future__ import annotations
 
@@ -108,6 +108,38 @@ class WindowDecoder:
         return text
 
 
+class PlainTokens(dict[int, str]):
+    """Texts of plain tokens by id, filled when a token is first looked up. Any other token has an empty text.
+
+    A token is plain if it consists of whole characters and cannot be a part of a marker.
+    """
+
+    def __init__(self, text_of: Callable[[int], str]) -> None:
+        super().__init__()
+        self._text_of = text_of
+
+    def __missing__(self, token: int) -> str:
+        """Look a token up for the first time."""
+        text = self[token] = self._text_of(token)
+        return text
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Return the text of `tokens`; empty if any of them is not plain."""
+        if len(tokens) == 1:
+            return self[tokens[0]]
+        texts = [self[token] for token in tokens]
+        return "".join(texts) if all(texts) else ""
+
+
+def whole_text(data: bytes) -> str:
+    """Decode the bytes of a token; empty if these are not whole characters, or have a character that stands for invalid bytes."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return ""
+    return "" if "\ufffd" in text else text
+
+
 class Utf8Validator:
     """Incremental validator: a character may be cut between two pieces."""
 
@@ -122,6 +154,11 @@ class Utf8Validator:
             self._decoder.reset()
             return False
         return True
+
+    @property
+    def has_rest(self) -> bool:
+        """True if the text so far ends inside of a character."""
+        return bool(self._decoder.getstate()[0])
 
     def is_whole(self) -> bool:
         """Return True if the text so far ends between two characters. The text then begins anew."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_END_OF_STRING: Final = re.compile(r'["\\]')
+_STRUCTURE: Final = re.compile(r'["{}\[\]]')
+
 
 class JsonTracker:
     """State of a JSON text read in parts.
@@ -23,26 +29,37 @@ class JsonTracker:
 
     def read(self, text: str) -> int:
         """Read on, up to the end of the outermost object; return the number of characters read."""
-        for index, char in enumerate(text):
-            if self.is_complete:
-                return index
-            if self._escaped:
-                self._escaped = False
-            elif char == '"':
-                self.in_string = not self.in_string
-            elif char == "\\":
-                self._escaped = self.in_string
-            elif not self.in_string and char in "{[":
-                self._depth += 1
-            elif not self.in_string and char in "}]":
-                self._depth -= 1
-                self.is_complete = self._depth == 0
-        return len(text)
+        at = 0
+        while at < len(text) and not self.is_complete:
+            at = self._read_string(text, at) if self.in_string else self._read_structure(text, at)
+        return at
 
     def read_string(self, text: str) -> int:
         """Read on, up to the end of the open string; return the number of characters before the closing quote."""
-        for index, char in enumerate(text):
-            self.read(char)
-            if not self.in_string:
-                return index
+        end = self._read_string(text, 0)
+        return end if self.in_string else end - 1
+
+    def _read_string(self, text: str, at: int) -> int:
+        """Read the open string from `at` on, with its closing quote; return the position behind."""
+        if self._escaped and at < len(text):
+            self._escaped, at = False, at + 1
+        while (match := _END_OF_STRING.search(text, at)) is not None:
+            if match[0] == '"':
+                self.in_string = False
+                return match.end()
+            if match.end() == len(text):
+                self._escaped = True
+            at = match.end() + 1
         return len(text)
+
+    def _read_structure(self, text: str, at: int) -> int:
+        """Read from `at` up to a quote or bracket, with it; return the position behind."""
+        match = _STRUCTURE.search(text, at)
+        if match is None:
+            return len(text)
+        if match[0] == '"':
+            self.in_string = True
+        else:
+            self._depth += 1 if match[0] in "{[" else -1
+            self.is_complete = match[0] in "}]" and self._depth == 0
+        return match.end()

@@ -11,7 +11,7 @@ from unicodedata import normalize
 from tokenizers import AddedToken, Tokenizer
 
 from responses_app.dialects.text.budget import Budget
-from responses_app.dialects.text.decoder import ByteDecoder, Decoder, WindowDecoder
+from responses_app.dialects.text.decoder import ByteDecoder, Decoder, PlainTokens, WindowDecoder, whole_text
 from responses_app.dialects.text.length import LowerBound
 from responses_app.dialects.text.pretokens import composes, preserves_all_bytes, safe_cut
 from responses_app.dialects.text.slices import SLICE, slices
@@ -44,6 +44,7 @@ class TokenizerAdapter:
         self._bound = LowerBound(self._bytes) if self._bytes is not None and preserves_all_bytes(tokenizer) else None
         self._cut = safe_cut(tokenizer)
         self._composes = composes(tokenizer)
+        self._plain: dict[tuple[frozenset[str], frozenset[int]], PlainTokens] = {}
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
     def encode(self, text: str, token_cache: TokenCache | None = None, budget: Budget | None = None) -> list[int]:
@@ -90,6 +91,22 @@ class TokenizerAdapter:
         if self._bytes is not None:
             return self._bytes[token] if 0 <= token < len(self._bytes) else b""
         return str(self._tokenizer.decode([token], skip_special_tokens=False)).encode()
+
+    def plain_tokens(self, markers: frozenset[str], stops: frozenset[int]) -> PlainTokens:
+        """Return the table of the tokens that are not in `stops` and have none of `markers`, the first characters of markers.
+
+        All parsers with the same arguments share the table.
+        """
+        table = self._plain.get((markers, stops))
+        if table is None:
+            table = self._plain[markers, stops] = PlainTokens(partial(self._plain_text, markers, stops))
+        return table
+
+    def _plain_text(self, markers: frozenset[str], stops: frozenset[int], token: int) -> str:
+        if self._bytes is None or token in stops or token in self.hidden:
+            return ""
+        text = whole_text(self.token_bytes(token))
+        return "" if markers.intersection(text) else text
 
     def decoder(self) -> Decoder:
         """Create a decoder for a generation."""

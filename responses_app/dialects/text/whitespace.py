@@ -21,6 +21,8 @@ class WhitespaceBuffer:
 
     def feed(self, text: str) -> str:
         """Return the new text without trailing white space."""
+        if text and not self._held and not self._is_empty and text[-1] not in WHITE:
+            return text
         visible = text.rstrip(WHITE)
         white = text[len(visible) :]
         if not visible:

@@ -219,3 +219,18 @@ def test_repetitions_end_no_call_and_no_json(form: dict[str, str]) -> None:
     parser = chat(vocabulary=vocabulary).parser_for(turn(format=form, max_repetitions=5))
     parser.feed(Chunk(vocabulary.encode(text)))
     assert not parser.done
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 50])
+def test_repetitions_end_a_text_at_the_same_token_in_any_grouping(size: int) -> None:
+    vocabulary = demo_vocabulary()
+    tokens = vocabulary.encode("<think>no" + " no" * 9 + "</think>So: the word and the word" + " word" * 9)
+    parsed = parse_chunks(chat(vocabulary=vocabulary), turn(max_repetitions=5), tokens, [size] * (len(tokens) // size))
+    assert parsed == [ReasoningDelta("no" + " no" * 9), END, TextDelta("So: the word and the word" + " word" * 4), END]
+
+
+@given(st.text("a <t/>é漢\n", max_size=30), st.lists(st.integers(1, 4), max_size=30))
+def test_plain_tokens_beside_beginnings_of_markers_give_the_same_deltas(text: str, cuts: list[int]) -> None:
+    for vocabulary in (demo_vocabulary(), byte_vocabulary()):
+        dialect, tokens = chat(vocabulary=vocabulary), vocabulary.encode(f"<think>a{text}</think>b{text}")
+        assert parse_chunks(dialect, TO, tokens, cuts) == parse_chunks(dialect, TO, tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openai_harmony import StreamableParser
 
 from responses_app.dialects.harmony.parser import MAX_HEADER
 from responses_app.engine_interface import Chunk, Logprob
@@ -208,3 +209,19 @@ def test_a_token_that_stops_the_engine_ends_the_message_wherever_it_stands(name:
 def test_unconstrained_arguments_end_with_their_message() -> None:
     tokens = harmony_tokens(CALLING.replace("get_weather", "dance") + '{"city": "a' + NEXT + FINAL + "b<|return|>")
     assert parse_chunks(harmony(), turn(), tokens) == [*call('{"city": "a', "dance"), final("b"), END]
+
+
+@given(
+    st.lists(st.sampled_from([*harmony_tokens("Hé 漢字 🦑🦑 \ufffd ß"), 128, 233, 8364, 9552, 222]), min_size=1, max_size=12)
+)
+@settings(max_examples=60)
+def test_characters_in_any_pieces_are_those_of_the_library(tokens: list[int]) -> None:
+    """Plain tokens pass the library by, also between tokens with parts of characters."""
+    header, word = harmony_tokens("<|channel|>final<|message|>"), harmony_tokens("a")
+    library = StreamableParser(harmony().encoding, None)
+    for token in [*harmony_tokens("<|start|>assistant"), *header, *word, *tokens, *harmony_tokens("<|return|>")]:
+        library.process(token)
+    (part,) = library.messages[0].content
+    (delta, *_) = parse_chunks(harmony(), turn(), [*header, *word, *tokens, *harmony_tokens("<|return|>")], [1] * 20)
+    assert isinstance(delta, TextDelta)
+    assert delta.text == part.text
