@@ -26,19 +26,19 @@ from tests.support.protocol.response_strategies import ENDINGS, USAGE, response
 MEASURING: Final = "measuring"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WeatherCall(Delta):
     """The beginning of a weather call; `Arguments` carry the place."""
 
     station: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MeasurementStarted(Delta):
     """The start of a measurement."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WeatherResult(Delta):
     """The measured temperature, None if the station does not answer."""
 
