@@ -1,4 +1,4 @@
-"""Limits of the transport, set by the application and applied by the HTTP server; the ASGI extension for uploads."""
+"""Limits of the transport, set by the application and applied by the HTTP server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1024 * 1024
-# ASGI extension: the body of an upload as an open file, in place of messages, which would hold the body in memory.
-BODY_FILE = "responses.body_file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.broadcast import FrameBatches
+from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
@@ -166,12 +166,12 @@ class RunManager:
         with self.admission.admitted(create_request.project):
             return await compact(create_request, self.model(create_request.model))
 
-    async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> FrameBatches:
+    async def subscribe(self, uid: str, pk: int | None, after: int = -1, push: Push | None = None) -> FrameBatches:
         """Yield batches of frames up to the terminal frame, across changes of the owner; an empty batch after each silent pause."""
         pause = settings.RESPONSES_HEARTBEAT
         run = self.runs.get(uid)
         if run is not None:
-            async with aclosing(self.stream(run, after)) as batches:
+            async with aclosing(self.stream(run, after, push)) as batches:
                 async for batch in batches:
                     yield batch
         elif pk is not None:
@@ -181,9 +181,12 @@ class RunManager:
                 async for batch in batches:
                     yield batch
 
-    def stream(self, run: Run, after: int = -1) -> FrameBatches:
-        """Yield batches of frames of a run of this process, and of the next owners if the run is handed over."""
-        return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
+    def stream(self, run: Run, after: int = -1, push: Push | None = None) -> FrameBatches:
+        """Yield batches of frames of a run of this process, except those that `push` takes, and of the next owners.
+
+        Next owners are those of a run that is handed over.
+        """
+        return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run), push)
 
     async def _follow_log(self, run: Run, after: int) -> FrameBatches:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final
 
@@ -16,6 +16,7 @@ from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
 from responses_app.errors import ApiError, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
+from responses_app.local.asgi_extensions import DirectWriter, direct_writer
 from responses_app.local.transport_limits import MIB
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -50,6 +51,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     request_id: str
     project: str
     _authorization: str
+    _writer: DirectWriter | None
     _streams: StreamRegistry
     _lifetime: asyncio.Task[None]
     _opened_at: float
@@ -92,6 +94,19 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self._is_revoked:
             await self.close(POLICY_VIOLATION)
 
+    async def send_events(self, events: Sequence[bytes]) -> None:
+        """Send a text frame for each event, with backpressure."""
+        if not self.push_events(events):
+            for event in events:
+                await self.send(event.decode())
+
+    def push_events(self, events: Sequence[bytes]) -> bool:
+        """Send a text frame for each event at once. Return False, and send nothing, if the client is behind or its key was revoked."""
+        if self._is_revoked or self._writer is None or not self._writer.can_write_now():
+            return False
+        self._writer.write_now(events)
+        return True
+
     async def close_interrupted(self) -> None:
         """Close the connection because a response continues in a different process."""
         await self.close(GOING_AWAY if manager.current().leaving else INTERNAL_ERROR)
@@ -111,6 +126,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.request_id = new_id("req_")
         self._streams = StreamRegistry(self)
         self._authorization = self._header(b"authorization")
+        self._writer = direct_writer(self.scope)
         try:
             self._check_capacity()
             self.project = (await authenticate_header(self._authorization)).project

@@ -13,14 +13,14 @@ from responses_app.wire.profiles import frame_to_profile
 from responses_app.wire.sse import EventFormat, padded
 
 
-def encode_event(frame: EventFrame, form: EventFormat, stream_id: str | None) -> str:
+def encode_event(frame: EventFrame, form: EventFormat, stream_id: str | None) -> bytes:
     """Encode an event with the same bytes as the SSE `data:` line, and add `stream_id` on a named stream."""
     frame = frame_to_profile(frame) if form.open_responses else frame
     data = padded(frame) if form.obfuscate else frame.data
     if stream_id is not None:
         # A valid `stream_id` has no character that JSON escapes.
         data = data[:-1] + b',"stream_id":"' + stream_id.encode() + b'"}'
-    return data.decode()
+    return data
 
 
 def encode_error(error: ApiError, stream_id: str | None) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
@@ -24,6 +25,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.sockets import steering
 from responses_app.sockets.incoming import CreateFrame
+from responses_app.sockets.interfaces import SocketConnection, StreamPeers
 from responses_app.sockets.outgoing import encode_control, encode_error, encode_event
 from responses_app.sockets.steering import SteerRejected, SteerRequest
 from responses_app.store.db import release_connection
@@ -35,49 +37,6 @@ from responses_app.wire.sse import EventFormat
 NOT_ACTIVE = "response_not_active"
 # Error code of a late steer by the status of the ended response; all other statuses have NOT_ACTIVE.
 LATE_STEER_CODES = {"completed": "response_already_completed"}
-
-
-class SocketConnection(Protocol):
-    """Interface of a WebSocket connection to the streams."""
-
-    open_responses: bool
-    # The id of the request that opened the connection.
-    request_id: str
-
-    async def authenticate(self) -> ApiKey:
-        """Authenticate the connection again. Raise ApiError if the key is revoked or no more responses may start."""
-        ...
-
-    async def send(self, text: str) -> None:
-        """Send a text frame, with backpressure."""
-        ...
-
-    async def close_interrupted(self) -> None:
-        """Close the connection because a response continues in a different process. The close is the only signal to the client."""
-        ...
-
-    def map_error(self, error: Exception) -> ApiError:
-        """Map an exception to the ApiError for the client, and log the error."""
-        ...
-
-
-class StreamPeers(Protocol):
-    """Interface of the stream registry to a stream."""
-
-    # Limits the running responses of the connection.
-    run_slots: asyncio.Semaphore
-
-    def cached(self, uid: str | None) -> CachedContext | None:
-        """Return the cached context of the response `uid`, from any stream."""
-        ...
-
-    def evict(self, newest: Stream) -> None:
-        """Evict cached contexts over the size limit, the context of `newest` last."""
-        ...
-
-    def on_idle(self) -> None:
-        """Handle an idle stream."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +62,7 @@ QueuedRequest: TypeAlias = CreateFrame | FollowUp | ApiError
 
 @dataclass(slots=True)
 class ActiveResponse:
-    """Running response of a stream; `number` is the sequence number of the last sent event."""
+    """Running response of a stream; `last` is the last sent event."""
 
     run: Run
     prepared: PreparedRequest
@@ -113,8 +72,13 @@ class ActiveResponse:
     size: int
     # Steers that waited for required input of an earlier response and now fail, because this response does not continue it.
     stale_steers: list[SteerRequest]
-    number: int = 0
+    last: EventFrame | None = None
     steers: list[SteerRequest] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """Return the sequence number of the last sent event."""
+        return 0 if self.last is None else self.last.number
 
 
 class Stream:
@@ -190,16 +154,15 @@ class Stream:
             await self._refuse(queued, error)
             return
         self.active = active
-        last: EventFrame | None = None
         try:
-            last = await self._send_events(active)
+            await self._send_events(active)
         except DatabaseError as error:
             # The response continues in another process and its log cannot be read.
             self._connection.map_error(error)
         finally:
             self.active = None
             manager.current().client_disconnected(active.run)
-        if last is None or last.type not in TERMINAL:
+        if active.last is None or active.last.type not in TERMINAL:
             await self._connection.close_interrupted()
             return
         await self._continue_steered(active)
@@ -255,21 +218,30 @@ class Stream:
                 await self._fail_steers(steers, "successor_creation_failed", mapped.message)
         await self._connection.send(encode_error(mapped, self.name))
 
-    async def _send_events(self, active: ActiveResponse) -> EventFrame | None:
-        """Send every event of the response. Return the last event, or None without any event."""
-        last, form = None, EventFormat(active.request.obfuscate, self._connection.open_responses)
+    async def _send_events(self, active: ActiveResponse) -> None:
+        """Send every event of the response."""
         await self._fail_steers(
             active.stale_steers, NOT_ACTIVE, "Another response started on this stream before the required input was sent."
         )
-        async with aclosing(manager.current().stream(active.run)) as batches:
+        async with aclosing(manager.current().stream(active.run, push=partial(self._push, active))) as batches:
             async for batch in batches:
-                for frame in batch:
-                    last, active.number = frame, frame.number
-                    if frame.type in TERMINAL:
-                        self._on_ended(active, frame)
-                        await active.admission.release()
-                    await self._connection.send(encode_event(frame, form, self.name))
-        return last
+                if not batch:
+                    continue
+                active.last = batch[-1]
+                if active.last.type in TERMINAL:
+                    self._on_ended(active, active.last)
+                    await active.admission.release()
+                await self._connection.send_events(self._encode(active, batch))
+
+    def _push(self, active: ActiveResponse, frames: Sequence[EventFrame]) -> bool:
+        """Send events at once. Return False, and send nothing, if the client is behind."""
+        is_sent = self._connection.push_events(self._encode(active, frames))
+        active.last = frames[-1] if is_sent else active.last
+        return is_sent
+
+    def _encode(self, active: ActiveResponse, frames: Sequence[EventFrame]) -> list[bytes]:
+        form = EventFormat(active.request.obfuscate, self._connection.open_responses)
+        return [encode_event(frame, form, self.name) for frame in frames]
 
     def _on_ended(self, active: ActiveResponse, frame: EventFrame) -> None:
         """Update the cache. Call before the terminal event `frame` is sent: the next request may continue the response."""

@@ -6,7 +6,8 @@ import asyncio
 
 from responses_app.errors import ApiError, InvalidRequest
 from responses_app.runs.context_cache import CachedContext
-from responses_app.sockets.stream import QueuedRequest, SocketConnection, Stream
+from responses_app.sockets.interfaces import SocketConnection
+from responses_app.sockets.stream import QueuedRequest, Stream
 
 # Responses that run at the same time on a connection; further requests wait.
 MAX_RUNNING_RESPONSES = 16

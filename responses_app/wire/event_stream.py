@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-import orjson
-from django.http import StreamingHttpResponse
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+import orjson
+from django.http import HttpRequest, StreamingHttpResponse
+
+from responses_app.local.asgi_extensions import DirectWriter, direct_writer
 from responses_app.models import Response
 from responses_app.protocol.reducer import fold
-from responses_app.runs.execute.broadcast import FrameBatches
+from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.store.log import reader
+from responses_app.store.log.records import EventFrame
 from responses_app.wire import sse
-from responses_app.wire.sse import EventFormat
+from responses_app.wire.sse import EventEncoder, EventFormat
+
+Subscribe: TypeAlias = Callable[[Push | None], FrameBatches]
 
 
 class EventStream(StreamingHttpResponse):
-    """Stream of server-sent events, with headers against buffering in proxies."""
+    """Stream of server-sent events, with headers against buffering in proxies.
 
-    def __init__(self, batches: FrameBatches, form: EventFormat) -> None:
-        super().__init__(sse.stream(batches, form), content_type="text/event-stream; charset=utf-8")
+    Behind the HTTP server of this project a run pushes its events to the connection, as long as the client keeps up; all other
+    events pass through the response. No middleware may change the content of this response.
+    """
+
+    def __init__(self, request: HttpRequest, subscribe: Subscribe, form: EventFormat) -> None:
+        encoder = EventEncoder(form)
+        batches = subscribe(_push(direct_writer(getattr(request, "scope", {})), encoder))
+        super().__init__(sse.stream(batches, encoder), content_type="text/event-stream; charset=utf-8")
         self["Cache-Control"] = "no-cache"
         self["X-Accel-Buffering"] = "no"
+
+
+def _push(writer: DirectWriter | None, encoder: EventEncoder) -> Push | None:
+    """Return a function that writes frames to the connection, unless the client is behind."""
+    if writer is None:
+        return None
+
+    def push(frames: Sequence[EventFrame]) -> bool:
+        if not writer.can_write_now():
+            return False
+        writer.write_now(encoder.encode(frames))
+        return True
+
+    return push
 
 
 async def partial_snapshot(row: Response) -> bytes:

@@ -49,28 +49,32 @@ class EventFormat:
     open_responses: bool = False
 
 
-def encode_batch(frames: Sequence[EventFrame], form: EventFormat) -> bytes:
-    """Encode the events of a batch as one chunk."""
-    if form.open_responses:
-        frames = [frame_to_profile(frame) for frame in frames]
-    return b"".join([encode(frame, form.obfuscate) for frame in frames])
+class EventEncoder:
+    """Encoder of a stream; `last` is the type of the last event, empty before the first one."""
+
+    def __init__(self, form: EventFormat) -> None:
+        self._form = form
+        self.last = ""
+
+    def encode(self, frames: Sequence[EventFrame]) -> list[bytes]:
+        """Encode the events of a batch."""
+        self.last = frames[-1].type
+        if self._form.open_responses:
+            frames = [frame_to_profile(frame) for frame in frames]
+        obfuscate = self._form.obfuscate
+        return [encode(frame, obfuscate) for frame in frames]
 
 
-async def stream(batches: FrameBatches, form: EventFormat) -> AsyncIterator[bytes]:
+async def stream(batches: FrameBatches, encoder: EventEncoder) -> AsyncIterator[bytes]:
     """Iterate over the chunks of a stream: a chunk for each batch, a heartbeat for an empty one, then the end mark.
 
     Raises StreamInterrupted if the frames end before the response: the connection breaks, and the client resumes with
     the last number received.
     """
-    last = ""
     async with aclosing(batches):
         async for batch in batches:
-            if not batch:
-                yield HEARTBEAT
-            else:
-                last = batch[-1].type
-                yield encode_batch(batch, form)
-    if last and last not in TERMINAL:
+            yield b"".join(encoder.encode(batch)) if batch else HEARTBEAT
+    if encoder.last and encoder.last not in TERMINAL:
         raise StreamInterrupted
     if settings.RESPONSES_SSE_DONE:
         yield DONE

@@ -22,7 +22,7 @@ from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.broadcast import FrameBatches
+from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.execute.endings import error_of
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import is_id
@@ -63,8 +63,8 @@ FINAL = {
 class DisconnectAwareStream(EventStream):
     """Event stream that stops the run when the client disconnects, also before the first byte."""
 
-    def __init__(self, run: Run, form: EventFormat, ticket: AdmittedRequest) -> None:
-        super().__init__(_stream_run(run, ticket), form)
+    def __init__(self, request: HttpRequest, run: Run, form: EventFormat, ticket: AdmittedRequest) -> None:
+        super().__init__(request, lambda push: _stream_run(run, ticket, push), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -97,11 +97,11 @@ async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket:
     form = EventFormat(order.obfuscate, profiles.is_open(request))
     if order.background and order.stream:
         # A background response continues without a client.
-        return EventStream(manager.current().stream(run), form)
+        return EventStream(request, lambda push: manager.current().stream(run, push=push), form)
     if order.background:
         return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.frames[0].data)))
     if order.stream:
-        return DisconnectAwareStream(run, form, ticket)
+        return DisconnectAwareStream(request, run, form, ticket)
     try:
         frame = await _wait_terminal(run)
         await ticket.release()
@@ -179,7 +179,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         _check_strict_compat(row, streamed)
     if streamed:
         reader.check_replayable(row)
-        return EventStream(_replay(row, after), EventFormat(obfuscate, profiles.is_open(request)))
+        return EventStream(request, lambda push: _replay(row, after, push), EventFormat(obfuscate, profiles.is_open(request)))
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(
         profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if wanted else snapshot)
@@ -232,9 +232,9 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return pagination.list_object(bodies, page.first, page.last, more=page.more)
 
 
-async def _stream_run(run: Run, ticket: AdmittedRequest) -> FrameBatches:
+async def _stream_run(run: Run, ticket: AdmittedRequest, push: Push | None) -> FrameBatches:
     try:
-        async with aclosing(manager.current().stream(run)) as batches:
+        async with aclosing(manager.current().stream(run, push=push)) as batches:
             async for batch in batches:
                 if batch and batch[-1].type in reader.TERMINAL:
                     await ticket.release()
@@ -243,9 +243,9 @@ async def _stream_run(run: Run, ticket: AdmittedRequest) -> FrameBatches:
         manager.current().client_disconnected(run)
 
 
-def _replay(row: Response, after: int) -> FrameBatches:
+def _replay(row: Response, after: int, push: Push | None) -> FrameBatches:
     """Iterate over the frames of a response, from memory while this process runs the response, else from the database."""
-    return manager.current().subscribe(row.uid, row.pk, after)
+    return manager.current().subscribe(row.uid, row.pk, after, push)
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

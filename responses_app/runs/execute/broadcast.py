@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
+from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import EventFrame
+
+logger = logging.getLogger("responses.run")
 
 # Batches of frames, in order. An empty batch stands for a pause without frames.
 FrameBatches: TypeAlias = AsyncGenerator[Sequence[EventFrame], None]
 Continuation: TypeAlias = Callable[[int], FrameBatches]
+# Sends frames to a client at once, or returns False if the client is behind.
+Push: TypeAlias = Callable[[Sequence[EventFrame]], bool]
 
 # Frames of a batch, so that a subscriber that is far behind needs little memory at a time.
 MAX_BATCH = 256
@@ -31,17 +37,20 @@ class Broadcast:
         self.on_frames: Callable[[], None] | None = None
         self._subscribers: set[Subscriber] = set()
 
-    async def subscribe(self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None) -> FrameBatches:
+    async def subscribe(
+        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None, push: Push | None = None
+    ) -> FrameBatches:
         """Yield all frames there are with numbers above `after`, up to the terminal frame; an empty batch after `pause` silent seconds.
 
-        `rest` continues behind the last frame if the run was handed over.
+        `rest` continues behind the last frame if the run was handed over. While the subscriber waits, `push` gets new frames at
+        once and in place of the subscriber; those that `push` refuses, and the terminal frame, are yielded.
         """
-        place, subscriber = after + 1, Subscriber(pause)
+        subscriber = Subscriber(after + 1, pause, push)
         self._subscribers.add(subscriber)
         try:
-            while place < len(self.frames) or not self.ended:
-                if there := self.frames[place : place + MAX_BATCH]:
-                    place += len(there)
+            while subscriber.place < len(self.frames) or not self.ended:
+                if there := self.frames[subscriber.place : subscriber.place + MAX_BATCH]:
+                    subscriber.place += len(there)
                     yield there
                 elif not await subscriber.wait():
                     yield ()
@@ -49,33 +58,35 @@ class Broadcast:
             self._subscribers.discard(subscriber)
             subscriber.close()
         if self.handed_over and rest is not None:
-            async with aclosing(rest(place - 1)) as batches:
+            async with aclosing(rest(subscriber.place - 1)) as batches:
                 async for batch in batches:
                     yield batch
 
     def broadcast(self, frames: Sequence[EventFrame]) -> None:
-        """Add frames and wake the subscribers."""
+        """Add frames, and push them to the subscribers or wake these."""
+        first = len(self.frames)
         self.frames.extend(frames)
-        self._wake()
+        for subscriber in self._subscribers:
+            subscriber.add(first, frames)
         if self.on_frames is not None:
             self.on_frames()
 
     def end(self, *, handed_over: bool = False) -> None:
         """End the broadcast in this process and wake the subscribers."""
         self.ended, self.handed_over = True, handed_over
-        self._wake()
-
-    def _wake(self) -> None:
         for subscriber in self._subscribers:
             subscriber.wake(True)
 
 
 class Subscriber:
-    """Wait of a subscriber, with a single timer: a timer for each event costs as much as encoding the event."""
+    """Place of a subscriber, and its wait, with a single timer: a timer for each event costs as much as encoding the event.
 
-    def __init__(self, pause: float) -> None:
+    `place` is the index of the next frame.
+    """
+
+    def __init__(self, place: int, pause: float, push: Push | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._pause = pause
+        self.place, self._pause, self._push = place, pause, push
         self._woken: asyncio.Future[bool] | None = None
         self._since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -87,6 +98,28 @@ class Subscriber:
         if self._timer is None:
             self._timer = self._loop.call_at(self._since + self._pause, self._check_pause)
         return await self._woken
+
+    def add(self, first: int, frames: Sequence[EventFrame]) -> None:
+        """Push frames, of which `first` is the index of the first one, or wake the subscriber.
+
+        Only a subscriber that waits for exactly these frames can be passed over. The terminal frame is never pushed: what happens
+        at the end of a stream has to be awaited.
+        """
+        is_waiting = self._woken is not None and not self._woken.done()
+        if is_waiting and self.place == first and self._push is not None and self._is_pushed(self._push, frames):
+            self.place += len(frames)
+            self._since = self._loop.time()
+        else:
+            self.wake(True)
+
+    def _is_pushed(self, push: Push, frames: Sequence[EventFrame]) -> bool:
+        try:
+            return frames[-1].type not in TERMINAL and push(frames)
+        except Exception:
+            # The failure of a client must not fail the run; without `push` it is raised in the client's own task.
+            logger.exception("frames could not be pushed")
+            self._push = None
+            return False
 
     def wake(self, value: bool) -> None:
         """End the wait with `value`: True for more frames or the end, False for a pause."""

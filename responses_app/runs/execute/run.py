@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from responses_app.engine_interface import EngineError, RequestRejected
 from responses_app.errors import ApiError, InternalError
 from responses_app.protocol.deltas import Compaction
-from responses_app.runs.execute.broadcast import Continuation, FrameBatches
+from responses_app.runs.execute.broadcast import Continuation, FrameBatches, Push
 from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
@@ -125,9 +125,11 @@ class Run:
 
     # Subscribers
 
-    def subscribe(self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None) -> FrameBatches:
+    def subscribe(
+        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None, push: Push | None = None
+    ) -> FrameBatches:
         """Subscribe to the frames, as `Broadcast.subscribe`."""
-        return self.broadcast.subscribe(after, pause, rest)
+        return self.broadcast.subscribe(after, pause, rest, push)
 
     async def wait_created(self) -> None:
         """Wait until the first events are durable. Raises ApiError if the events cannot be written; then the run does not exist.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -100,6 +101,21 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
             self.charge.release()
         if self.upload is not None:
             self.upload.close()
+
+    # DirectWriter
+
+    def can_write_now(self) -> bool:
+        """Return True if the head of the response has been written, a body may follow, and the client reads."""
+        if self.finished or self._disconnected or not self.startedWriting:
+            return False
+        # Twisted replaces `write` of a response without a body, as of HEAD.
+        return "write" not in vars(self) and bool(self.channel.transport.keeps_up)
+
+    def write_now(self, parts: Sequence[bytes]) -> None:
+        """Write a piece of the body: a chunk (RFC 9112 §7.1), or bare bytes for HTTP/1.0."""
+        size = sum(map(len, parts))
+        self.sentLength += size
+        self.channel.transport.writeSequence((b"%x\r\n" % size, *parts, b"\r\n") if self.chunked else parts)
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Answer with an API error instead of a page (overrides Daphne)."""

@@ -13,7 +13,8 @@ from twisted.internet import reactor
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
-from responses_app.local.transport_limits import BODY_FILE, TransportLimits
+from responses_app.local.asgi_extensions import BODY_FILE, DIRECT_WRITER
+from responses_app.local.transport_limits import TransportLimits
 from responses_app.server.http import tcp_limits
 from responses_app.server.http.admission import Gate, OpenGate, affordable_connections
 from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, overloaded
@@ -34,8 +35,8 @@ BACKLOG = 1024
 GOING_AWAY = 1001
 # Unfinished uploads, as multiples of the largest upload: those of the process, and those of a key.
 UPLOADS, UPLOADS_EACH = 8, 2
-# Seconds between checks of a slow client: first value, maximum, growth factor.
-CHECK_S, MAX_CHECK_S, CHECK_GROWTH = 0.02, 0.5, 1.25
+# Seconds between checks for running answers at the end.
+CHECK_S = 0.02
 
 Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
@@ -163,10 +164,11 @@ class DaphneServer(Server):  # type: ignore[misc]
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Start the application for a connection (overrides Daphne)."""
+        scope["extensions"] = {DIRECT_WRITER: protocol}
         if scope["type"] == "websocket":
-            scope["extensions"] = EXTENSIONS
+            scope["extensions"] |= EXTENSIONS
         elif protocol.is_upload:
-            scope["extensions"] = {BODY_FILE: protocol.take_upload()}
+            scope["extensions"][BODY_FILE] = protocol.take_upload()
         return super().create_application(protocol, scope)
 
     def close_websockets(self) -> None:
@@ -196,11 +198,8 @@ class DaphneServer(Server):  # type: ignore[misc]
         if message["type"] == "http.response.start":
             self.check_headers_type(message)
         protocol.handle_reply(message)
-        if message.get("more_body") and transport is not None and transport.connected and not transport.disconnecting:
-            # Write now; Twisted would write in the next turn of the loop, with another system call and a log context.
-            transport.doWrite()
         if transport is not None and transport.producerPaused:
-            await _until_read(details, transport)
+            await transport.wait_until_read()
 
     def kill_all_applications(self) -> Any:
         """Cancel all applications; unlike Daphne, accept connections without an application."""
@@ -213,11 +212,3 @@ def _transport(protocol: Any) -> Any:
     """Return the TCP connection of a request or a WebSocket, or None after the connection has ended."""
     channel = getattr(protocol, "channel", protocol)
     return getattr(channel, "transport", None)
-
-
-async def _until_read(details: dict[str, Any], transport: Any) -> None:
-    """Wait until the client has read, or the connection is closed because the client does not read."""
-    pause = CHECK_S
-    while transport.producerPaused and not details.get("disconnected"):
-        await asyncio.sleep(pause)
-        pause = min(pause * CHECK_GROWTH, MAX_CHECK_S)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from typing import Any
 
-from twisted.internet import main, tcp
+from twisted.internet import main
 
 from responses_app.server.http.pacing import LARGE_READ
+from responses_app.server.http.write_coalescing import CoalescingConnection
 
 # Seconds for all headers of a request. Between requests Twisted closes after 60 s of silence; this limit also covers
 # clients that send single bytes.
@@ -29,8 +29,6 @@ STALL_LIMIT = 60.0
 MIN_READ = 16 * 1024
 # Send buffer of the kernel in bytes; the default grows to 4 MiB for each client that does not read.
 SEND_BUFFER = 256 * 1024
-# Bytes that are held until the end of a turn of the loop and written together.
-HELD = 16 * 1024
 
 # Seconds that the answer to a ping of a WebSocket may take.
 PING_LIMIT = 60
@@ -48,15 +46,13 @@ def prepare(listening: socket.socket) -> None:
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4)
 
 
-class LimitedConnection(tcp.Server):  # type: ignore[misc]
+class LimitedConnection(CoalescingConnection):
     """TCP connection that counts read bytes and checks time limits. The port lists all open connections."""
 
     def __init__(self, sock: Any, protocol: Any, client: Any, server: Any, sessionno: int, reactor: Any) -> None:
         super().__init__(sock, protocol, client, server, sessionno, reactor)
         self.request_count = 0  # Number of requests whose first line has arrived.
         self._taken = 0
-        self._held: list[bytes] = []
-        self._held_size = 0
         self._stage_start: tuple[tuple[int, str], float] | None = None
         self._unread: tuple[int, float] | None = None
         self._read_size = 0
@@ -113,51 +109,10 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
             self._taken += sent
         return sent
 
-    def write_buffered(self, data: bytes) -> None:
-        """Write at the end of this tick of the loop, so that several frames need a single system call.
-
-        Twisted alone needs a system call for each frame, and two more to watch the socket.
-        """
-        if not self._held:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._held.append(data)
-        self._held_size += len(data)
-        if self._held_size > HELD:
-            self._flush()
-
-    def write(self, data: bytes) -> None:
-        """Flush held bytes first (overrides Twisted)."""
-        self._flush()
-        super().write(data)
-
-    def loseConnection(self, *reason: Any) -> None:
-        """Flush held bytes first (overrides Twisted)."""
-        self._flush()
-        super().loseConnection(*reason)
-
-    def _flush(self) -> None:
-        """Write the held bytes, directly to the socket if no data is pending."""
-        if not self._held:
-            return
-        data, waits = b"".join(self._held), self.pending > self._held_size
-        self._held, self._held_size = [], 0
-        sent: Any = 0
-        if self.connected and not self.disconnecting and not waits:
-            sent = self.writeSomeData(data)
-        if sent is main.CONNECTION_LOST:
-            sent = 0  # Twisted detects the error by itself.
-        if sent < len(data):
-            super().write(data[sent:])
-
     def connectionLost(self, reason: Any) -> None:
         """Remove the connection from the port (overrides Twisted)."""
         self.server.open.discard(self)
         super().connectionLost(reason)
-
-    @property
-    def pending(self) -> int:
-        """Return the number of bytes that the client has not read."""
-        return len(self.dataBuffer) - self.offset + self._tempDataLen + self._held_size  # type: ignore[no-any-return]
 
     def check_timeouts(self, now: float) -> None:
         """Close the connection of a slow client; a slow body is answered first."""

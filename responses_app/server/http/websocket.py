@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -191,7 +192,17 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         """
         if self.state == self.STATE_OPEN:
             text = message.get("text")
-            self.transport.write_buffered(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+            self.transport.writeSequence(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+
+    # DirectWriter
+
+    def can_write_now(self) -> bool:
+        """Return True if the connection is open and the client reads."""
+        return self.state == self.STATE_OPEN and self.transport.keeps_up  # type: ignore[no-any-return]
+
+    def write_now(self, parts: Sequence[bytes]) -> None:
+        """Send a text frame for each part."""
+        self.transport.writeSequence([piece for part in parts for piece in _frame(TEXT, part)])
 
     def close_with_code(self, message: dict[str, Any]) -> None:
         """Close with any code; autobahn allows only few codes."""
@@ -201,14 +212,14 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
             self.sendCloseFrame(code=message.get("code", 1000), reasonUtf8=message.get("reason", "").encode()[:120])
 
 
-def _frame(opcode: int, payload: bytes) -> bytes:
-    """Return an unmasked frame with the whole message (RFC 6455 §5.2)."""
+def _frame(opcode: int, payload: bytes) -> tuple[bytes, bytes]:
+    """Return the head and the payload of an unmasked frame with the whole message (RFC 6455 §5.2)."""
     size = len(payload)
     if size < 126:
-        return bytes((FIN | opcode, size)) + payload
+        return bytes((FIN | opcode, size)), payload
     if size < 2**16:
-        return bytes((FIN | opcode, 126)) + size.to_bytes(2, "big") + payload
-    return bytes((FIN | opcode, 127)) + size.to_bytes(8, "big") + payload
+        return bytes((FIN | opcode, 126)) + size.to_bytes(2, "big"), payload
+    return bytes((FIN | opcode, 127)) + size.to_bytes(8, "big"), payload
 
 
 _REPLIES: Final = {

@@ -22,4 +22,5 @@ async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     row = await sync_to_async(get_response)(request, uid)
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
-    return EventStream(manager.current().subscribe(row.uid, row.pk, number(request, "after")), EventFormat())
+    after = number(request, "after")
+    return EventStream(request, lambda push: manager.current().subscribe(row.uid, row.pk, after, push), EventFormat())

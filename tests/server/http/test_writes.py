@@ -8,22 +8,22 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.server.http.tcp_limits import HELD, LimitedConnection
+from responses_app.server.http.write_coalescing import HELD, CoalescingConnection
 from tests.support.waiting import run_ready_tasks
 
-# What happens to a connection: bytes are put or written, or a turn of the loop ends.
+# What happens to a connection: bytes are written, alone or in parts, or a turn of the loop ends.
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.binary(min_size=1, max_size=40)),
         st.tuples(st.just("put"), st.integers(HELD // 2, HELD + 1).map(bytes)),
-        st.tuples(st.just("write"), st.binary(min_size=1, max_size=40)),
+        st.tuples(st.just("sequence"), st.binary(min_size=1, max_size=40)),
         st.tuples(st.just("turn"), st.just(b"")),
     ),
     max_size=12,
 )
 
 
-class Wire(LimitedConnection):
+class Wire(CoalescingConnection):
     """A connection whose kernel takes `room` bytes in all; the rest stays in Twisted's buffer."""
 
     def __init__(self, room: int) -> None:
@@ -56,9 +56,9 @@ def test_everything_leaves_in_order_and_nothing_twice(steps: list[tuple[str, byt
         wire, given_ = Wire(room), b""
         for what, data in steps:
             if what == "put":
-                wire.write_buffered(data)
-            elif what == "write":
                 wire.write(data)
+            elif what == "sequence":
+                wire.writeSequence([data[:1], data[1:]])
             else:
                 await run_ready_tasks()
             given_ += data
@@ -76,7 +76,7 @@ def test_data_of_one_turn_is_one_write() -> None:
         wire = Wire(10**9)
         for _ in range(3):
             for part in (b"one", b"two", b"three"):
-                wire.write_buffered(part)
+                wire.write(part)
             await run_ready_tasks()
         assert (wire.calls, wire.sent) == (3, b"onetwothree" * 3)
 
@@ -87,7 +87,7 @@ def test_no_more_is_held_than_the_limit() -> None:
     async def act() -> None:
         wire = Wire(10**9)
         for _ in range(100):
-            wire.write_buffered(bytes(HELD // 10))
+            wire.write(bytes(HELD // 10))
             assert wire._held_size <= HELD
         assert wire.sent
 
