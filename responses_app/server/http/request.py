@@ -76,6 +76,12 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
             self._drop_body()
         return done
 
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """Send no body in answer to HEAD (overrides Daphne, which drops only its first part)."""
+        if self.method == b"HEAD" and message.get("body"):
+            message = {**message, "body": b""}
+        super().handle_reply(message)
+
     def finish(self) -> None:
         """Close the body of an upload (overrides Daphne)."""
         super().finish()

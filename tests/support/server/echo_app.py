@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.errors import Unauthorized
+from responses_app.local.asgi_extensions import direct_writer
+from tests.support.server.pushed_pieces import push, pushed
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -43,7 +45,7 @@ async def application(scope: dict[str, Any], receive: Receive, send: Send) -> No
     if scope["type"] == "websocket":
         if scope["path"] == "/late":
             await opened.wait()
-        await _socket(receive, send)
+        await _socket(scope, receive, send)
     else:
         await PATHS[scope["path"]](scope, receive, send)
 
@@ -105,6 +107,7 @@ async def _state(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
         "unfinished": servers[0].budget.totals["process"],
         "paused": sum(bool(connection.producerPaused) for connection in port.open),
         "busy": busy["count"],
+        **pushed,
     }
     await _answer(send, state)
 
@@ -130,10 +133,11 @@ async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None
                 await _answer(send, {"nodelay": one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)})
 
 
-async def _socket(receive: Receive, send: Send) -> None:
+async def _socket(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Accept, and answer each message with its length.
 
-    `flood` is answered with a gigabyte before, `busy` after the next GET /release, `twice` with two messages and a close.
+    `flood` is answered with a gigabyte before, `push` with three messages of the DirectWriter, `busy` after the next GET /release,
+    `twice` with two messages and a close.
     """
     await receive()
     await send({"type": "websocket.accept"})
@@ -142,6 +146,11 @@ async def _socket(receive: Receive, send: Send) -> None:
             for made["/"] in range(2**17):
                 await send({"type": "websocket.send", "bytes": CHUNK})
                 await asyncio.sleep(0)
+        if message["text"] == "push":
+            writer = direct_writer(scope)
+            assert writer is not None
+            assert writer.can_write_now()
+            writer.write_now([b"one", b"x" * 200, b"x" * 70_000])
         if message["text"] == "busy":
             busy["count"] += 1
             try:
@@ -162,6 +171,7 @@ async def _answer(send: Send, body: dict[str, Any]) -> None:
 PATHS = {
     "/length": _length,
     "/flood": _flood,
+    "/push": push,
     "/slow": _slow,
     "/large": _large,
     "/wait": _wait,
