@@ -1,0 +1,1 @@
+"""Capacity: what one Postgres carries, and a simulation of a day."""
