@@ -31,10 +31,13 @@ django.setup(set_prefix=False)
 from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
+from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
+# Paths whose POST begins a response.
+STARTS = frozenset({"/v1/responses", "/v1/responses/", "/openresponses/v1/responses", "/openresponses/v1/responses/"})
 
 # Each request returns its connection to the pool at its end, so there are no old connections to close at its start.
 for receiver in (close_old_connections, reset_queries):
@@ -136,7 +139,9 @@ site = StaticHandler(Handler())
 
 
 async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """Handle an HTTP request: API paths go to `api`, the rest to `site`."""
+    """Handle an HTTP request: API paths go to `api`, the rest to `site`. A request that begins a response waits for its turn."""
+    if scope["method"] == "POST" and scope["path"] in STARTS:
+        await manager.current().starts.wait()
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}

@@ -33,6 +33,7 @@ from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
 from responses_app.runs.server_tools import approvals
 from responses_app.runs.server_tools.executors import server_tools
+from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.writer import LogWriter
@@ -57,7 +58,7 @@ class RunManager:
     ) -> None:
         self.served, self.aliases, self._tools_for = served, aliases or {}, tools_for
         self.runs: dict[str, Run] = {}
-        self.admission = Admission()
+        self.admission, self.starts = Admission(), StartQueue()
         # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
         self.draining = self.leaving = False
         # Set when the drain begins.

@@ -171,6 +171,7 @@ class Stream:
         """Validate a queued request, check the limits of the API key and start the response. Raise ApiError."""
         if isinstance(queued, ApiError):
             raise queued
+        await manager.current().starts.wait()
         key = await self._connection.authenticate()
         async with rate_limits.admit(key) as admission:
             size = queued.size if isinstance(queued, CreateFrame) else 0
