@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import shake_256
 
 from django.conf import settings
 
@@ -21,10 +21,12 @@ class StreamInterrupted(Exception):
 
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
-# Padding hides token lengths from observers of the network. Padding is derived from the event and not stored,
-# so that every subscriber and every replay gets the same bytes.
+# Padding hides token lengths from observers of the network. Padding is derived from the number and the length of the event and not
+# stored, so that every subscriber and every replay gets the same bytes. The characters come in turn from a table that looks random
+# and is longer than the window of deflate, so that a proxy that compresses does not make the padding disappear.
 BLOCK = 16
 _KEY = b',"obfuscation":"'
+_PADDING = shake_256(b"obfuscation").hexdigest(1 << 15).encode()
 
 
 def encode(frame: EventFrame, obfuscate: bool = False) -> bytes:
@@ -37,8 +39,8 @@ def padded(frame: EventFrame) -> bytes:
     data = frame.data
     if not frame.type.endswith(".delta"):
         return data
-    pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[(len(data) + 1 + len(_KEY)) % BLOCK :]
-    return data[:-1] + _KEY + pad.encode() + b'"}'
+    start = frame.number * BLOCK % len(_PADDING)
+    return data[:-1] + _KEY + _PADDING[start + (len(data) + 1 + len(_KEY)) % BLOCK : start + BLOCK] + b'"}'
 
 
 @dataclass(frozen=True, slots=True)
