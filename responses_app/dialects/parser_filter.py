@@ -25,11 +25,17 @@ class ParserFilter:
 
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
-        return self._filter(self._parser.feed(chunk))
+        deltas = self._parser.feed(chunk)
+        return deltas if len(deltas) == 1 and self._passes(deltas[0]) else self._filter(deltas)
 
     def finish(self) -> list[Delta]:
         """End the generation and return the deltas held back."""
         return [*self._filter(self._parser.finish()), *self._flush()]
+
+    def _passes(self, delta: Delta) -> bool:
+        """Return True if `delta`, the only one of a chunk, is passed on as it is."""
+        del delta
+        return False
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         """Return the deltas to pass on."""

@@ -187,10 +187,10 @@ class Writer:
     def write_encoded(self, delta: Delta, encode: Encoder) -> list[EncodedEvent]:
         """Apply `delta` as `write` does, and return encoded events. More text of an open item needs no `encode`."""
         event = self._output.append_encoded(delta, self._number) if self._stage == "running" else None
-        if event is None:
-            return [EncodedEvent(event["sequence_number"], event["type"], encode(event)) for event in self.write(delta)]
-        self._number += 1
-        return [event]
+        if event is not None:
+            self._number += 1
+            return [event]
+        return [EncodedEvent(event["sequence_number"], event["type"], encode(event)) for event in self.write(delta)]
 
     # Endings
 

@@ -8,7 +8,7 @@ from responses_app.dialects.base import OutputParser
 from responses_app.dialects.citations.scanner import CitationScanner, Piece
 from responses_app.dialects.citations.sources import Sources
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.protocol.deltas import Annotation, Delta, Json, OutputProblem, TextDelta
+from responses_app.protocol.deltas import Annotation, Arguments, Delta, Json, OutputProblem, ReasoningDelta, TextDelta
 
 
 class CitationFilter(ParserFilter):
@@ -25,6 +25,11 @@ class CitationFilter(ParserFilter):
         self._open = TextDelta("")
         self._logprobs: list[Json] = []
         self._problems: list[Delta] = []
+
+    def _passes(self, delta: Delta) -> bool:
+        return (
+            self._scanner is None and delta.__class__ in (ReasoningDelta, Arguments) and not (self._logprobs or self._problems)
+        )
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [one for delta in deltas for one in self._map(delta)]

@@ -28,7 +28,8 @@ MAX_MARKER = 256
 _MARKER = re.compile(r"【(?P<number>\d{1,9})(?::\d{1,9})?†(?P<content>[^【】\n]*)】")
 _MARKER_SO_FAR = re.compile(r"【(?:\d{1,9}(?::\d{0,9})?(?:†[^【】\n]*)?)?")
 _LINES = re.compile(r"L(\d{1,9})(?:-L?\d{1,9})?")
-_SPECIAL = re.compile(r"[\n`~【\[\]()!\\s]")
+_SPECIAL = re.compile(r"[\n`~【\[\]()!\\]")
+_SPECIAL_OR_PATH = re.compile(rf"{_SPECIAL.pattern}|{SANDBOX[0]}")
 # Behind a path: characters that would continue the path.
 _PATH_GOES_ON = re.compile(r"[\w%/\-]|\.\w")
 _LINE_PREFIX = frozenset(" \t>")
@@ -42,6 +43,7 @@ class CitationScanner:
         self._pages: Mapping[str, WebSource] = sources.pages_by_url()
         self._paths: Mapping[str, ContainerFileSource] = sources.paths()
         self._max_path = max(map(len, self._paths), default=0)
+        self._special = _SPECIAL_OR_PATH if self._paths else _SPECIAL
         self._code, self._links = CodeTracker(), LinkTracker()
         self._rest = ""
         self._position = 0
@@ -80,7 +82,7 @@ class CitationScanner:
 
     def _read(self, text: str, at: int, is_whole: bool) -> int | None:
         """Read a piece of `text` at the position `at` and return its length; None if more text decides what it is."""
-        special = _SPECIAL.search(text, at)
+        special = self._special.search(text, at)
         end = len(text) if special is None else special.start()
         if end > at:
             return self._put(text[at:end])
@@ -154,8 +156,6 @@ class CitationScanner:
         return marker.end()
 
     def _read_path(self, text: str, at: int, is_whole: bool) -> int | None:
-        if not self._paths:
-            return self._put("s")
         rest = text[at : at + self._max_path + 2]
         if not is_whole and any(path.startswith(rest) for path in self._paths):
             return None

@@ -172,6 +172,9 @@ class ToolCallMapper(ParserFilter):
         self._text: InputUnwrapper | None = None
         self._buffered: _BufferedCall | None = None
 
+    def _passes(self, delta: Delta) -> bool:
+        return delta.__class__ is not Call and self._text is None and self._buffered is None
+
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [mapped for delta in deltas for mapped in self._map(delta)]
 

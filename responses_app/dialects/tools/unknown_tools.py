@@ -17,6 +17,9 @@ class UnknownToolFilter(ParserFilter):
         super().__init__(parser)
         self._names = names
 
+    def _passes(self, delta: Delta) -> bool:
+        return delta.__class__ is not Call
+
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [reported for delta in deltas for reported in self._report(delta)]
 

@@ -99,9 +99,10 @@ class MessageItem(PartedItem):
 
     def append_encoded(self, delta: Any, number: int) -> EncodedEvent | None:
         """Append more text of the open part, without log-probabilities, and return the event; None for any other delta."""
-        if delta.__class__ is not TextDelta or delta.logprobs or delta.phase != self.phase:
+        part = self.part
+        if delta.__class__ is not TextDelta or part is None or not delta.text or delta.logprobs or delta.phase != self.phase:
             return None
-        return super().append_encoded(delta, number)
+        return part.append_encoded(delta.text, number)
 
     def annotate(self, delta: Annotation) -> list[Event]:
         """Annotate the open text. Raises ProtocolError without an open text."""

@@ -37,6 +37,9 @@ class ServerCallParser(ParserFilter):
         self._buffered: _UnopenedCall | None = None
         self._code: InputUnwrapper | None = None
 
+    def _passes(self, delta: Delta) -> bool:
+        return delta.__class__ is not Call and self._buffered is None and self._code is None
+
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [one for delta in deltas for one in self._map(delta)]
 
