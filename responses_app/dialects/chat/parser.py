@@ -112,7 +112,7 @@ class ChatParser:
 
     def _plain_tokens(self) -> PlainTokens | None:
         """Return the table of tokens that need no scanner at this point; None if the next token has to be scanned."""
-        markers = None if self.done or self._decoder.has_rest else self._scanner.plain_markers
+        markers = self._scanner.plain_markers if self._decoder.is_between_chars and not self.done else None
         return None if markers is None else self._vocabulary.plain_tokens(markers, self._stops)
 
     def _append(self, text: str, tokens: Sequence[int]) -> list[Delta]:

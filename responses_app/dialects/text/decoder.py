@@ -27,6 +27,11 @@ class Decoder(Protocol):
         """True if tokens have not completed a character yet."""
         ...
 
+    @property
+    def is_between_chars(self) -> bool:
+        """True if the next token may pass the decoder by if it is plain."""
+        ...
+
 
 class ByteDecoder:
     """Decoder for byte-level tokenizers: decodes the bytes of the tokens incrementally."""
@@ -56,6 +61,11 @@ class ByteDecoder:
     def has_rest(self) -> bool:
         """True if tokens have not completed a character yet."""
         return bool(self._utf8.getstate()[0])
+
+    @property
+    def is_between_chars(self) -> bool:
+        """True if the next token may pass the decoder by if it is plain."""
+        return not self.has_rest
 
     def _decode(self, data: bytes, *, final: bool = False) -> str:
         before = self._utf8.getstate()[0]
@@ -97,6 +107,11 @@ class WindowDecoder:
     def has_rest(self) -> bool:
         """True if tokens have not completed a character yet."""
         return bool(self._new) and self._new_text().endswith("\ufffd")
+
+    @property
+    def is_between_chars(self) -> bool:
+        """True if the next token may pass the decoder by if it is plain. The first token of a text may lose its space."""
+        return bool(self._known) and not self._new
 
     def _new_text(self) -> str:
         return self._decode([*self._known, *self._new])[len(self._decode(self._known)) :]

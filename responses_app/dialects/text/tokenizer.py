@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 from unicodedata import normalize
 
 from tokenizers import AddedToken, Tokenizer
@@ -19,6 +20,9 @@ from responses_app.dialects.text.token_cache import TokenCache
 
 # Marks of escaped special tokens, from the private use area, which templates leave unchanged.
 _ESCAPED = re.compile("\ue0f1(\\d+)\ue0f2")
+# The mark of a space in the pieces of SentencePiece, and a piece that is a byte.
+_SPACE_MARK = "▁"
+_BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
 # Control tokens of chat formats that many tokenizers do not declare as special.
 _CONTROL_TOKEN = re.compile(r"<[|｜].+[|｜]>|</?(?:think|tools|tool_calls?|tool_responses?|arg_key|arg_value)>")
 
@@ -44,6 +48,8 @@ class TokenizerAdapter:
         self._bound = LowerBound(self._bytes) if self._bytes is not None and preserves_all_bytes(tokenizer) else None
         self._cut = safe_cut(tokenizer)
         self._composes = composes(tokenizer)
+        self._added = frozenset(added)
+        self._has_pieces = _decodes_pieces(tokenizer)
         self._plain: dict[tuple[frozenset[str], frozenset[int]], PlainTokens] = {}
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
@@ -103,10 +109,15 @@ class TokenizerAdapter:
         return table
 
     def _plain_text(self, markers: frozenset[str], stops: frozenset[int], token: int) -> str:
-        if self._bytes is None or token in stops or token in self.hidden:
+        if token in stops or token in self.hidden:
             return ""
-        text = whole_text(self.token_bytes(token))
+        text = self._piece_text(token) if self._bytes is None else whole_text(self.token_bytes(token))
         return "" if markers.intersection(text) else text
+
+    def _piece_text(self, token: int) -> str:
+        """Return the text of a SentencePiece token behind other text; empty for a byte, an added token and other tokenizers."""
+        piece = self._tokenizer.id_to_token(token) if self._has_pieces and token not in self._added else None
+        return "" if piece is None or _BYTE_PIECE.fullmatch(piece) or "\ufffd" in piece else piece.replace(_SPACE_MARK, " ")
 
     def decoder(self) -> Decoder:
         """Create a decoder for a generation."""
@@ -206,6 +217,28 @@ def _is_byte_level(tokenizer: Tokenizer) -> bool:
         return False
     state = json.loads(tokenizer.decoder.__getstate__())
     return any(each.get("type") == "ByteLevel" for each in state.get("decoders", [state]))
+
+
+def _decodes_pieces(tokenizer: Tokenizer) -> bool:
+    """Return whether the text of each token but the first is its piece with spaces for marks, as with SentencePiece."""
+    if tokenizer.decoder is None:
+        return False
+    state = json.loads(tokenizer.decoder.__getstate__())
+    steps = state.get("decoders", [state])
+    kinds = [step.get("type") for step in steps]
+    if "Strip" in kinds and "Fuse" not in kinds[: kinds.index("Strip")]:  # strips every token
+        return False
+    return all(map(_keeps_pieces, steps))
+
+
+def _keeps_pieces(step: dict[str, Any]) -> bool:
+    """Return whether a step of a decoder changes nothing behind the first token but marks of spaces and bytes."""
+    kind = step.get("type")
+    if kind == "Replace":
+        return step.get("pattern") == {"String": _SPACE_MARK} and step.get("content") == " "
+    if kind == "Metaspace":
+        return step.get("replacement") == _SPACE_MARK
+    return kind in ("ByteFallback", "Fuse") or (kind == "Strip" and not step.get("stop"))
 
 
 def _byte_alphabet() -> dict[str, int]:

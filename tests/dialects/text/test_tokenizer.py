@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+from tokenizers import AddedToken, Tokenizer, models
 
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
-from tests.support.dialects.parser_driver import byte_vocabulary, demo_vocabulary
-
-
-@cache
-def spaced_vocabulary() -> TokenizerAdapter:
-    """Create a SentencePiece-style tokenizer: a mark for the space, bytes for missing characters."""
-    tokens = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "é", "▁a"]
-    tokenizer = Tokenizer(
-        models.BPE(vocab={token: index for index, token in enumerate(tokens)}, merges=[("▁", "a")], byte_fallback=True)
-    )
-    tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
-    tokenizer.add_special_tokens([AddedToken("</s>", special=True, normalized=False)])
-    return TokenizerAdapter(tokenizer)
-
-
-VOCABULARIES = {"bytes": byte_vocabulary, "demo": demo_vocabulary, "spaced": spaced_vocabulary}
+from tests.support.dialects.parser_driver import byte_vocabulary
+from tests.support.dialects.vocabularies import VOCABULARIES, spaced_vocabulary
 
 
 @given(st.sampled_from(sorted(VOCABULARIES)), st.text("ab é🦑ß\n漢", max_size=12))
