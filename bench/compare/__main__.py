@@ -9,7 +9,9 @@ All servers run all the time; each is measured while the others are idle. Report
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +19,10 @@ from pathlib import Path
 from bench.compare import random_model
 from bench.compare.contenders import PARSERS, Contender, Model, start_contenders
 from bench.compare.measurement import Plan, Sample, measure_all
+from bench.compare.plot import draw
+from bench.compare.profiling import profile
 from bench.compare.report import describe, figures_table, ratios_table
+from bench.support.docs import MEASURE, WRITE_DOCS, conditions, require_section, write_section
 from bench.support.servers import end_on_sigterm
 from responses_app.demo.build import FOLDERS, build
 
@@ -28,16 +33,22 @@ def main() -> None:
     """Run the comparison."""
     options = _parse()
     end_on_sigterm()
+    load = os.getloadavg()[0]
     plan = Plan(options.streams, options.rounds, options.turns, options.tokens)
     with tempfile.TemporaryDirectory(prefix="verbatim-compare-") as name:
         folder, model = Path(name), _model(options, Path(name))
+        if options.write_docs:
+            require_section(_section(model.name))
         print(f"{model.name}: starting the servers …", flush=True)
         with start_contenders(
             model, folder, options.port, agentic_api=options.agentic_api, own_executor=options.own_executor
         ) as contenders:
             chosen = [contender for contender in contenders if contender.kind not in options.without]
             samples = _measure(chosen, plan)
-    _report(samples, options)
+            if options.profile:
+                for contender, level in itertools.product(chosen, plan.levels):
+                    print(f"profile: {profile(contender, level, plan, options.profile)}", flush=True)
+    _report(samples, options, model.name, load)
 
 
 def _parse() -> argparse.Namespace:
@@ -58,6 +69,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tool-call-parser", help="tool parser of vLLM's own server")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="engine option for both servers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the samples of all rounds")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of the rates as SVG")
+    parser.add_argument(WRITE_DOCS, action="store_true", help="write tables and plot to docs/operations")
+    parser.add_argument("--profile", type=Path, metavar="FOLDER", help="write profiles by py-spy, after the rounds")
     return parser.parse_args()
 
 
@@ -83,10 +97,22 @@ def _measure(contenders: Sequence[Contender], plan: Plan) -> list[Sample]:
     return samples
 
 
-def _report(samples: Sequence[Sample], options: argparse.Namespace) -> None:
+def _report(samples: Sequence[Sample], options: argparse.Namespace, model: str, load: float) -> None:
     print("\n".join(["", *figures_table(samples), "", *ratios_table(samples)]))
     if options.json:
         options.json.write_text(json.dumps([sample.as_json() for sample in samples], indent=1))
+    title = f"Tokens per second, {model}"
+    if options.plot:
+        options.plot.write_text(draw(samples, title))
+    if options.write_docs:
+        image = MEASURE.with_name(f"compare-{model}.svg")
+        image.write_text(draw(samples, title))
+        lines = [conditions(options.rounds, load), "", *figures_table(samples), "", *ratios_table(samples)]
+        write_section(_section(model), [*lines, "", f"![{title}]({image.name})"])
+
+
+def _section(model: str) -> str:
+    return f"compare {model}"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.compare.measurement import PARTS, Sample
+from bench.support.markdown import format_spread, markdown_table
 from bench.support.quantiles import Spread
 
 NAMES = {
@@ -56,12 +57,6 @@ def ratios_table(samples: Sequence[Sample]) -> list[str]:
     return markdown_table(head, rows)
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return [lines[0], "|---" * len(head) + "|", *lines[1:]]
-
-
 def describe(sample: Sample) -> str:
     """Describe a sample in one line."""
     cpu = ", ".join(f"{part} {cost:.0f}" for part, cost in sample.cpu_us.items())
@@ -81,7 +76,7 @@ def _figures(samples: Sequence[Sample], kind: str, streams: int) -> list[str]:
     return [
         str(streams),
         NAMES[kind],
-        f"{rates.median:,.0f} ({rates.lowest:,.0f} to {rates.highest:,.0f})",
+        format_spread(rates),
         f"{median(lambda one: one.first_p50_ms):.0f} ms, {median(lambda one: one.first_p95_ms):.0f} ms",
         f"{median(lambda one: one.gap_p99_ms):.0f} ms",
         ", ".join(f"{cost:.0f}" for cost in cpu),

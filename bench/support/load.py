@@ -47,6 +47,10 @@ class Load:
         """Return a quantile of the time to the first token, in seconds from the request."""
         return quantile([stream.times[0] - stream.began for stream in self.streams if stream.times], share)
 
+    def opened(self, share: float) -> float:
+        """Return a quantile of the time to the first event, in seconds."""
+        return quantile([stream.opened - stream.began for stream in self.streams], share)
+
     def connected(self, share: float) -> float:
         """Return a quantile of the time to the connection, in seconds."""
         return quantile([stream.connected - stream.began for stream in self.streams], share)

@@ -35,13 +35,20 @@ class Server:
     def parts(self) -> dict[str, float]:
         """CPU seconds so far of `web` processes, `postgres`, the `engine` and whatever else there is, the `server`."""
         used: dict[str, float] = {}
+        for _, part, seconds in self._processes():
+            used[part] = used.get(part, 0.0) + seconds
+        return used
+
+    def front_processes(self) -> dict[int, float]:
+        """Return the CPU seconds of the processes outside the engine and Postgres, by process id."""
+        return {pid: seconds for pid, part, seconds in self._processes() if part in ("web", "server")}
+
+    def _processes(self) -> Iterator[tuple[int, str, float]]:
         parent = psutil.Process(self.process.pid)
         for process in (parent, *parent.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
                 times = process.cpu_times()
-                part = _part(process)
-                used[part] = used.get(part, 0.0) + times.user + times.system
-        return used
+                yield process.pid, _part(process), times.user + times.system
 
 
 def _part(process: psutil.Process) -> str:

@@ -40,10 +40,14 @@ class Target:
 
 @dataclass(slots=True)
 class StreamResult:
-    """A stream: events, deltas, tokens by `usage`, and monotonic times of its start, connection, reads with deltas, and end."""
+    """A stream: events, deltas, tokens by `usage`, and monotonic times in seconds.
+
+    `opened` is the time of the first event, `times` are those of the reads with deltas.
+    """
 
     began: float
     connected: float = 0.0
+    opened: float = 0.0
     ended: float = 0.0
     events: int = 0
     deltas: int = 0
@@ -72,10 +76,12 @@ class StreamClient(asyncio.Protocol):
         text, result = self._tail + data, self._result
         end = text.rfind(b"\n") + 1
         self._tail = text[end:]
+        if not result.events:
+            result.opened = time.perf_counter()
+        result.events += text.count(EVENT, 0, end)
         if deltas := text.count(DELTA):
             result.deltas += deltas
             result.times.append(time.perf_counter())
-        result.events += text.count(EVENT, 0, end)
         self._reads.append(data)
         if data.endswith(LAST_CHUNK) or (len(data) < len(LAST_CHUNK) and b"".join(self._reads).endswith(LAST_CHUNK)):
             self._end()

@@ -9,12 +9,15 @@ The engine replays a recording, so the figures are those of the server alone. Wi
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from pathlib import Path
 
+from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
 from bench.support.servers import ROOT, Server, end_on_sigterm, serve
-from bench.tape.measurement import KEY, Figures, Round, describe, describe_times, measure, summarize
+from bench.tape.measurement import KEY, Measured, Round, measure, summarize
 from bench.tape.recording import write_tape
+from bench.tape.report import describe, describe_times, rates_table, times_table
 
 PORT = 8793
 
@@ -23,6 +26,9 @@ def main() -> None:
     """Measure each number of streams, stored and not stored in turns."""
     options = _parse()
     end_on_sigterm()
+    section, load = "tape" if options.rate is None else "tape with a rate", os.getloadavg()[0]
+    if options.write_docs:
+        require_section(section)
     with tempfile.TemporaryDirectory(prefix="verbatim-tape-") as folder:
         tape = write_tape(Path(folder), options.tokens, options.rate)
         command = [str(ROOT / "bin/serve"), "--port", str(options.port), "--engine", f"script://{tape}?loop=1"]
@@ -34,8 +40,11 @@ def main() -> None:
             "RESPONSES_MAX_CONCURRENT": "4000",
         }
         with serve(command, options.port, env, Path(folder) / "log") as server:
-            for streams in options.streams:
-                _measure_level(server, streams, options)
+            measured = [one for streams in options.streams for one in _measure_level(server, streams, options)]
+    table = rates_table(measured) if options.rate is None else times_table(measured)
+    print("\n".join(["", *table]))
+    if options.write_docs:
+        write_section(section, [conditions(options.rounds, load), "", *table])
 
 
 def _parse() -> argparse.Namespace:
@@ -45,10 +54,11 @@ def _parse() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, help="tokens per second of each stream")
     parser.add_argument("--only", choices=("stored", "unstored"))
+    parser.add_argument(WRITE_DOCS, action="store_true", help="write the table to docs/operations/measure.md")
     return parser.parse_args()
 
 
-def _measure_level(server: Server, streams: int, options: argparse.Namespace) -> list[Figures]:
+def _measure_level(server: Server, streams: int, options: argparse.Namespace) -> list[Measured]:
     kinds = [store for store, name in ((True, "stored"), (False, "unstored")) if options.only in (None, name)]
     requests = options.requests or (streams if options.rate else max(2 * streams, 10))
     measure(server, streams, streams, store=False)
@@ -56,15 +66,12 @@ def _measure_level(server: Server, streams: int, options: argparse.Namespace) ->
     for _ in range(options.rounds):
         for store in kinds:
             rounds[store].append(measure(server, streams, requests, store=store))
-    every = [summarize(streams, store, rounds[store]) for store in kinds]
-    for figures in every:
-        print(describe(figures), flush=True)
+    measured = [summarize(streams, store, rounds[store]) for store in kinds]
+    for one in measured:
+        print(describe(one.figures), flush=True)
         if options.rate is not None:
-            print(
-                describe_times(sorted(rounds[figures.store], key=lambda one: one.load.gap(0.99))[options.rounds // 2].load),
-                flush=True,
-            )
-    return every
+            print(describe_times(one.typical), flush=True)
+    return measured
 
 
 if __name__ == "__main__":

@@ -38,6 +38,14 @@ class Figures:
         return sum(cost for part, cost in self.cost.items() if part != "client")
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Figures of a level and kind, and the load of the round with the median gap."""
+
+    figures: Figures
+    typical: Load
+
+
 def measure(server: Server, streams: int, requests: int, *, store: bool) -> Round:
     """Measure one round of `requests` requests, `streams` of them at a time."""
     target = Target(HOST, server.port, MODEL, KEY)
@@ -49,8 +57,13 @@ def measure(server: Server, streams: int, requests: int, *, store: bool) -> Roun
     return Round(load, cpu | {"client": load.client_cpu})
 
 
-def summarize(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
+def summarize(streams: int, store: bool, rounds: Sequence[Round]) -> Measured:
     """Compute the medians of the rounds."""
+    loads = sorted((one.load for one in rounds), key=lambda load: load.gap(0.99))
+    return Measured(_figures(streams, store, rounds), loads[len(loads) // 2])
+
+
+def _figures(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
     parts = sorted({part for one in rounds for part in one.cpu})
     return Figures(
         streams,
@@ -59,23 +72,3 @@ def summarize(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
         median(sum(stream.deltas for stream in one.load.streams) / one.load.seconds for one in rounds),
         {part: median(1e6 * one.cpu.get(part, 0.0) / one.load.events for one in rounds) for part in parts},
     )
-
-
-def describe(figures: Figures) -> str:
-    """Describe the figures in one line."""
-    shares = ", ".join(f"{part} {cost:.0f}" for part, cost in figures.cost.items())
-    return (
-        f"{figures.streams:>5} streams store={figures.store!s:<5} {figures.rate.median:>8.0f} events/s {figures.deltas:>8.0f} deltas/s "
-        f"CPU µs an event: server {figures.server_cost:.0f} ({shares})"
-    )
-
-
-def describe_times(load: Load) -> str:
-    """Describe gaps, times to the connection and to the first event, and the lag of the client, in milliseconds."""
-    gaps = ", ".join(f"{name} {1e3 * load.gap(share):.0f}" for name, share in (("median", 0.5), ("p99", 0.99), ("most", 1)))
-    first, connected = (
-        f"median {1e3 * times(0.5):.0f}, p99 {1e3 * times(0.99):.0f}, most {1e3 * times(1):.0f}"
-        for times in (load.first, load.connected)
-    )
-    lag = f"p99 {1e3 * load.lag(0.99):.0f}, most {1e3 * load.lag(1):.0f}"
-    return f"      ms: gaps {gaps}; first event {first}; connected {connected}; lag of the client {lag}"

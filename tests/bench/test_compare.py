@@ -59,7 +59,7 @@ def test_tables_have_a_row_for_each_kind_and_a_column_for_each_ratio() -> None:
 
 
 def test_sample_counts_tokens_by_usage_and_other_processes_as_front_end() -> None:
-    streams = [StreamResult(0.0, 0.0, 2.0, 6, 4, 10, "completed", [0.5, 0.75, 1.75])]
+    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 10, "completed", [0.5, 0.75, 1.75])]
     found = sample(
         "stored", 1, Load(streams, 2.0, 0.001, [0.0]), {"engine": 0.01, "web": 0.02, "server": 0.01, "postgres": 0.005}
     )
