@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -19,32 +17,23 @@ from django.conf import settings
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.exceptions import RequestAborted, SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler
-from django.core.handlers.exception import convert_exception_to_response, response_for_exception
-from django.core.signals import request_started
-from django.db import close_old_connections, reset_queries
+from django.core.handlers.exception import response_for_exception
 from django.http import Http404
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
 # Imported after `django.setup`, because these modules use settings and models.
+from project.api_handler import ApiHandler  # noqa: E402
 from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
-from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
 # Paths whose POST begins a response.
 STARTS = frozenset({"/v1/responses", "/v1/responses/", "/openresponses/v1/responses", "/openresponses/v1/responses/"})
-
-# Each request returns its connection to the pool at its end, so there are no old connections to close at its start.
-for receiver in (close_old_connections, reset_queries):
-    request_started.disconnect(receiver)
-
-# Threads for database queries. Django would start and join a thread per request, blocking the event loop; these are permanent.
-DATABASE_THREADS = 4
 
 # Seconds to wait for the tasks of a cancelled request.
 CANCEL_TIMEOUT_S = 2.0
@@ -91,35 +80,6 @@ class Handler(ASGIHandler):
         """Get the response, in the second task of the request."""
         _register_task()
         return await super().run_get_response(request)
-
-
-class ApiHandler(Handler):
-    """Handler of the API, without middleware: each middleware would cost two thread switches per request."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = itertools.cycle([ThreadPoolExecutor(1, f"database-{number}") for number in range(DATABASE_THREADS)])
-
-    async def __call__(
-        self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
-    ) -> None:
-        """Handle a request. All queries of the request run in the same permanent thread."""
-        async with ThreadSensitiveContext(executor=next(self.threads)):
-            try:
-                await super().__call__(scope, receive, send)
-            except Exception as error:
-                # Django answers errors before the first byte. After the first byte only a closed connection shows the client that
-                # the stream is incomplete. Daphne would try to send an error page, fail, and leave the connection open.
-                if not isinstance(error, StreamInterrupted):
-                    logger.exception("a stream was interrupted: %s", error)
-                await send({"type": "http.response.cut"})
-
-    def load_middleware(self, is_async: bool = False) -> None:
-        """Load no middleware, regardless of the settings."""
-        super().load_middleware(is_async)
-        for hooks in ("_view_middleware", "_template_response_middleware", "_exception_middleware"):
-            setattr(self, hooks, [])
-        self._middleware_chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]
 
 
 class StaticHandler(ASGIStaticFilesHandler):

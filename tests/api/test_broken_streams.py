@@ -6,11 +6,10 @@ import asyncio
 from typing import Any
 from unittest.mock import patch
 
-from django.core.handlers.asgi import ASGIHandler
 from django.db import OperationalError
 from django.test import SimpleTestCase
 
-from project.asgi import ApiHandler
+from project.api_handler import ApiHandler
 from responses_app.wire.sse import StreamInterrupted
 
 
@@ -31,7 +30,7 @@ class CutTest(SimpleTestCase):
         async def go() -> None:
             await ApiHandler()({}, send, send)  # type: ignore[arg-type]
 
-        with patch.object(ASGIHandler, "__call__", broken):
+        with patch.object(ApiHandler, "handle", broken):
             asyncio.run(go())
         return sent
 
