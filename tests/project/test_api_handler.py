@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.signals import request_started
+from django.db import close_old_connections
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
@@ -16,6 +18,12 @@ from project.api_handler import ApiHandler
 
 SCOPE = {"type": "http", "method": "POST", "path": "/v1/responses", "headers": [], "query_string": b""}
 LIMIT_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def no_receivers() -> None:
+    """Disconnect what `project.api_handler` disconnects: the test client of Django connects it again."""
+    request_started.disconnect(close_old_connections)
 
 
 class Closing(StreamingHttpResponse):
