@@ -173,7 +173,12 @@ class Engine(Protocol):
         ...
 
     async def is_healthy(self) -> bool:
-        """Return True if a request sent now would be processed."""
+        """Return True if the engine runs. An engine that runs may still refuse requests, see `refusal_s`."""
+        ...
+
+    @property
+    def refusal_s(self) -> float:
+        """Seconds for which the engine refuses requests, because too many wait; 0 if a request sent now would be processed."""
         ...
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +17,13 @@ from django.conf import settings
 
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.errors import InvalidRequest, ServiceUnavailable
+from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
+from responses_app.runs.execute.endings import OVERLOADED_MESSAGE
 from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
@@ -145,6 +147,8 @@ class RunManager:
         run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
+        if not parked and (refusal_s := served.engine.refusal_s):
+            raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))
         # Last, so that a refused request uses no denial.
         await approvals.claim_denials(create_request, planned.items, planned.own, uid)
         return run, planned

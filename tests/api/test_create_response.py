@@ -164,6 +164,26 @@ class CreateTest(ApiCase):
             self.assertEqual(await Response.objects.acount(), 0)
             self.engine.recover()
 
+    async def test_an_engine_that_refuses_requests_is_429_and_nothing_is_kept(self) -> None:
+        async with self.serving() as client:
+            self.engine.refusal_s = 6.5
+            for stream in (False, True):
+                with self.subTest(stream=stream):
+                    response = await self.post(client, stream=stream)
+                    self.refused(response, 429, "rate_limit_exceeded", None)
+                    self.assertEqual(response["Retry-After"], "7")
+            self.assertEqual(await Response.objects.acount(), 0)
+
+    async def test_a_request_that_the_engine_refuses_is_429_or_a_failed_stream(self) -> None:
+        busy = Recording([Fault("busy", "queue full")])
+        async with self.serving(busy, busy) as client:
+            response = await self.post(client)
+            self.refused(response, 429, "rate_limit_exceeded", None)
+            self.assertEqual(response["Retry-After"], "1")
+            events = await self.stream(client)
+            self.assertEqual([event["type"] for event in events[-2:]], ["error", "response.failed"])
+            self.assertEqual(events[-1]["response"]["error"]["code"], "rate_limit_exceeded")
+
     async def test_a_client_that_leaves_stops_the_engine_and_leaves_a_closed_log(self) -> None:
         slow = Recording(
             [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]

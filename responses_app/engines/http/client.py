@@ -25,6 +25,7 @@ from responses_app.engine_interface import (
 )
 from responses_app.engines.http import codec
 from responses_app.engines.http.health import HealthMonitor
+from responses_app.engines.refusal import Refusal
 from responses_app.engines.vllm.compile_queue import CompileQueue
 
 logger = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class HttpVllm:
         self._client: httpx2.AsyncClient | None = None
         self._control: httpx2.AsyncClient | None = None
         self._health = HealthMonitor(self._check_health)
+        self._refusal = Refusal()
         self._running: set[str] = set()
         self._compile_queue = CompileQueue()
         self._aborts: set[asyncio.Task[None]] = set()
@@ -134,6 +136,11 @@ class HttpVllm:
         """Return True if the server answers health checks."""
         return self._client is not None and await self._health.is_healthy()
 
+    @property
+    def refusal_s(self) -> float:
+        """Seconds until the end of the pause after the last refusal."""
+        return self._refusal.left_s
+
     async def close(self) -> None:
         """Abort running requests on the server and close all connections."""
         client, self._client = self._client, None
@@ -165,8 +172,12 @@ class HttpVllm:
             last_chunk = answer.last_chunk()
             self._running.discard(request.id)
             yield last_chunk
-        except (RequestRejected, EngineOverloaded):
+        except RequestRejected:
             self._running.discard(request.id)
+            raise
+        except EngineOverloaded as error:
+            self._running.discard(request.id)
+            await self._begin_refusal(error)
             raise
         except EngineUnavailable:
             self._health.record(False)
@@ -176,6 +187,13 @@ class HttpVllm:
             if request.id in self._running:
                 self._running.discard(request.id)
                 self._spawn_abort(request.id)
+
+    async def _begin_refusal(self, error: EngineOverloaded) -> None:
+        """Begin the pause after a refusal. Raises EngineUnavailable if a proxy has answered for an engine that is away."""
+        self._health.record(False)
+        if not await self._health.is_healthy():
+            raise EngineUnavailable(str(error)) from error
+        self._refusal.begin(error.retry_after_s)
 
     async def _parts(
         self, client: httpx2.AsyncClient, content: bytes, headers: Mapping[str, str]

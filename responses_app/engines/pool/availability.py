@@ -1,4 +1,4 @@
-"""Availability of an engine: taken out by a failure, tried again after growing pauses, passed over while it refuses requests."""
+"""Availability of an engine: taken out by a failure, and tried again after growing pauses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from responses_app.backoff import Backoff
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 # Pause between health checks of an engine without requests.
 IDLE_CHECK_S = 5.0
-# Pause after a refusal that names no `Retry-After`, as the refusals of `vllm serve --max-num-queued-reqs`.
-REFUSAL_S = 1.0
-MAX_REFUSAL_S = 60.0
 
 
 class Availability:
@@ -23,17 +20,11 @@ class Availability:
         self._clock, self._backoff = clock, Backoff(PAUSES_S)
         self.is_up = False
         self._next_check_s = clock()
-        self._refuses_until_s = clock()
 
     @property
     def is_due(self) -> bool:
         """Check whether the time of the next health check has come."""
         return self._clock() >= self._next_check_s
-
-    @property
-    def refusal_s(self) -> float:
-        """Seconds for which the engine is passed over because of a refusal; 0 without a refusal."""
-        return max(0.0, self._refuses_until_s - self._clock())
 
     def fail(self) -> None:
         """Take the engine out until the next health check, after a longer pause than the last one."""
@@ -49,8 +40,3 @@ class Availability:
         """Record an answer to a request."""
         self._backoff.reset()
         self._next_check_s = self._clock() + IDLE_CHECK_S
-
-    def refuse(self, seconds: float | None) -> None:
-        """Pass over the engine for `seconds`, at most MAX_REFUSAL_S, by default REFUSAL_S."""
-        pause_s = REFUSAL_S if seconds is None else min(seconds, MAX_REFUSAL_S)
-        self._refuses_until_s = self._clock() + pause_s

@@ -61,6 +61,11 @@ class EnginePool:
         return self._started_engine().supports_images
 
     @property
+    def refusal_s(self) -> float:
+        """Seconds until an engine takes requests again, of those that refuse requests; 0 if an engine takes requests now."""
+        return min((member.engine.refusal_s for member in self._available()), default=0.0)
+
+    @property
     def statuses(self) -> list[MemberStatus]:
         """Status of each engine, for operators."""
         return [member.status for member in self._members]
@@ -99,8 +104,7 @@ class EnginePool:
                         yield chunk
                 return
             except EngineOverloaded as error:
-                member.availability.refuse(error.retry_after_s)
-                logger.debug("%s refuses a request: %s", member.name, error)
+                logger.info("engine %s refuses a request: %s", member.name, error)
             except EngineUnavailable as error:
                 self._take_out(member, error)
                 if has_chunks and self._available():
@@ -150,11 +154,11 @@ class EnginePool:
     def _choose(self, request: GenerateRequest, tried: Collection[str]) -> PoolMember:
         """Return the engine for a request, other than those in `tried`. Raises EngineUnavailable, EngineOverloaded."""
         up = self._available()
-        free = [member for member in up if member.name not in tried and not member.availability.refusal_s]
+        free = [member for member in up if member.name not in tried and not member.engine.refusal_s]
         if (member := choose(free, request.session or request.id)) is not None:
             return member
-        if pauses_s := [member.availability.refusal_s for member in up if member.availability.refusal_s]:
-            raise EngineOverloaded(f"{', '.join(member.name for member in up)} refuse requests", min(pauses_s))
+        if refusal_s := self.refusal_s:
+            raise EngineOverloaded(f"{', '.join(member.name for member in up)} refuse requests", refusal_s)
         raise EngineUnavailable(f"none of {self._names} answers")
 
     def _take_out(self, member: PoolMember, reason: object) -> None:

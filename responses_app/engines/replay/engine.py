@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, Finish, GenerateRequest, RequestRejected
+from responses_app.engine_interface import (
+    Chunk,
+    Constraint,
+    EngineOverloaded,
+    EngineUnavailable,
+    Finish,
+    GenerateRequest,
+    RequestRejected,
+)
 from responses_app.engines.replay import tape
 from responses_app.engines.replay.tape import Delay, Fault, Recording, Step, Tokens, recording
 
@@ -105,6 +113,7 @@ class ReplayEngine:
         self._started, self._closed = True, False
 
     has_xgrammar = False
+    refusal_s = 0.0
 
     def check_constraint(self, constraint: Constraint) -> None:
         """Accept every constraint: recordings ignore constraints."""
@@ -186,6 +195,8 @@ class ReplayEngine:
             await asyncio.sleep(step.seconds)
         elif step.kind == "bad":
             raise RequestRejected(step.message)
+        elif step.kind == "busy":
+            raise EngineOverloaded(step.message, step.seconds or None)
         else:
             self.fail_for(step.seconds)
             raise EngineUnavailable(step.message)

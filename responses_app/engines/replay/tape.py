@@ -34,13 +34,13 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """End of the generation with an exception: `down` raises EngineUnavailable, `bad` RequestRejected.
+    """End of the generation with an exception: `down` raises EngineUnavailable, `bad` RequestRejected, `busy` EngineOverloaded.
 
     After `down` the whole engine is unavailable for `seconds`: `is_healthy` returns False, and new requests fail without using
-    a recording.
+    a recording. `busy` asks for a pause of `seconds`.
     """
 
-    kind: Literal["down", "bad"]
+    kind: Literal["down", "bad", "busy"]
     message: str = "fault on the tape"
     seconds: float = 0.0
 
@@ -130,8 +130,8 @@ def _parse_delay(raw: Mapping[str, Any]) -> Delay:
 
 def _parse_fault(raw: Mapping[str, Any]) -> Fault:
     _check_keys(raw, {"fault", "message", "seconds"})
-    if raw["fault"] not in ("down", "bad"):
-        raise ValueError(f"fault is {raw['fault']!r}, expected 'down' or 'bad'")
+    if raw["fault"] not in ("down", "bad", "busy"):
+        raise ValueError(f"fault is {raw['fault']!r}, expected 'down', 'bad' or 'busy'")
     return Fault(raw["fault"], raw.get("message", Fault("down").message), float(raw.get("seconds", 0)))
 
 

@@ -43,6 +43,7 @@ class InProcessVllm:
 
     counts_cheaply = True
     has_xgrammar = True
+    refusal_s = 0.0
 
     def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
         self.model = model

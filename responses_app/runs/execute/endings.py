@@ -11,7 +11,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from responses_app.engine_interface import Finish
-from responses_app.errors import ApiError, InternalError, InvalidRequest, ServiceUnavailable
+from responses_app.errors import ApiError, InternalError, InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
@@ -24,6 +24,9 @@ logger = logging.getLogger("responses.run")
 
 # Error code of a response whose prompt the engine refuses: a mistake of the client, and a 400 where nothing is streamed.
 INVALID_PROMPT = "invalid_prompt"
+# Error code of a response that the engine refuses because too many requests wait: a 429 where nothing is streamed.
+OVERLOADED = "rate_limit_exceeded"
+OVERLOADED_MESSAGE = "The engine has too many requests. Try again in a moment."
 # Service tier of every response that has ended: the requested tier decides only about the place in the queue of the engine.
 SERVED_TIER = "default"
 
@@ -33,6 +36,8 @@ def error_of(response: Mapping[str, Any]) -> ApiError | None:
     error = response.get("error")
     if response["status"] != "failed" or error is None:
         return None
+    if error["code"] == OVERLOADED:
+        return RateLimited(error["message"])
     kind = InvalidRequest if error["code"] == INVALID_PROMPT else InternalError
     return kind(error["message"], code=error["code"])
 
@@ -107,7 +112,8 @@ class RunEndings:
         return False
 
     def _failure(self, code: str, message: str) -> list[Event]:
-        kind = InvalidRequest.type if code == INVALID_PROMPT else InternalError.type
+        kinds = {INVALID_PROMPT: InvalidRequest.type, OVERLOADED: RateLimited.type}
+        kind = kinds.get(code, InternalError.type)
         usage, emit = self._partial_usage(), self._emit_error_event
         return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, **self._final_fields())
 

@@ -69,6 +69,8 @@ class RoundFactory:
             tokens=tokens,
             wait=settings.RESPONSES_ENGINE_WAIT,
             owner_epoch=self._owner_epoch,
+            # A client that is answered 429 can repeat the request only if nothing has happened for it yet.
+            is_patient=number > 0 or self._owner_epoch > 1 or self._plan.create_request.background,
         )
         if number == 0 and self._prepares:
             return Round(generation, parser, 0, end, generates=False)

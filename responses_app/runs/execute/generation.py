@@ -16,6 +16,7 @@ from responses_app.engine_interface import (
     Engine,
     EngineError,
     EngineMoved,
+    EngineOverloaded,
     EngineUnavailable,
     Finish,
     GenerateRequest,
@@ -25,6 +26,8 @@ from responses_app.engine_interface import (
 logger = logging.getLogger("responses.generation")
 
 LOOK = 0.25
+# Pause before the next attempt at an engine that has refused a request and named no pause.
+REFUSAL_PAUSE_S = 1.0
 # An engine that reports health and fails at once, so often in a row, has a fault that a retry does not repair.
 FRUITLESS = 3
 
@@ -44,7 +47,8 @@ class Generation:
     tokens are compared. A constraint holds from the first token on: such a request restarts if its result is deterministic,
     continues if the constraint does not bind yet, and fails otherwise. With a seed or penalties the next token depends on the
     number of tokens: such a request restarts, but continues if the repetition diverges (batch-dependent rounding).
-    `spell` returns the text of tokens. `wait` is how long the engine may be away, in seconds.
+    `spell` returns the text of tokens. `wait` is how long the engine may be away, in seconds. An engine that refuses a request,
+    because too many wait, is asked again if `is_patient` or if there are tokens.
     """
 
     def __init__(
@@ -56,8 +60,10 @@ class Generation:
         tokens: Sequence[int] = (),
         wait: float = 0.0,
         owner_epoch: int = 1,
+        is_patient: bool = False,
     ) -> None:
         self.tokens = list(tokens)
+        self._is_patient, self._refused_until_s = is_patient, 0.0
         self._engine, self._request, self._spell, self._wait = engine, request, spell, wait
         # Request ids are unique in an engine: every owner and every attempt has its own.
         self._take, self._attempt = owner_epoch, 0
@@ -86,6 +92,9 @@ class Generation:
                     raise
                 logger.warning("%s: %s It continues behind the tokens so far.", self._request.id, error)
                 self._strayed = True
+            except EngineOverloaded as error:
+                if not (self._is_patient or self.tokens) or not await self._wait_for_place(error):
+                    raise
             except EngineUnavailable as error:
                 fruitless = fruitless + 1 if len(self.tokens) == before else 0
                 logger.warning("%s: %s", self._request.id, error)
@@ -154,6 +163,15 @@ class Generation:
 
     def _cached(self, chunk: Chunk) -> int | None:
         return None if chunk.cached is None else min(chunk.cached, self._request.length or len(self._request.prompt))
+
+    async def _wait_for_place(self, error: EngineOverloaded) -> bool:
+        """Wait as long as the engine asks for. Return False once the engine has refused for `wait` seconds."""
+        now_s = time.monotonic()
+        self._refused_until_s = self._refused_until_s or now_s + self._wait
+        if now_s >= self._refused_until_s:
+            return False
+        await asyncio.sleep(error.retry_after_s or REFUSAL_PAUSE_S)
+        return True
 
     async def _wait_for_engine(self) -> bool:
         """Wait for the engine. Return True if the engine is healthy again in time."""

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 from django.db import DatabaseError
 
-from responses_app.engine_interface import EngineError, RequestRejected
+from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, InternalError
 from responses_app.protocol.deltas import Compaction
 from responses_app.runs.execute.broadcast import Continuation, FrameBatches, Push
-from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
+from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
@@ -212,6 +212,9 @@ class Run:
             handed_over = await self._finish_cancelled()
         except RequestRejected as error:
             handed_over = await self._endings.fail(INVALID_PROMPT, str(error))
+        except EngineOverloaded as error:
+            logger.warning("%s: engine: %s", self.uid, error)
+            handed_over = await self._endings.fail(OVERLOADED, OVERLOADED_MESSAGE)
         except EngineError as error:
             logger.error("%s: engine: %s", self.uid, error)
             message = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, Logprob, RequestRejected
+from responses_app.engine_interface import Chunk, Constraint, EngineOverloaded, EngineUnavailable, Logprob, RequestRejected
 from responses_app.engines.http import codec
 from tests.support.engines.generate import cached, make_request, tokens
 
@@ -94,8 +94,8 @@ def test_error_finish_is_a_failure() -> None:
         (422, RequestRejected),
         (401, EngineUnavailable),
         (404, EngineUnavailable),
-        (429, EngineUnavailable),
-        (503, EngineUnavailable),
+        (429, EngineOverloaded),
+        (503, EngineOverloaded),
     ],
 )
 def test_refusals_are_classified_by_status(status: int, kind: type) -> None:

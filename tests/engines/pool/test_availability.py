@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.engines.pool.availability import IDLE_CHECK_S, MAX_REFUSAL_S, PAUSES_S, REFUSAL_S, Availability
+from responses_app.engines.pool.availability import IDLE_CHECK_S, PAUSES_S, Availability
 from tests.support.manual_clock import ManualClock
 
 
@@ -37,14 +37,3 @@ def test_pauses_grow_until_the_engine_answers_a_request() -> None:
     availability.answer()
     availability.fail()
     assert pause(availability, clock) == PAUSES_S[0]
-
-
-def test_refusal_ends_with_its_time() -> None:
-    clock = ManualClock()
-    availability = Availability(clock)
-    assert availability.refusal_s == 0
-    for named, expected in ((None, REFUSAL_S), (7.0, 7.0), (3600.0, MAX_REFUSAL_S)):
-        availability.refuse(named)
-        assert availability.refusal_s == expected
-        clock.now_s += expected
-        assert availability.refusal_s == 0

@@ -32,10 +32,10 @@ WHOLE = recording((1,), (2, 3))
 
 
 class RemoteEngine(ReplayEngine):
-    """Replay engine that can be away at the start, or refuse requests."""
+    """Replay engine that can be away at the start, or refuse requests for `refuses_s` seconds from the next request on."""
 
     is_away = False
-    refusal: EngineOverloaded | None = None
+    refuses_s = 0.0
 
     async def start(self) -> None:
         if self.is_away:
@@ -43,8 +43,9 @@ class RemoteEngine(ReplayEngine):
         await super().start()
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        if self.refusal is not None:
-            raise self.refusal
+        if self.refuses_s:
+            self.refusal_s = self.refuses_s
+            raise EngineOverloaded("queue full", self.refuses_s)
         async with aclosing(super().generate(request)) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -156,14 +157,15 @@ def test_idle_engine_that_dies_is_found_before_a_request() -> None:
 
 def test_refusal_goes_to_the_next_engine_and_the_session_comes_back() -> None:
     async def main() -> None:
-        clock, engines = ManualClock(), make_engines()
-        async with running(engines, clock) as pool:
-            engines[ORDER[0]].refusal = EngineOverloaded("queue full", 7.0)
+        engines = make_engines()
+        first = engines[ORDER[0]]
+        async with running(engines) as pool:
+            first.refuses_s = 7.0
             await collect(pool, make_request(session=SESSION))
-            engines[ORDER[0]].refusal = None
+            first.refuses_s = 0.0
             await collect(pool, make_request(session=SESSION))
             assert [len(engines[name].requests) for name in ORDER] == [0, 2, 0]
-            clock.now_s += 7.0
+            first.refusal_s = 0.0
             await collect(pool, make_request(session=SESSION))
             assert [len(engines[name].requests) for name in ORDER] == [1, 2, 0]
             assert all(status.is_up for status in pool.statuses)
@@ -175,11 +177,12 @@ def test_refusal_of_all_engines_names_the_shortest_pause() -> None:
     async def main() -> None:
         engines = make_engines()
         async with running(engines) as pool:
+            assert pool.refusal_s == 0
             for name, pause_s in zip(NAMES, (9.0, 3.0, 5.0), strict=True):
-                engines[name].refusal = EngineOverloaded("queue full", pause_s)
+                engines[name].refuses_s = pause_s
             with pytest.raises(EngineOverloaded) as caught:
                 await collect(pool, make_request(session=SESSION))
-            assert caught.value.retry_after_s == 3.0
+            assert caught.value.retry_after_s == pool.refusal_s == 3.0
             assert await pool.is_healthy()
 
     asyncio.run(main())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
+from responses_app.engine_interface import Constraint, EngineOverloaded, GenerateRequest, Sampling
 from responses_app.engines.replay.engine import Fault, Recording, ReplayEngine, Tokens, recording
 from responses_app.runs.execute.generation import Generation, NotResumable
 
@@ -85,3 +85,39 @@ def test_penalties_of_a_choice_by_chance_go_on_counting() -> None:
     assert not first.sampling.bias
     assert again.prior_tokens == 5
     assert again.sampling.bias == {11: -0.75, 12: -1.0, 13: -0.75, 14: -0.75}
+
+
+KINDS: tuple[Literal["down", "busy"], ...] = ("down", "busy")
+BUSY = Recording([Fault("busy", "queue full", 0.001)])
+
+
+@pytest.mark.parametrize(("is_patient", "refusals"), [(True, 5), (False, 0)])
+def test_refused_request_is_repeated_if_patient(is_patient: bool, refusals: int) -> None:
+    async def main() -> None:
+        engine = ReplayEngine([BUSY] * (refusals or 1) + [recording(ANSWER)])
+        await engine.start()
+        request = GenerateRequest("r", PROMPT, Sampling(max_tokens=20))
+        chunks = Generation(engine, request, spell, wait=5, is_patient=is_patient).chunks()
+        if is_patient:
+            assert [token async for chunk in chunks for token in chunk.tokens] == list(ANSWER)
+            return
+        with pytest.raises(EngineOverloaded):
+            await anext(chunks)
+
+    asyncio.run(main())
+
+
+def test_refused_continuation_waits_and_is_given_up_after_the_wait() -> None:
+    async def main() -> None:
+        dies, refuses = (Recording([Tokens(ANSWER[:2]), Fault(kind)]) for kind in KINDS)
+        engine = ReplayEngine([dies, refuses, recording(ANSWER)])
+        await engine.start()
+        request = GenerateRequest("r", PROMPT, Sampling(max_tokens=20, temperature=0.0))
+        chunks = Generation(engine, request, spell, wait=5).chunks()
+        assert [token async for chunk in chunks for token in chunk.tokens] == list(ANSWER)
+        endless = ReplayEngine([BUSY], loop=True)
+        await endless.start()
+        with pytest.raises(EngineOverloaded):
+            await anext(Generation(endless, request, spell, wait=0.01, is_patient=True).chunks())
+
+    asyncio.run(main())

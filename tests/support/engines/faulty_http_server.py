@@ -19,12 +19,14 @@ MODELS = {
 }
 
 
-def plain(status: int, body: Any = None) -> Reply:
-    """Create an ordinary response."""
+def plain(status: int, body: Any = None, *, headers: str = "") -> Reply:
+    """Create an ordinary response. `headers` are further lines, each with its line end."""
 
     async def reply(writer: asyncio.StreamWriter) -> None:
         content = json.dumps(body).encode()
-        writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
+        writer.write(
+            f"HTTP/1.1 {status} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n{headers}\r\n".encode() + content
+        )
 
     return reply
 

@@ -1,0 +1,120 @@
+"""Pool over HTTP: two servers with the token endpoint of vLLM, which fail, refuse requests and serve other models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from responses_app.engine_interface import EngineOverloaded, EngineUnavailable, GenerateRequest, Sampling
+from responses_app.engines import open_engine
+from responses_app.engines.pool.engine import EnginePool
+from responses_app.engines.pool.rendezvous import ranking
+from responses_app.runs.execute.generation import Generation
+from tests.support.engines.faulty_http_server import GENERATE, HEALTH, FaultyServer, plain, serve, stream, token
+from tests.support.engines.generate import collect, make_request, tokens
+
+WHOLE = stream(token(1), token(2), token(3, "length"), b"[DONE]")
+SESSION = "resp_1"
+
+
+@dataclass
+class Pair:
+    """Pool of two servers: `first` is the server that the session prefers, `second` the other."""
+
+    pool: EnginePool
+    first: FaultyServer
+    second: FaultyServer
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Pair]:
+    """Run two servers, and start a pool of both."""
+    async with AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(serve(WHOLE)) for _ in range(2)]
+        pool = open_engine(",".join(server.url for server in servers) + "?model=m&start_wait=0")
+        assert isinstance(pool, EnginePool)
+        await pool.start()
+        stack.push_async_callback(pool.close)
+        by_url = {server.url: server for server in servers}
+        first, second = (by_url[url] for url in ranking(SESSION, list(by_url)))
+        yield Pair(pool, first, second)
+
+
+def test_session_and_request_id_are_headers() -> None:
+    async def main() -> None:
+        async with running() as pair:
+            await collect(pair.pool, make_request(id="resp_2", session=SESSION))
+            head = pair.first.headers[-1].lower()
+            assert "\r\nx-session-id: resp_1\r\n" in head
+            assert "\r\nx-request-id: resp_2\r\n" in head
+            assert pair.second.count(GENERATE) == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_refusal_goes_to_the_other_server(status: int) -> None:
+    async def main() -> None:
+        async with running() as pair:
+            pair.first.routes[GENERATE] = plain(status, {"error": {"message": "busy"}}, headers="Retry-After: 7\r\n")
+            for _ in range(2):
+                assert tokens(await collect(pair.pool, make_request(session=SESSION))) == [1, 2, 3]
+            assert (pair.first.count(GENERATE), pair.second.count(GENERATE)) == (1, 2)
+            assert pair.pool.refusal_s == 0
+            pair.second.routes[GENERATE] = pair.first.routes[GENERATE]
+            with pytest.raises(EngineOverloaded) as caught:
+                await collect(pair.pool, make_request(session=SESSION))
+            assert 5 < (caught.value.retry_after_s or 0) <= 7
+            assert all(status.is_up for status in pair.pool.statuses)
+
+    asyncio.run(main())
+
+
+def test_refusal_of_a_proxy_without_its_server_takes_the_server_out() -> None:
+    async def main() -> None:
+        async with running() as pair:
+            pair.first.routes[GENERATE] = pair.first.routes[HEALTH] = plain(503)
+            assert tokens(await collect(pair.pool, make_request(session=SESSION))) == [1, 2, 3]
+            assert [status.name for status in pair.pool.statuses if not status.is_up] == [pair.first.url]
+
+    asyncio.run(main())
+
+
+def test_generation_continues_behind_its_tokens_on_the_other_server() -> None:
+    async def main() -> None:
+        async with running() as pair:
+            pair.first.routes[GENERATE] = stream(token(7), token(8))
+            request = GenerateRequest("resp_1", [1, 2], Sampling(max_tokens=5), session=SESSION)
+            chunks = Generation(pair.pool, request, str, wait=0).chunks()
+            assert [token async for chunk in chunks for token in chunk.tokens] == [7, 8, 1, 2, 3]
+            body = next(body for route, body in pair.second.requests if route == GENERATE)
+            assert (body["token_ids"], body["sampling_params"]["max_tokens"]) == ([1, 2, 7, 8], 3)
+            assert body["request_id"] == "resp_1-1-2"
+
+    asyncio.run(main())
+
+
+def test_server_without_the_model_ends_the_start() -> None:
+    async def main() -> None:
+        async with serve() as one, serve() as other:
+            other.routes["GET /v1/models"] = plain(200, {"data": [{"id": "n", "max_model_len": 128}]})
+            pool = open_engine(f"{one.url},{other.url}?model=m&start_wait=0")
+            with pytest.raises(EngineUnavailable, match=f"{other.url} serves n, not m"):
+                await pool.start()
+
+    asyncio.run(main())
+
+
+def test_server_with_another_context_length_ends_the_start() -> None:
+    async def main() -> None:
+        async with serve() as one, serve() as other:
+            other.routes["GET /v1/models"] = plain(200, {"data": [{"id": "m", "max_model_len": 64}]})
+            pool = open_engine(f"{one.url},{other.url}?model=m&start_wait=0")
+            with pytest.raises(EngineUnavailable, match=f"{one.url} has 128, {other.url} has 64"):
+                await pool.start()
+
+    asyncio.run(main())
