@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -15,8 +16,8 @@ from responses_app.engines.urls import location, split_urls
 
 LIST_LIMIT = 10.0
 RETRY = 0.25
-# Fields of a listed model that must not differ between the URLs of a model.
-COMPARED = ("root", "max_model_len")
+# Files of a checkpoint that determine prompts and texts.
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 
 Models: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -28,8 +29,7 @@ class NoModelList(Exception):
 def listed_models(engine: str) -> Models:
     """Return the models that all URLs of `engine` list, by name. Raises NoModelList.
 
-    A URL that cannot be reached is left out while another URL lists its models. With `tokenizer=` the roots may differ: a model
-    may be in different folders.
+    A URL that cannot be reached is left out while another URL lists its models. With `tokenizer=` the tokenizers are not compared.
     """
     urls, query = split_urls(engine), dict(parse_qsl(urlsplit(engine).query))
     with ThreadPoolExecutor(len(urls)) as threads:
@@ -38,8 +38,11 @@ def listed_models(engine: str) -> Models:
     if not lists:
         raise next(answer for answer in answers.values() if isinstance(answer, NoModelList))
     models = {place: _wanted(models, query.get("model")) for place, models in lists.items()}
-    compared = [field for field in COMPARED if field not in query and (field != "root" or "tokenizer" not in query)]
-    _check_same(models, compared)
+    _check_same_names(models)
+    if "max_model_len" not in query:
+        _check_same(models, "max_model_len", lambda card: card.get("max_model_len"))
+    if "tokenizer" not in query:
+        _check_same(models, "tokenizer", lambda card: _tokenizer(card.get("root")))
     return next(iter(models.values()))
 
 
@@ -47,17 +50,36 @@ def _wanted(models: Models, name: str | None) -> Models:
     return {model: card for model, card in models.items() if name in (None, model)}
 
 
-def _check_same(models: Mapping[str, Models], compared: Sequence[str]) -> None:
+def _check_same_names(models: Mapping[str, Models]) -> None:
     """Raise NoModelList if two engines list different models."""
     (first, expected), *others = models.items()
     for place, found in others:
         if set(found) != set(expected):
             served = f"{first} serves {_names(expected)}, and {place} serves {_names(found)}"
             raise NoModelList(f"{served}: several URLs are for one model; use --model NAME=URL for each of several models")
-        for name, field in ((name, field) for name in expected for field in compared):
-            if expected[name].get(field) != found[name].get(field):
-                values = f"{expected[name].get(field)} at {first}, and {found[name].get(field)} at {place}"
-                raise NoModelList(f"{field} of {name} is {values}: all URLs of a model must serve the same model")
+
+
+def _check_same(models: Mapping[str, Models], subject: str, value: Callable[[Mapping[str, Any]], object]) -> None:
+    """Raise NoModelList if `value` of a model differs between two engines."""
+    (first, expected), *others = models.items()
+    for place, found in others:
+        for name in expected:
+            if value(expected[name]) != value(found[name]):
+                cards = f"{_card(expected[name])} at {first}, and {_card(found[name])} at {place}"
+                raise NoModelList(
+                    f"the {subject} of {name} differs: {cards}; if the model is the same, add {subject}= to the URL"
+                )
+
+
+def _card(card: Mapping[str, Any]) -> str:
+    return f"{card.get('root')} with max_model_len {card.get('max_model_len')}"
+
+
+def _tokenizer(root: str | None) -> object:
+    """Return what identifies the tokenizer of a model: the files of a folder on this machine, otherwise the name."""
+    files = [Path(root) / name for name in TOKENIZER_FILES] if root else []
+    contents = [file.read_bytes() if file.is_file() else b"" for file in files]
+    return contents if any(contents) else root
 
 
 def _names(models: Models) -> str:

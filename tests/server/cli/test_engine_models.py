@@ -1,0 +1,146 @@
+"""Models that several engine URLs list: the same at all URLs, or a clear error before anything runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from responses_app.engines.pool.engine import EnginePool
+from responses_app.runs.models import parse_models
+from responses_app.server.cli.model_specs import InvalidModelSpec, models_setting, one_engine
+
+Card: TypeAlias = dict[str, Any]
+Start: TypeAlias = Callable[..., str]
+
+
+class ListServer(ThreadingHTTPServer):
+    """Server that lists `cards` as its models."""
+
+    cards: tuple[Card, ...] = ()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Handler of `GET /v1/models`."""
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, ListServer)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"data": self.server.cards}).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write nothing."""
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a server that lists the given models, and return its URL."""
+    servers: list[tuple[ListServer, threading.Thread]] = []
+
+    def start(*cards: Card) -> str:
+        server = ListServer(("127.0.0.1", 0), Handler)
+        server.cards = cards
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server, thread in servers:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def card(name: str = "big", root: str = "/srv/big", max_model_len: int = 4096) -> Card:
+    return {"id": name, "root": root, "max_model_len": max_model_len}
+
+
+def build(name: str) -> Path:
+    return Path("/built") / name
+
+
+def setting(*engines: str, models: tuple[str, ...] = ()) -> str:
+    """Return RESPONSES_MODELS for several values of `--engine`."""
+    return models_setting(models, one_engine(engines), build)
+
+
+def checkpoint(folder: Path, content: str) -> str:
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(content)
+    return str(folder)
+
+
+def test_engines_with_the_same_model_are_a_pool(start: Start) -> None:
+    one, other = start(card()), start(card())
+    entry = setting(one, other)
+    assert entry == f"big={one},{other}?model=big&tokenizer=%2Fsrv%2Fbig"
+    engine = parse_models(entry)["big"].engine
+    assert isinstance(engine, EnginePool)
+    assert [status.name for status in engine.statuses] == [one, other]
+
+
+def test_model_beside_several_engines_names_the_tokenizer() -> None:
+    assert setting("http://a:1", "http://b:1", models=("x=org/x",)) == "x=http://a:1,http://b:1?tokenizer=org%2Fx&model=x"
+    source = "x=http://a:1,http://b:1?tokenizer=org/x"
+    assert models_setting((source,), None, build) == source
+
+
+def test_engine_that_is_away_is_left_out_while_another_lists_its_models(start: Start) -> None:
+    one, away = start(card()), "http://127.0.0.1:9"
+    assert setting(one, f"{away}?start_wait=0").startswith(f"big={one},{away}?start_wait=0&model=big")
+
+
+def test_same_tokenizer_may_be_in_different_folders(start: Start, tmp_path: Path) -> None:
+    first = checkpoint(tmp_path / "a", "{}")
+    assert setting(start(card(root=first)), start(card(root=checkpoint(tmp_path / "b", "{}")))).startswith("big=")
+    with pytest.raises(InvalidModelSpec, match="the tokenizer of big differs"):
+        setting(start(card(root=first)), start(card(root=checkpoint(tmp_path / "c", "{ }"))))
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (card("small"), "serves big, and .* serves small: several URLs are for one model"),
+        (card(max_model_len=1024), "the max_model_len of big differs: .*4096 at .*1024 at .*add max_model_len= to the URL"),
+        (card(root="/srv/other"), "the tokenizer of big differs: /srv/big .* /srv/other .*add tokenizer= to the URL"),
+    ],
+)
+def test_different_models_are_refused(start: Start, other: Card, words: str) -> None:
+    with pytest.raises(InvalidModelSpec, match=words):
+        setting(start(card()), start(other))
+
+
+def test_named_parameters_are_not_compared(start: Start) -> None:
+    one, other = start(card()), start(card(root="/srv/other", max_model_len=1024))
+    assert setting(f"{one}?tokenizer=org/big&max_model_len=1024", other).startswith(f"big={one},{other}?")
+
+
+@pytest.mark.parametrize(
+    ("engines", "words"),
+    [
+        (("http://a:1", "http://a:1/"), "http://a:1 is listed twice"),
+        (("http://a:1", "script:///t.jsonl"), "must be http or https URLs"),
+        (("vllm:///a", "vllm:///b"), "must be http or https URLs"),
+        (("http://a:1?model=x", "http://b:1?model=y"), "model is x and y"),
+    ],
+)
+def test_engines_that_cannot_be_a_pool_are_refused(engines: tuple[str, ...], words: str) -> None:
+    with pytest.raises(InvalidModelSpec, match=words):
+        setting(*engines)
+
+
+def test_several_urls_in_a_model_are_checked() -> None:
+    with pytest.raises(InvalidModelSpec, match="the parameters of http://a:1 stand behind the last URL"):
+        models_setting(("x=http://a:1?tokenizer=t,http://b:1",), None, build)
+
+
+def test_none_of_the_engines_lists_its_models() -> None:
+    with pytest.raises(InvalidModelSpec, match="does not list its models"):
+        setting("http://127.0.0.1:9?start_wait=0", "http://127.0.0.1:11?start_wait=0")
