@@ -21,7 +21,8 @@ def open_engine(url: str) -> Engine:
       if it exists, otherwise a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
     - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve` process
       started with `--enable-scale-out`. Add `priority=1` if the server has `--scheduling-policy priority`, `max_model_len`
-      if a proxy hides it. `start_wait` is the number of seconds to wait for the server, see `default_start_wait_s`.
+      if a proxy hides it. `session_header` names the header of the session for a router in between. `start_wait` is the number
+      of seconds to wait for the server, see `default_start_wait_s`.
     - `http://a:8000,http://b:8000?model=name`: several such processes of one model, see `EnginePool` and `split_urls`.
     - `script:///srv/tape.jsonl?loop=1`: replay of a tape, see `read_tape`.
     """
@@ -45,8 +46,9 @@ def _vllm(parts: SplitResult) -> Engine:
 
 def _http(parts: SplitResult) -> Engine:
     from responses_app.engines.http.client import HttpVllm
+    from responses_app.engines.http.codec import SESSION_HEADER
 
-    query = _query(parts, {"model", "max_model_len", "priority", "start_wait"})
+    query = _query(parts, {"model", "max_model_len", "priority", "session_header", "start_wait"})
     host = parts.netloc.rpartition("@")[2]
     return HttpVllm(
         f"{parts.scheme}://{host}{parts.path.rstrip('/')}",
@@ -55,6 +57,7 @@ def _http(parts: SplitResult) -> Engine:
         max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
         priorities=_parse_bool(query.get("priority", "0")),
         start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
+        session_header=query.get("session_header", SESSION_HEADER),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 
 from responses_app.dialects.families.detection import Evidence, detect
-from tests.support.api.case import ApiCase
+from responses_app.engines.pool.engine import EnginePool
+from responses_app.engines.replay.engine import ReplayEngine
+from tests.support.api.case import HELLO, ApiCase, record_text
 
 
 class HomeTest(ApiCase):
@@ -38,6 +40,21 @@ class HomeTest(ApiCase):
             self.assertEqual((await client.get("/health")).status_code, 503)
             self.engine.recover()
             self.assertEqual((await client.get("/health")).status_code, 200)
+
+    async def test_staff_see_each_engine_of_a_model(self) -> None:
+        async with self.serving() as client:
+            names = ("http://gpu-1:8000", "http://gpu-2:8000")
+            pool = EnginePool({name: ReplayEngine([record_text(HELLO)], loop=True) for name in names})
+            self.hub.served["m"].engine = pool
+            await self.hub.start()
+            self.assertNotContains(await client.get("/"), "gpu-1")
+            self.assertEqual((await self.post(client)).status_code, 200)
+            await client.aforce_login(await User.objects.acreate_user("ada", is_staff=True))
+            page = (await client.get("/")).content.decode()
+            busy = next(status.name for status in pool.statuses if status.requests)
+            for name, figures in ((name, (1, 100) if name == busy else (0, 0)) for name in names):
+                row = f'<td><code>{name}</code></td><td class="ok">ready</td><td>0</td><td>{figures[0]}</td><td>{figures[1]} %</td>'
+                self.assertInHTML(f"<tr>{row}</tr>", page)
 
     async def test_a_signed_in_user_sees_more_links(self) -> None:
         async with self.serving() as client:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from time import monotonic
 
 import httpx2
@@ -24,6 +23,7 @@ from responses_app.engine_interface import (
     prefill_by_generating,
 )
 from responses_app.engines.http import codec
+from responses_app.engines.http.connections import CONNECT_S, connect, map_errors
 from responses_app.engines.http.health import HealthMonitor
 from responses_app.engines.refusal import Refusal
 from responses_app.engines.vllm.compile_queue import CompileQueue
@@ -31,24 +31,10 @@ from responses_app.engines.vllm.compile_queue import CompileQueue
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 1024  # Maximum connections, one per running request. Requests beyond the limit wait for up to POOL_WAIT_S.
-POOL_WAIT_S = 30.0
-CONNECT_S = 5.0
-WRITE_S = 30.0
-CHUNK_TIMEOUT_S = 600.0  # Maximum time between two chunks: a long prompt in a long queue can take minutes.
 HEALTH_TIMEOUT_S = 2.0  # Timeout of a health check.
 RETRY_S = 0.25  # Pause between attempts to reach a starting server.
 MAX_CONTROL_CONNECTIONS = 8  # Maximum connections for health checks and aborts, which must not wait for running requests.
 ABORT_S = 5.0
-IDLE_S = 4.0  # vLLM closes idle connections after 5 s, possibly during a write; this client closes them earlier.
-
-# TCP keep-alive detects a vanished host after 10 + 3 * 5 s, long before CHUNK_TIMEOUT_S.
-KEEPALIVE = [
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-]
 
 GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
 
@@ -58,7 +44,7 @@ class HttpVllm:
 
     `model` is a served model name, by default the first one. After `start`, `root` is the path or hub name of the model files.
     `priorities` means that the server runs with `--scheduling-policy priority`; without this option vLLM rejects requests with
-    a priority.
+    a priority. `session_header` is the header in which a router finds the session of a request.
 
     `start` waits up to `start_wait` seconds for the server. It then continues without the server if `model` and `max_model_len`
     are given. A server that stops and comes back is used as before.
@@ -76,6 +62,7 @@ class HttpVllm:
         max_model_len: int | None = None,
         priorities: bool = False,
         start_wait: float = 0.0,
+        session_header: str = codec.SESSION_HEADER,
     ) -> None:
         self.base = base
         self.model = model
@@ -83,7 +70,7 @@ class HttpVllm:
         self._key = key
         self._priorities = priorities
         self._max_model_len = max_model_len
-        self._start_wait = start_wait
+        self._start_wait, self._session_header = start_wait, session_header
         self._client: httpx2.AsyncClient | None = None
         self._control: httpx2.AsyncClient | None = None
         self._health = HealthMonitor(self._check_health)
@@ -101,8 +88,8 @@ class HttpVllm:
 
     async def start(self) -> None:
         """Connect and read the served models. Raises EngineUnavailable without a matching server, model or endpoint."""
-        self._client = self._client or self._connect(MAX_CONNECTIONS)
-        self._control = self._control or self._connect(MAX_CONTROL_CONNECTIONS)
+        self._client = self._client or connect(self.base, self._key, MAX_CONNECTIONS)
+        self._control = self._control or connect(self.base, self._key, MAX_CONTROL_CONNECTIONS)
         try:
             await self._wait_for_server()
         except BaseException:
@@ -165,7 +152,7 @@ class HttpVllm:
         answer = codec.GenerateStreamParser(request)
         self._running.add(request.id)
         try:
-            async with aclosing(self._parts(client, content, codec.headers(request))) as parts:
+            async with aclosing(self._parts(client, content, codec.headers(request, self._session_header))) as parts:
                 async for data in parts:
                     if chunk := answer.feed(data):
                         yield chunk
@@ -199,7 +186,7 @@ class HttpVllm:
         self, client: httpx2.AsyncClient, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
         """Stream the response body in parts, as received. Raises RequestRejected, EngineUnavailable."""
-        with _map_errors(self.base):
+        with map_errors(self.base):
             request = client.build_request("POST", GENERATE, content=content, headers=headers)
             response = await self._health.run_while_healthy(client.send(request, stream=True))
             try:
@@ -216,19 +203,6 @@ class HttpVllm:
         if self._client is None:
             raise EngineUnavailable(f"{self.base} is not connected")
         return self._client
-
-    def _connect(self, connections: int) -> httpx2.AsyncClient:
-        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_S)
-        # No compression: parts must be usable as received.
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | (
-            {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        )
-        return httpx2.AsyncClient(
-            base_url=self.base,
-            headers=headers,
-            timeout=httpx2.Timeout(CHUNK_TIMEOUT_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_WAIT_S),
-            transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
-        )
 
     async def _check_health(self) -> bool | None:
         """Return the result of a health check; None means no response within HEALTH_TIMEOUT_S."""
@@ -257,7 +231,7 @@ class HttpVllm:
     async def _connect_model(self) -> None:
         """Choose the model. Check with an empty abort request that the server has the token endpoints."""
         assert self._control is not None  # noqa: S101 - start
-        with _map_errors(self.base):
+        with map_errors(self.base):
             listed = await self._control.get(MODELS, timeout=CONNECT_S)
             aborted = await self._control.post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
         if not listed.is_success:
@@ -291,11 +265,3 @@ async def _abort(client: httpx2.AsyncClient, request_ids: list[str]) -> None:
     # An unreachable server has aborted by itself. RuntimeError: the client was closed meanwhile.
     with suppress(httpx2.HTTPError, RuntimeError):
         await client.post(ABORT, json={"request_ids": ids}, timeout=ABORT_S)
-
-
-@contextmanager
-def _map_errors(base: str) -> Iterator[None]:
-    try:
-        yield
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip()) from error

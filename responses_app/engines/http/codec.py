@@ -25,6 +25,9 @@ CLIENT_ERRORS = frozenset({400, 413, 422})
 # HTTP statuses of an engine that runs and takes no more requests: 503 of vLLM (`--max-num-queued-reqs`), 429 of routers.
 OVERLOADED = frozenset({429, 503})
 
+# Header of the session, which vllm-router, llm-d and Ray Serve read.
+SESSION_HEADER = "X-Session-ID"
+
 # Prefix that vLLM adds to the request id of this endpoint; the abort endpoint expects the prefixed id.
 ENGINE_ID_PREFIX = "generate-tokens-"
 
@@ -69,12 +72,12 @@ def _logprobs_parameter(logprobs: int | None) -> int | None:
     return min(logprobs + 1, max(logprobs, MAX_LOGPROBS)) if logprobs else logprobs
 
 
-def headers(request: GenerateRequest) -> dict[str, str]:
+def headers(request: GenerateRequest, session_header: str) -> dict[str, str]:
     """Return the headers of a request, by which a router in between sends all turns of a chain to the same engine.
 
     vLLM takes the request id from the header and ignores the body; requests are aborted by the same id.
     """
-    return {"X-Request-Id": request.id, "X-Session-ID": request.session or request.id}
+    return {"X-Request-Id": request.id, session_header: request.session or request.id}
 
 
 def error_for(status: int, content: bytes, retry_after: str | None = None) -> RequestRejected | EngineUnavailable:

@@ -137,3 +137,9 @@ def test_structural_tag_is_sent_as_text() -> None:
 def test_values_outside_json_are_refused() -> None:
     with pytest.raises(RequestRejected):
         codec.encode_body(make_request([2**70]), None, False)
+
+
+def test_session_is_a_header_that_can_be_renamed() -> None:
+    request = make_request(id="resp_2", session="resp_1")
+    assert codec.headers(request, codec.SESSION_HEADER) == {"X-Request-Id": "resp_2", "X-Session-ID": "resp_1"}
+    assert codec.headers(make_request(id="resp_3"), "X-Key") == {"X-Request-Id": "resp_3", "X-Key": "resp_3"}

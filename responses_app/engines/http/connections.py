@@ -1,0 +1,50 @@
+"""Connections to a vLLM server: limits, keep-alive and errors."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from responses_app.engine_interface import EngineUnreachable
+
+POOL_WAIT_S = 30.0
+CONNECT_S = 5.0
+WRITE_S = 30.0
+CHUNK_TIMEOUT_S = 600.0  # Maximum time between two chunks: a long prompt in a long queue can take minutes.
+IDLE_S = 4.0  # vLLM closes idle connections after 5 s, possibly during a write; this client closes them earlier.
+
+# TCP keep-alive detects a vanished host after 10 + 3 * 5 s, long before CHUNK_TIMEOUT_S.
+KEEPALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+]
+
+
+def connect(base: str, key: str | None, connections: int) -> httpx2.AsyncClient:
+    """Create a client with at most so many connections. `key` is the API key of the server."""
+    limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_S)
+    # No compression: parts must be usable as received.
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | (
+        {"Authorization": f"Bearer {key}"} if key else {}
+    )
+    return httpx2.AsyncClient(
+        base_url=base,
+        headers=headers,
+        timeout=httpx2.Timeout(CHUNK_TIMEOUT_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_WAIT_S),
+        transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
+    )
+
+
+@contextmanager
+def map_errors(base: str) -> Iterator[None]:
+    """Raise EngineUnreachable for errors of the connection."""
+    try:
+        yield
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip()) from error
