@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -25,11 +26,13 @@ class PendingAppend:
     """Append that grows until the log writer takes it.
 
     `entries` are the entries of the token log that produced its frames. The first `seen` frames are visible before the commit.
+    `queued_for` is whether the append is queued for a commit with a transaction; None if it is not queued yet.
     """
 
     append: Append
     entries: list[Entry] = field(default_factory=list)
     seen: int = 0
+    queued_for: bool | None = None
 
     def take(self) -> Append:
         """Return the append. From now on the append does not change."""
@@ -121,6 +124,7 @@ class DurablePublisher:
         append.wait_for_disk = append.wait_for_disk or strict
         if ending is not None:
             append.ending = ending()
+        self._schedule(pending)
         if self._wait_for_commit or self._hidden or opens or strict or ending is not None:
             self._hidden += len(frames)
         else:
@@ -162,7 +166,7 @@ class DurablePublisher:
         await self._committed
 
     def _add(self, log: ResponseLog, frames: list[EventFrame]) -> PendingAppend:
-        """Add `frames`, and what was not saved, to the append that waits; queue a new append if none waits."""
+        """Add `frames`, and what was not saved, to the append that waits."""
         pending = self._waiting
         if pending is None:
             pending = self._waiting = PendingAppend(Append(log, frames))
@@ -173,16 +177,21 @@ class DurablePublisher:
         if self.unsaved_outputs:
             pending.append.tool_outputs |= self.unsaved_outputs
             self.unsaved_outputs.clear()
-        if not self._uncommitted:
-            self._recorder.enqueue(self._take, self._on_committed)
         self._uncommitted += len(frames)
         return pending
 
-    def _take(self) -> Append:
-        """Return what waits, for the commit that begins now."""
-        pending, self._waiting = self._waiting, None
-        assert pending is not None  # noqa: S101 - queued when there was something
-        self._committing = pending
+    def _schedule(self, pending: PendingAppend) -> None:
+        """Queue the append that waits for the kind of commit that it needs now, unless an earlier append is in the commit."""
+        needed = pending.append.needs_transaction
+        if self._committing is None and pending.queued_for != needed:
+            pending.queued_for = needed
+            self._recorder.enqueue(partial(self._take, pending, needed), self._on_committed, needs_transaction=needed)
+
+    def _take(self, pending: PendingAppend, queued_for: bool) -> Append | None:
+        """Return `pending` for the commit that begins now; None if it was taken, dropped or queued for the other kind of commit."""
+        if pending is not self._waiting or pending.queued_for != queued_for:
+            return None
+        self._waiting, self._committing = None, pending
         return pending.take()
 
     def _on_committed(self, error: Exception | None) -> None:
@@ -202,7 +211,7 @@ class DurablePublisher:
         frames = done.append.frames
         self._uncommitted -= len(frames)
         if self._waiting is not None:
-            self._recorder.enqueue(self._take, self._on_committed)
+            self._schedule(self._waiting)
         self._hidden -= len(frames) - done.seen
         self.broadcast.broadcast(frames[done.seen :] if done.seen else frames)
 

@@ -38,7 +38,7 @@ def write(appends: Sequence[Append]) -> None:
     with map_fencing():
         connection.ensure_connection()
         _use_async_commit()
-        if not any(map(needs_transaction, appends)):
+        if not any(append.needs_transaction for append in appends):
             # The usual commit has only deltas: a single statement without BEGIN and COMMIT, hence a single round trip.
             copy_events(appends)
             return
@@ -83,11 +83,6 @@ def lost_appends(append: Append) -> list[Append]:
     lost = [recent for _, recent in log.recent if last is not None and recent.frames[0].number > last]
     expected = [] if last is None else [last + 1, *(recent.frames[-1].number + 1 for recent in lost)]
     return lost if lost and expected == [recent.frames[0].number for recent in (*lost, append)] else []
-
-
-def needs_transaction(append: Append) -> bool:
-    """Return whether `append` has more than frames of a running response, or waits for the disk."""
-    return bool(append.opens or append.starts or append.ending or append.wait_for_disk or append.tool_outputs)
 
 
 @contextmanager

@@ -100,3 +100,8 @@ class Append:
     wait_for_disk: bool = False
     # Outputs of server tools for the model, by item id: their events are among the frames.
     tool_outputs: dict[str, ModelOutput] = field(default_factory=dict)
+
+    @property
+    def needs_transaction(self) -> bool:
+        """Return whether there is more than frames of a running response, or the commit waits for the disk."""
+        return bool(self.opens or self.starts or self.ending or self.wait_for_disk or self.tool_outputs)

@@ -1,4 +1,4 @@
-"""Log writer: a single task with group commit. Appends queued during a commit go together into the next commit.
+"""Log writer: group commit. Appends queued during a commit go together into the next commit.
 
 A run queues a function that returns its append, and the writer calls the function when the commit begins: so the append has
 everything that the run has published by then. A run has at most one append in the commit, and shows events to clients only after
@@ -12,16 +12,15 @@ deltas that clients have received, but never the start or the end of a response:
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import time
-from collections.abc import Callable, Iterable
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
 from responses_app.store.db import check_connection
-from responses_app.store.log.group_commit import lost_appends, map_fencing, needs_transaction, was_committed, write
+from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
+from responses_app.store.log.group_commit import lost_appends, map_fencing, was_committed, write
 from responses_app.store.log.records import Append, ConversationLocked, Fenced
 from responses_app.store.log.rows.event_connection import EventConnection
 
@@ -35,27 +34,22 @@ MAX_RETRY_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
 # Postgres writes asynchronous commits to disk within three times wal_writer_delay, by default 0.2 s. Well above that.
 RECENT_S = 2.0
-# Batching delay: 0.5 ms per additional append in the previous commit, at most 16 ms, counted from the start of that commit. A commit
-# costs as much as 30 events, and competes with the event loop for the GIL.
-BATCH_DELAY_S, MAX_BATCH_DELAY_S = 0.0005, 0.016
-
-TakeAppend = Callable[[], Append]
-OnDurable = Callable[[Exception | None], None]
 
 
 class LogWriter:
-    """Group commit of appends, in a single asyncio task on the event loop of the creator."""
+    """Group commit of appends, in two tasks on the event loop of the creator.
+
+    One commits appends with deltas alone. The other commits those that need a transaction: most of these wait for the disk, which
+    must not delay the deltas of other runs. A run queues an append when its last one is committed, so its appends stay in order.
+    """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[TakeAppend, OnDurable]] = []
-        self._wake = asyncio.Event()
         self._closing = False
         self._events = EventConnection()
-        # An empty context: the task must not inherit the database thread of the request that happens to create the writer.
-        self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
+        self._deltas, self._transactions = CommitQueue(self._flush), CommitQueue(self._flush)
 
-    def enqueue(self, take: TakeAppend, on_durable: OnDurable) -> None:
-        """Queue the append that `take` returns when its commit begins.
+    def enqueue(self, take: TakeAppend, on_durable: OnDurable, *, needs_transaction: bool) -> None:
+        """Queue the append that `take` returns when its commit begins, unless `take` returns None.
 
         Calls `on_durable` once, on the event loop and after this call: with None when committed, or with the error. A callback and
         no future: cancelling a waiting run must not withdraw the events.
@@ -63,48 +57,17 @@ class LogWriter:
         if self._closing:
             asyncio.get_running_loop().call_soon(on_durable, DatabaseError("the log writer is closed"))
             return
-        self._waiting.append((take, on_durable))
-        self._wake.set()
+        (self._transactions if needs_transaction else self._deltas).add(take, on_durable)
 
     async def close(self) -> None:
-        """Write the queued appends, then stop the task."""
+        """Write the queued appends, then stop the tasks."""
         self._closing = True
-        self._wake.set()
         try:
-            await asyncio.wait_for(self._task, CLOSE_TIMEOUT_S)
+            await asyncio.wait_for(asyncio.gather(self._deltas.close(), self._transactions.close()), CLOSE_TIMEOUT_S)
         finally:
             self._events.close()
 
-    async def _run(self) -> None:
-        while self._waiting or not self._closing:
-            await self._wake.wait()
-            self._wake.clear()
-            if batch := self._take_waiting():
-                started, size = time.monotonic(), len(batch)
-                await self._flush(batch)
-                # The next batch may come much later: free the memory of this batch now.
-                batch.clear()
-                await self._wait_for_batch(started + min((size - 1) * BATCH_DELAY_S, MAX_BATCH_DELAY_S))
-
-    def _take_waiting(self) -> list[tuple[Append, OnDurable]]:
-        """Take the appends that wait; an append that cannot be taken is refused."""
-        waiting, self._waiting = self._waiting, []
-        batch = []
-        for take, on_durable in waiting:
-            try:
-                batch.append((take(), on_durable))
-            except Exception as error:
-                log.exception("append cannot be written")
-                on_durable(error)
-        return batch
-
-    async def _wait_for_batch(self, until: float) -> None:
-        """Wait until the time `until`, so that more appends share the next commit."""
-        wait_s = until - time.monotonic()
-        if wait_s > 0 and not self._closing:
-            await asyncio.sleep(wait_s)
-
-    async def _flush(self, batch: list[tuple[Append, OnDurable]]) -> None:
+    async def _flush(self, batch: Batch) -> None:
         error = _earlier_error(batch) or await self._write([append for append, _ in batch])
         if error is not None and len(batch) > 1:
             # A bad append must not make the rest of the batch fail: write the appends separately.
@@ -135,7 +98,7 @@ class LogWriter:
     async def _commit(self, appends: list[Append]) -> None:
         """Commit once: only deltas on the connection of the event loop, all else in Django's thread."""
         with map_fencing():
-            if any(map(needs_transaction, appends)) or not await self._events.copy(appends):
+            if any(append.needs_transaction for append in appends) or not await self._events.copy(appends):
                 await sync_to_async(write)(appends)
 
     async def _write(self, appends: list[Append]) -> Exception | None:
@@ -169,7 +132,7 @@ class LogWriter:
                 return None
 
 
-def _earlier_error(batch: Iterable[tuple[Append, OnDurable]]) -> Exception | None:
+def _earlier_error(batch: Batch) -> Exception | None:
     """Return the error of an earlier append to a log of `batch`, or None.
 
     A run may queue more events after a refused append. The numbers of these events could follow the events of the worker that has

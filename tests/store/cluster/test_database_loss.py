@@ -87,11 +87,12 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(0)], opens=True))
         other = Append(one, [frame(1, delta="Somebody else was sooner.")])
         await sync_to_async(write)([other])
-        # A run that does not wait for its deltas, or was cancelled while it did: both are in one flush.
+        # Both in one flush, and one later.
         for number in (1, 2):
-            recorder.enqueue(partial(Append, one, [frame(number)]), answers.append)
+            recorder.enqueue(partial(Append, one, [frame(number)]), answers.append, needs_transaction=False)
+        answers.append(await durable(recorder, Append(one, [frame(3)])))
         answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
-        self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
+        self.assertEqual([type(answer) for answer in answers], [Fenced] * 4)
         self.assertEqual([event.data for event in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 

@@ -16,8 +16,6 @@ from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW, USAGE, durable, frame, log
 from tests.support.waiting import run_ready_tasks
 
-RECORDER = "responses_app.store.log.writer"
-
 
 def nothing(error: Exception | None) -> None:
     """Ignore the outcome of an append."""
@@ -32,7 +30,7 @@ class RecorderTest(TestCase):
         def look(error: Exception | None) -> None:
             seen.append((error, one.row.pk))
 
-        recorder.enqueue(lambda: Append(one, [frame(0), frame(1)], opens=True), look)
+        recorder.enqueue(lambda: Append(one, [frame(0), frame(1)], opens=True), look, needs_transaction=True)
         self.assertEqual(seen, [])
         await durable(recorder, Append(one, [frame(2)]))
         self.assertEqual(seen, [(None, one.row.pk)])
@@ -49,7 +47,7 @@ class RecorderTest(TestCase):
 
     async def test_ending_is_stored_with_items_and_usage(self) -> None:
         recorder, one = LogWriter(), log()
-        recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing)
+        recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing, needs_transaction=True)
         done = frame(1, "response.completed", response={"id": "resp_1"})
         ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
         await durable(recorder, Append(one, [done], ending=ending))
@@ -113,31 +111,20 @@ class RecorderTest(TestCase):
         self.assertIsInstance(await durable(recorder, Append(one, [frame(1)])), DatabaseError)
         self.assertEqual(await Event.objects.acount(), 1)
 
-    async def test_after_many_have_shared_a_commit_the_next_one_waits_for_as_many(self) -> None:
-        recorder, sizes = LogWriter(), []
+    async def test_a_commit_with_a_transaction_does_not_delay_deltas_of_others(self) -> None:
+        recorder, opening, running, opened = LogWriter(), log("resp_opening"), log("resp_running"), asyncio.Event()
+        await durable(recorder, Append(running, [frame(0)], opens=True))
+        commit = recorder._commit
 
-        def count(appends: list[Append]) -> None:
-            sizes.append(len(appends))
-            write(appends)
+        async def delay_openings(appends: list[Append]) -> None:
+            if any(append.needs_transaction for append in appends):
+                await opened.wait()
+            await commit(appends)
 
-        logs = [log(f"resp_{n}") for n in range(3)]
-        with (
-            mock.patch("responses_app.store.log.writer.write", count),
-            mock.patch.multiple(RECORDER, BATCH_DELAY_S=0.5, MAX_BATCH_DELAY_S=1.0),
-        ):
-            await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
-            # These come one by one, but the commit that they share is delayed for a second.
-            appends = []
-            for one in logs:
-                appends.append(asyncio.create_task(durable(recorder, Append(one, [frame(1)]))))
-                await run_ready_tasks(10)
-            await asyncio.gather(*appends)
-            self.assertEqual(sizes, [3, 3])
-
-    async def test_lone_append_does_not_wait_for_others(self) -> None:
-        recorder, one = LogWriter(), log()
-        with mock.patch.multiple(RECORDER, BATCH_DELAY_S=60.0, MAX_BATCH_DELAY_S=60.0):
-            async with asyncio.timeout(30):
-                for number in range(5):
-                    await durable(recorder, Append(one, [frame(number)], opens=not number))
-                await recorder.close()
+        with mock.patch.object(recorder, "_commit", delay_openings):
+            waiting = asyncio.create_task(durable(recorder, Append(opening, [frame(0)], opens=True)))
+            self.assertIsNone(await durable(recorder, Append(running, [frame(1)])))
+            self.assertFalse(waiting.done())
+            opened.set()
+            self.assertIsNone(await waiting)
+        await recorder.close()
