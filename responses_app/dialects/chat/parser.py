@@ -35,7 +35,7 @@ class TextScanner(Protocol):
 
     @property
     def plain_markers(self) -> frozenset[str] | None:
-        """First characters of the markers that the open reasoning or text may have; None where more text has to be scanned."""
+        """Characters that the scanner must see in the open reasoning, text or string of arguments; None where it must see all text."""
         ...
 
     def append(self, text: str) -> Delta | None:
@@ -119,7 +119,7 @@ class ChatParser:
         """Append the text of plain tokens to the open item."""
         if self._scanner.is_thinking:
             self.reasoning_tokens += len(tokens)
-        elif self._max_repetitions is not None:
+        elif self._max_repetitions is not None and self._scanner.is_in_text:
             text = self._text_until_stuck(text, tokens, self._max_repetitions)
         delta = self._scanner.append(text)
         deltas = [] if delta is None else [delta]

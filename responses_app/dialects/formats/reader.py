@@ -59,6 +59,8 @@ class Reader:
         self.at = 0
         self.closed = self.cut = False
         self.unfinished = ""  # text read by `read_until` when the generation ended
+        # Characters that end or change the string of arguments that is being read as it stands; None elsewhere.
+        self.string_ends: frozenset[str] | None = None
         self._dropped = 0
         self._mark: int | None = None
 
@@ -113,6 +115,14 @@ class Reader:
         if self.closed:
             raise EndOfText
         yield
+
+    def wait_in_string(self, ends: frozenset[str]) -> Steps[None]:
+        """Wait for text with one of `ends` inside of a string of arguments. Raises EndOfText."""
+        self.string_ends = ends
+        try:
+            yield from self.wait()
+        finally:
+            self.string_ends = None
 
     def peek(self) -> Steps[str]:
         """Return the next character without reading it. Raises EndOfText."""
@@ -177,7 +187,7 @@ class Reader:
 
     def pass_json(self, stops: Markers, emit: Callable[[str], None]) -> Steps[None]:
         """Pass on an object or array, verbatim, up to its end or before a marker of `stops`. Raises EndOfText."""
-        tracker = JsonTracker()
+        tracker, ends = JsonTracker(), stops.first_chars | {'"', "\\"}
         while True:
             match = stops.search(self.text, self.at)
             held = 0 if self.closed and not self.cut else stops.partial(self.text, self.at)
@@ -186,4 +196,4 @@ class Reader:
             emit(self.take(count))
             if match is not None or tracker.is_complete:
                 return
-            yield from self.wait()
+            yield from self.wait_in_string(ends) if tracker.is_inside_string else self.wait()

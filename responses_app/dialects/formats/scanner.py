@@ -10,7 +10,7 @@ from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.text.delta_buffer import MESSAGE, REASONING, DeltaBuffer
 from responses_app.dialects.text.whitespace import WhitespaceBuffer
-from responses_app.protocol.deltas import Delta, Json, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Arguments, Delta, Json, ReasoningDelta, TextDelta
 from responses_app.protocol.output_problems import (
     TEXT_IN_CALL,
     UNEXPECTED_MARKER,
@@ -69,10 +69,12 @@ class FormatScanner:
 
     @property
     def plain_markers(self) -> frozenset[str] | None:
-        """First characters of the markers that the open reasoning or text may have; None where more text has to be scanned."""
-        if self._prose is None or self._logprobs_held or self._reader.unread or not self._has_open_prose:
+        """Characters that the scanner must see in the open reasoning, text or string of arguments; None where it must see all text."""
+        if self._logprobs_held or self._reader.unread or self._reader.closed:
             return None
-        return self._prose.first_chars
+        if self._calls.is_open:
+            return self._reader.string_ends
+        return self._prose.first_chars if self._prose is not None and self._has_open_prose else None
 
     @property
     def _has_open_prose(self) -> bool:
@@ -81,6 +83,8 @@ class FormatScanner:
     def append(self, text: str) -> Delta | None:
         """Append text without any of `plain_markers` to the open item; return the delta, None for white space that is held back."""
         self._reader.skip(len(text))
+        if self._calls.is_open:
+            return Arguments(text)
         visible = self._white_space.feed(text)
         if not visible:
             return None

@@ -27,6 +27,11 @@ class JsonTracker:
         """Return True if no string, object or array is open."""
         return not self.in_string and self._depth == 0
 
+    @property
+    def is_inside_string(self) -> bool:
+        """Return True if the next character is part of the open string, unless it is a quote or a backslash."""
+        return self.in_string and not self._escaped
+
     def read(self, text: str) -> int:
         """Read on, up to the end of the outermost object; return the number of characters read."""
         at = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -234,3 +235,15 @@ def test_plain_tokens_beside_beginnings_of_markers_give_the_same_deltas(text: st
     for vocabulary in (demo_vocabulary(), byte_vocabulary()):
         dialect, tokens = chat(vocabulary=vocabulary), vocabulary.encode(f"<think>a{text}</think>b{text}")
         assert parse_chunks(dialect, TO, tokens, cuts) == parse_chunks(dialect, TO, tokens)
+
+
+@given(st.text('a "<\\\n{}]é漢', max_size=20), st.lists(st.integers(1, 4), max_size=40), st.booleans())
+def test_strings_of_arguments_are_passed_on_in_any_grouping(text: str, cuts: list[int], raw: bool) -> None:
+    """With `raw` the string is not escaped, so that it may end anywhere or hold line breaks."""
+    arguments = f'{{"city": "{text}", "more": 1}}' if raw else json.dumps({"city": text, "more": 1}, ensure_ascii=False)
+    output = f'<tool_call>\n{{"name": "get_weather", "arguments": {arguments}}}\n</tool_call>'
+    for vocabulary in (demo_vocabulary(), byte_vocabulary()):
+        dialect, tokens = chat(vocabulary=vocabulary), vocabulary.encode(output)
+        parsed = parse_chunks(dialect, TO, tokens, cuts)
+        assert parsed == parse_chunks(dialect, TO, tokens)
+        assert raw or parsed == [Call("get_weather"), Arguments(arguments), END]

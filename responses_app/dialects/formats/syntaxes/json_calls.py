@@ -9,7 +9,7 @@ from responses_app.dialects.constraints.structural_tag import Format, arguments,
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
-from responses_app.dialects.formats.syntaxes.tool_call_json import ToolCallJsonParser
+from responses_app.dialects.formats.syntaxes.tool_call_json import STRING_ENDS, ToolCallJsonParser
 from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL
 
 _ID = one_of([literal(""), sequence(literal(', "id": "'), regex(r"[a-zA-Z0-9]{9}"), literal('"'))])
@@ -119,7 +119,7 @@ class JsonCalls:
             if parser.over:
                 return
             if reader.at == len(reader.text):
-                yield from reader.wait()
+                yield from reader.wait_in_string(STRING_ENDS) if parser.is_in_argument else reader.wait()
             elif stops.match(reader.text, reader.at):
                 self._stop(calls, parser)
                 return

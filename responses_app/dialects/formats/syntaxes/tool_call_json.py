@@ -15,6 +15,8 @@ _ARGUMENTS = frozenset({"args", "arguments", "parameters"})
 _IGNORED = frozenset({"id", "type", "index", "tool_call_id"})
 _IN_STRING = re.compile(r'["\\<]')
 _OUTSIDE = re.compile(r'["{}\[\]<]')
+# Characters of a string of arguments at which there is something to decide.
+STRING_ENDS = frozenset('"\\<\n')
 _SCALAR_END = re.compile(r"[,}\]\s<]")
 
 
@@ -74,6 +76,11 @@ class ToolCallJsonParser:
     def quoted(self) -> bool:
         """True if the text read so far ends inside a string."""
         return self._tracker.in_string
+
+    @property
+    def is_in_argument(self) -> bool:
+        """True inside a string of arguments that is passed on, unless the next character may begin a marker."""
+        return self.called and self._is_passed_on and self._tracker.is_inside_string and not self._newline
 
     @property
     def over(self) -> bool:
