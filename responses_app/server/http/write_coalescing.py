@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from twisted.internet import main, tcp
@@ -21,6 +21,8 @@ class CoalescingConnection(tcp.Server):  # type: ignore[misc]
 
     def __init__(self, sock: Any, protocol: Any, client: Any, server: Any, sessionno: int, reactor: Any) -> None:
         super().__init__(sock, protocol, client, server, sessionno, reactor)
+        # Kept, because each call of `get_running_loop` asks the kernel for the process id.
+        self._loop = asyncio.get_running_loop()
         self._held: list[bytes] = []
         self._held_size = 0
         self._readable: asyncio.Event | None = None
@@ -29,13 +31,12 @@ class CoalescingConnection(tcp.Server):  # type: ignore[misc]
         """Write at the end of this turn of the loop (overrides Twisted)."""
         self.writeSequence((data,))
 
-    def writeSequence(self, iovec: Iterable[bytes]) -> None:
+    def writeSequence(self, iovec: Sequence[bytes]) -> None:
         """Write the parts at the end of this turn of the loop, at once beyond `HELD` bytes (overrides Twisted)."""
         if not self._held:
-            asyncio.get_running_loop().call_soon(self._flush)
-        for part in iovec:
-            self._held.append(part)
-            self._held_size += len(part)
+            self._loop.call_soon(self._flush)
+        self._held += iovec
+        self._held_size += sum(map(len, iovec))
         if self._held_size > HELD:
             self._flush()
 

@@ -40,7 +40,7 @@ class Wire(CoalescingConnection):
         self.connected, self.disconnecting, self.offset, self._tempDataLen = 1, False, 0, 0
         self.dataBuffer = b""
         self._tempDataBuffer: list[bytes] = []
-        self._held, self._held_size = [], 0
+        self._held, self._held_size, self._loop = [], 0, asyncio.get_running_loop()
         self.room, self.sent, self.calls = room, b"", 0
 
     def writeSomeData(self, data: Any) -> int:
