@@ -25,6 +25,7 @@ django.setup(set_prefix=False)
 
 # Imported after `django.setup`, because these modules use settings and models.
 from project.api_handler import ApiHandler  # noqa: E402
+from project.lifespan import lifespan  # noqa: E402
 from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
@@ -115,7 +116,7 @@ async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], 
         await routing.application(scope, receive, send)
 
 
-application = ProtocolTypeRouter({"http": http, "websocket": sockets})
+application = ProtocolTypeRouter({"http": http, "websocket": sockets, "lifespan": lifespan})
 
 
 async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
