@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from daphne.http_protocol import WebRequest
+from twisted.web.http import NO_BODY_CODES
 
 from responses_app.local.data_dir import make_folder
 from responses_app.server.http.errors import BODY_LIMIT, error, too_large
@@ -114,8 +115,7 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
         """Return True if the head of the response has been written, a body may follow, and the client reads."""
         if self.finished or self._disconnected or not self.startedWriting:
             return False
-        # Twisted replaces `write` of a response without a body, as of HEAD.
-        return "write" not in vars(self) and bool(self.channel.transport.keeps_up)
+        return self.method != b"HEAD" and self.code not in NO_BODY_CODES and bool(self.channel.transport.keeps_up)
 
     def write_now(self, parts: Sequence[bytes]) -> None:
         """Write a piece of the body: a chunk (RFC 9112 §7.1), or bare bytes for HTTP/1.0."""

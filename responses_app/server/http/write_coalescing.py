@@ -65,6 +65,15 @@ class CoalescingConnection(tcp.Server):  # type: ignore[misc]
         if sent < len(data):
             super().write(data[sent:])
 
+    def writeSomeData(self, data: Any) -> Any:
+        """Send directly (overrides Twisted, whose function is called for long data and after an error)."""
+        if len(data) > self.SEND_LIMIT:
+            return super().writeSomeData(data)
+        try:
+            return self.socket.send(data)
+        except OSError:
+            return super().writeSomeData(data)
+
     @property
     def pending(self) -> int:
         """Return the number of bytes that the client has not read."""
