@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -13,6 +12,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.runs.pacing import Pacing
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
@@ -25,8 +25,6 @@ ARCHIVE_EVERY_S = 2.0
 PRUNE_EVERY_S = 30.0
 FILES_EVERY_S = 5.0
 BATCH = 50
-# After each step comes a pause as long as the step, so that streams of this process get at least half of the time. Seconds.
-MIN_PAUSE_S = 0.005
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
@@ -96,12 +94,11 @@ async def _in_thread(work: Work) -> None:
 
 
 def _run_steps(work: Work, stop: threading.Event) -> None:
-    began = time.monotonic()
+    pacing = Pacing(stop)
     try:
         for _ in work(datetime.now(UTC)):
-            if stop.wait(max(time.monotonic() - began, MIN_PAUSE_S)):
+            if not pacing.pause():
                 return
-            began = time.monotonic()
     except DatabaseError as error:
         logger.warning("%s: %s", work.__name__, error)
     except Exception:

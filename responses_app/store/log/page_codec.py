@@ -18,8 +18,8 @@ from zstandard import ZstdCompressionDict, ZstdCompressor, ZstdDecompressor, Zst
 from responses_app.store.log.records import EventFrame
 
 DICTIONARY_ID = 1
-# Higher levels save one percent and take twice as long.
-LEVEL = 12
+# Level 12 saves two percent and takes three times as long; level 6 costs five percent and saves a third of the time.
+LEVEL = 9
 # The first bytes of JSON whose opening was left out. No JSON text begins with them.
 CONTINUATIONS = (b",", b"}")
 
