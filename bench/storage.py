@@ -109,8 +109,9 @@ def disk(when: str, table: str, events: int, deltas: int, how: str = "VACUUM") -
 
     with connection.cursor() as cursor:
         cursor.execute(f"{how} responses_app_{table}")
-        cursor.execute("SELECT pg_total_relation_size(%s::regclass)", [f"responses_app_{table}"])
-        size = cursor.fetchone()[0]
+        parts = "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree(%s::regclass)"
+        cursor.execute(parts, [f"responses_app_{table}"])
+        size = int(cursor.fetchone()[0])
     each = f"{size / events:.1f} bytes an event, {size / deltas:.1f} if the deltas paid for all"
     print(f"{when}, table {table}: {size / 1e6:.1f} MB, {each}")
 

@@ -19,10 +19,11 @@ class Event(models.Model):
     ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
     tokens = models.BinaryField(null=True, help_text="The tokens generated since the event before; a resumed run replays them.")
 
+    # The constraint `event_number` in the database. A trigger, created by the first migration, rejects gaps in the numbers.
+    pk = models.CompositePrimaryKey("response_id", "number")
+
     class Meta:
-        ordering = ("-id",)
-        # A trigger, created by the first migration, rejects gaps in the numbers.
-        constraints = (models.UniqueConstraint(fields=("response", "number"), name="event_number"),)
+        ordering = ("response_id", "number")
 
     def __str__(self) -> str:
         return f"{self.number} {self.type}"
@@ -31,17 +32,22 @@ class Event(models.Model):
 class LogPage(models.Model):
     """Compressed part of an archived log: the events `first` to `last`, encoded by `store.log.page_codec`.
 
-    The last event has a page of its own.
+    The last event has a page of its own. The table has partitions by response (`store.log.rows.partitions`).
     """
 
-    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
+    # Not deleted with the response: where all responses of a partition are deleted, the partition is dropped.
+    # `store.content.deletion` deletes the pages of a single response.
+    response = models.ForeignKey(
+        Response, on_delete=models.DO_NOTHING, related_name="pages", db_index=False, db_constraint=False
+    )
     first = models.IntegerField()
     last = models.IntegerField()
     data = models.BinaryField()
 
+    pk = models.CompositePrimaryKey("response_id", "first")
+
     class Meta:
-        ordering = ("-id",)
-        constraints = (models.UniqueConstraint(fields=("response", "first"), name="page_first"),)
+        ordering = ("response_id", "first")
 
     def __str__(self) -> str:
         return f"{self.first} to {self.last}"

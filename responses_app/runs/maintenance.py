@@ -17,6 +17,7 @@ from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
+from responses_app.store.log.rows import partitions
 from responses_app.tools.file_search.ingestion import ingest_files
 
 logger = logging.getLogger("responses.upkeep")
@@ -34,6 +35,7 @@ async def upkeep() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
+        group.create_task(_every(PRUNE_EVERY_S, partitions_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(ingest_files())
 
@@ -66,6 +68,12 @@ def prune_due(now: datetime) -> Iterator[int]:
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)
+
+
+def partitions_due(now: datetime) -> Iterator[int]:
+    """Make the next partition of pages, and drop empty partitions; yield the number of each."""
+    yield int(partitions.make_next(now))
+    yield partitions.drop_empty()
 
 
 def delete_files_due(now: datetime) -> Iterator[int]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from responses_app.models import Item, Response
+from responses_app.models import Item, LogPage, Response
 from responses_app.store.db import durable_transaction
 
 
-def erase(project: str, uid: str) -> bool:
-    """Delete a response with the log. False if not found. Later responses of the thread stay readable and continuable."""
+def erase(project: str, uid: str, *, delete_pages: bool = True) -> bool:
+    """Delete a response with the log. False if not found. Later responses of the thread stay readable and continuable.
+
+    Without `delete_pages`, the caller drops the partition with the pages of the log.
+    """
     with durable_transaction():
         row = Response.objects.select_for_update().filter(project=project, uid=uid).first()
         if row is None:
             return False
         Item.objects.filter(pk__in=orphaned_items(row)).delete()
+        if delete_pages:
+            LogPage.objects.filter(response=row).delete()
         row.delete()
     return True
 

@@ -134,5 +134,7 @@ def _cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
 def _delete_in_batches(kind: str, rows: QuerySet[Any]) -> Iterator[tuple[str, int]]:
     """Delete rows in batches. Yield kind and size of each batch."""
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        if rows.model is Response:
+            LogPage.objects.filter(response__in=keys).delete()
         rows.filter(pk__in=keys).delete()
         yield kind, len(keys)

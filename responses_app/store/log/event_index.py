@@ -51,10 +51,6 @@ def _archived_headers(pk: int, after: int) -> list[EventHeader]:
 def _pages(pk: int, wanted: set[int]) -> Iterator[bytes]:
     """Read the pages with events of the numbers `wanted`."""
     spans = LogPage.objects.filter(response_id=pk, last__gte=min(wanted), first__lte=max(wanted)).order_by("first")
-    keys = [
-        key
-        for key, first, last in spans.values_list("pk", "first", "last")
-        if any(first <= number <= last for number in wanted)
-    ]
-    for data in LogPage.objects.filter(pk__in=keys).order_by("first").values_list("data", flat=True):
+    needed = [first for first, last in spans.values_list("first", "last") if any(first <= number <= last for number in wanted)]
+    for data in spans.filter(first__in=needed).values_list("data", flat=True):
         yield bytes(data)

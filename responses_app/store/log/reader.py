@@ -97,14 +97,16 @@ async def stored_pages(pk: int, after: int = -1) -> AsyncGenerator[list[EventFra
 
 async def snapshot(pk: int) -> bytes | None:
     """Read the terminal snapshot as JSON bytes; None while the response runs."""
-    row = await with_last_event(Response.objects.filter(pk=pk)).only("pk").afirst()
+    # With the key itself Postgres plans with a single partition of pages.
+    row = await with_last_event(Response.objects.filter(pk=pk), pk).only("pk").afirst()
     return terminal_snapshot(row) if row is not None else None
 
 
-def with_last_event(responses: QuerySet[Response]) -> QuerySet[Any]:
-    """Annotate responses with the last event or page, in the same query: an index lookup per response."""
-    row = Event.objects.filter(response=OuterRef("pk")).order_by("-number")
-    page = LogPage.objects.filter(response=OuterRef("pk")).order_by("-first")
+def with_last_event(responses: QuerySet[Response], pk: int | None = None) -> QuerySet[Any]:
+    """Annotate responses, or the response `pk`, with the last event or page in the same query: an index lookup per response."""
+    key = OuterRef("pk") if pk is None else pk
+    row = Event.objects.filter(response=key).order_by("-number")
+    page = LogPage.objects.filter(response=key).order_by("-first")
     return responses.annotate(
         last_data=Subquery(row.values("data")[:1]),
         last_page=Subquery(page.values("data")[:1]),

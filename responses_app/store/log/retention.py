@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -15,6 +15,7 @@ from responses_app.store.content.deletion import erase
 from responses_app.store.log.archive import EVENTS_PER_PAGE, build_page, lock_for_archive
 from responses_app.store.log.page_codec import unpack
 from responses_app.store.log.records import EventFrame
+from responses_app.store.log.rows import partitions
 
 BATCH = 50
 # A background response of `store: false` can be polled for so long after its end.
@@ -46,7 +47,7 @@ def erase_deltas(row: Response) -> bool:
         # Without the last page, the terminal event: GET reads it.
         old = list(LogPage.objects.filter(response_id=row.pk).order_by("first"))[:-1]
         frames = [frame for page in old for frame in unpack(bytes(page.data)) if not frame.type.endswith(".delta")]
-        LogPage.objects.filter(pk__in=[page.pk for page in old]).delete()
+        LogPage.objects.filter(response_id=row.pk, first__in=[page.first for page in old]).delete()
         LogPage.objects.bulk_create([build_page(row.pk, part) for part in _split(frames)])
         Response.objects.filter(pk=row.pk).update(log_form=LogForm.WITHOUT_DELTAS)
     return True
@@ -71,9 +72,21 @@ def overdue(name: str, before: datetime) -> int:
 def prune(name: str, before: datetime) -> Iterator[int]:
     """Apply a rule to responses ended before `before`. Yield the size of each batch, so that the caller can pause or stop."""
     rule = RULES[name]
-    for rows in rule.due(before):
+    if name != "responses":
+        yield from _apply(rule.due(before), rule.apply)
+        return
+    # Pages of a partition of which every response is due are not deleted by themselves: the whole partition is dropped in the end.
+    for partition in partitions.list_due(before):
+        due = [Response.objects.filter(partition.responses).order_by("pk")]
+        yield from _apply(due, lambda row: erase(row.project, row.uid, delete_pages=False))
+    partitions.drop_empty()
+    yield from _apply(rule.due(before), rule.apply)
+
+
+def _apply(due: Iterable[QuerySet[Response]], apply: Callable[[Response], bool]) -> Iterator[int]:
+    for rows in due:
         while batch := rows.only("project", "uid")[:BATCH]:
-            done = sum(rule.apply(row) for row in batch)
+            done = sum(apply(row) for row in batch)
             yield done
             # The rest is locked by other processes.
             if not done:
