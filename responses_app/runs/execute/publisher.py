@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from django.conf import settings
 from django.db import DatabaseError
 
 from responses_app.protocol.encoding import EncodedEvent
@@ -19,6 +20,9 @@ from responses_app.store.log.writer import LogWriter
 
 # A run with so many events that are not durable yet takes no more tokens: a slow database slows the engine's stream down.
 MAX_UNCOMMITTED_EVENTS = 128
+# With RESPONSES_COALESCE_DELTAS, a run whose last events wait for their commit since COALESCE_AFTER_S takes no more tokens before the
+# commit, or for MAX_COALESCE_S: the engine joins these tokens to one chunk, which becomes one event.
+COALESCE_AFTER_S, MAX_COALESCE_S = 0.015, 0.02
 
 
 @dataclass(slots=True)
@@ -26,13 +30,15 @@ class PendingAppend:
     """Append that grows until the log writer takes it.
 
     `entries` are the entries of the token log that produced its frames. The first `seen` frames are visible before the commit.
-    `queued_for` is whether the append is queued for a commit with a transaction; None if it is not queued yet.
+    `since` is the monotonic time of its first frame. `queued_for` is whether the append is queued for a commit with a transaction;
+    None if it is not queued yet.
     """
 
     append: Append
     entries: list[Entry] = field(default_factory=list)
     seen: int = 0
     queued_for: bool | None = None
+    since: float = field(default_factory=time.monotonic)
 
     def take(self) -> Append:
         """Return the append. From now on the append does not change."""
@@ -60,6 +66,7 @@ class DurablePublisher:
         self.rejected: DatabaseError | None = None
         self.on_rejected: Callable[[], object] | None = None
         self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
+        self._coalesces = settings.RESPONSES_COALESCE_DELTAS and wait_for_commit
         self._created = 0.0 if log is None else log.row.created_at.timestamp()
         self._waiting: PendingAppend | None = None
         self._committing: PendingAppend | None = None
@@ -91,8 +98,16 @@ class DurablePublisher:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the run has to wait for a commit before it publishes more."""
-        return self._uncommitted >= MAX_UNCOMMITTED_EVENTS
+        """Return whether the run has to wait before it takes more tokens: much is not committed, or commits lag."""
+        return self._uncommitted >= MAX_UNCOMMITTED_EVENTS or self._is_late
+
+    @property
+    def _is_late(self) -> bool:
+        """Return whether several events wait for their commit since COALESCE_AFTER_S."""
+        pending = self._waiting
+        if pending is None or not self._coalesces or len(pending.append.frames) < 3:
+            return False
+        return time.monotonic() - pending.since > COALESCE_AFTER_S
 
     def publish(
         self,
@@ -157,13 +172,21 @@ class DurablePublisher:
             await self._wait_for_commit_of_any()
 
     async def wait_room(self) -> None:
-        """Wait until the run may publish more. Only the task of the run may wait here."""
-        while self.is_full:
+        """Wait until the run may take more tokens. Only the task of the run may wait here."""
+        if self._is_late:
+            timer = asyncio.get_running_loop().call_later(MAX_COALESCE_S, self._wake)
+            await self._wait_for_commit_of_any()
+            timer.cancel()
+        while self._uncommitted >= MAX_UNCOMMITTED_EVENTS:
             await self._wait_for_commit_of_any()
 
     async def _wait_for_commit_of_any(self) -> None:
         self._committed = asyncio.get_running_loop().create_future()
         await self._committed
+
+    def _wake(self) -> None:
+        if self._committed is not None and not self._committed.done():
+            self._committed.set_result(None)
 
     def _add(self, log: ResponseLog, frames: list[EventFrame]) -> PendingAppend:
         """Add `frames`, and what was not saved, to the append that waits."""

@@ -15,9 +15,10 @@ from responses_app.models import Response
 from responses_app.runs.execute.run import Run
 from responses_app.store.log.records import Append, ConversationLocked
 from responses_app.store.log.writer import LogWriter
-from tests.support.api.case import HELLO, ApiCase, record_text, tokens
+from tests.support.api.case import HELLO, THOUGHT, ApiCase, record_text, tokens
 from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
+PUBLISHER = "responses_app.runs.execute.publisher"
 FIRST_TYPES = ["response.created", "response.queued", "response.in_progress"]
 ENDLESS = Recording([*(Tokens([token]) for token in tokens(HELLO)[:-1]), Delay(60.0), Tokens(tokens(HELLO)[-1:])])
 
@@ -147,6 +148,27 @@ class PublisherTest(ApiCase):
             self.assertEqual((run.response["id"], run.response["status"]), (made["id"], "completed"))
             self.assertLess(max(gate.sizes), 12)
             self.assertEqual([frame.number for frame in run.frames], list(range(len(run.frames))))
+
+    @patch.multiple(PUBLISHER, COALESCE_AFTER_S=0.0, MAX_COALESCE_S=60.0)
+    async def test_a_run_whose_commit_lags_lets_the_engine_join_tokens(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            with patch("responses_app.runs.manager.LogWriter", GatedLogWriter):
+                await self.made(client, background=True)
+            (run,), gate = self.hub.runs.values(), self.hub._recorder
+            assert isinstance(gate, GatedLogWriter)
+            await eventually(lambda: run._publisher.is_full)
+            await run_ready_tasks(50)
+            self.assertLess(run._rounds.total.output, len(tokens(THOUGHT)) - 4)
+            gate.opened.set()
+            await self.ended(run)
+            self.assertEqual(run.response["status"], "completed")
+
+    @patch.multiple(PUBLISHER, COALESCE_AFTER_S=0.0, MAX_COALESCE_S=0.0)
+    async def test_a_run_whose_commit_lags_for_long_takes_tokens_again(self) -> None:
+        async with self.gated_run() as (run, gate):
+            gate.opened.set()
+            run.cancel()
+            await self.ended(run)
 
     async def test_a_refused_opening_ends_the_generation_that_has_begun(self) -> None:
         async with self.opening_run() as (run, gate, answer):
