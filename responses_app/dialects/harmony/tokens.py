@@ -28,3 +28,10 @@ def token_bytes(encoding: HarmonyEncoding, token: int) -> bytes:
 def plain_tokens(encoding: HarmonyEncoding) -> PlainTokens:
     """Return the table of all tokens of the encoding but the special ones, which all parsers share."""
     return PlainTokens(lambda token: "" if token >= FIRST_SPECIAL else whole_text(token_bytes(encoding, token)))
+
+
+@cache
+def string_tokens(encoding: HarmonyEncoding) -> PlainTokens:
+    """Return the table of the plain tokens without a quote or a backslash, which neither end nor escape in a string of JSON."""
+    plain = plain_tokens(encoding)
+    return PlainTokens(lambda token: "" if {'"', "\\"}.intersection(plain[token]) else plain[token])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,3 +227,10 @@ def test_characters_in_any_pieces_are_those_of_the_library(tokens: list[int]) ->
     (delta, *_) = parse_chunks(harmony(), turn(), [*header, *word, *tokens, *harmony_tokens("<|return|>")], [1] * 20)
     assert isinstance(delta, TextDelta)
     assert delta.text == part.text
+
+
+@given(st.text('a "<\\{}]é漢\n', max_size=20), st.lists(st.integers(1, 4), max_size=40))
+def test_strings_of_arguments_are_passed_on_in_any_grouping(text: str, cuts: list[int]) -> None:
+    arguments = json.dumps({"city": text, "more": 1}, ensure_ascii=False)
+    tokens = harmony_tokens(f"{CALLING}{arguments}<|call|>")
+    assert parse_chunks(harmony(), turn(), tokens, cuts) == call(arguments)
