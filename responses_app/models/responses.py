@@ -147,8 +147,8 @@ class Item(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (
-            # New rows collect in the pending list. A limit of 512 kB bounds the pause in which the list is merged.
-            GinIndex(SEARCH_VECTOR, name="item_search", fastupdate=True, gin_pending_list_limit=512),
+            # New rows collect in the pending list, in kB. Maintenance merges the list; a commit merges it only when it is full.
+            GinIndex(SEARCH_VECTOR, name="item_search", fastupdate=True, gin_pending_list_limit=4096),
             models.Index(fields=("orphaned_at",), name="item_orphans", condition=models.Q(orphaned_at__isnull=False)),
         )
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.runs.pacing import Pacing
+from responses_app.store import search_index
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
@@ -25,6 +26,7 @@ logger = logging.getLogger("responses.upkeep")
 ARCHIVE_EVERY_S = 2.0
 PRUNE_EVERY_S = 30.0
 FILES_EVERY_S = 5.0
+MERGE_EVERY_S = 3.0
 BATCH = 50
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
@@ -36,6 +38,7 @@ async def upkeep() -> None:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
         group.create_task(_every(PRUNE_EVERY_S, partitions_due))
+        group.create_task(_every(MERGE_EVERY_S, search_index_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(ingest_files())
 
@@ -74,6 +77,11 @@ def partitions_due(now: datetime) -> Iterator[int]:
     """Make the next partition of pages, and drop empty partitions; yield the number of each."""
     yield int(partitions.make_next(now))
     yield partitions.drop_empty()
+
+
+def search_index_due(_now: datetime) -> Iterator[int]:
+    """Merge the new entries of the full-text index; yield the number of pages."""
+    yield search_index.merge_new_entries()
 
 
 def delete_files_due(now: datetime) -> Iterator[int]:
