@@ -39,9 +39,16 @@ def retrieve(server: Server, uid: str) -> dict[str, Any]:
 
 
 def wait_ended(server: Server, uid: str, limit_s: float = LIMIT_S) -> dict[str, Any]:
-    """Wait until a response has ended, and return it."""
-    wait_until(lambda: retrieve(server, uid).get("status") in FINAL, limit_s=limit_s, poll_s=0.1, explain=lambda: server.output)
-    return retrieve(server, uid)
+    """Wait until a response has ended, and return it. A lost database may refuse some requests meanwhile."""
+    found: dict[str, Any] = {}
+
+    def is_ended() -> bool:
+        found.clear()
+        found.update(retrieve(server, uid))
+        return found.get("status") in FINAL
+
+    wait_until(is_ended, limit_s=limit_s, poll_s=0.1, explain=lambda: server.output)
+    return found
 
 
 @contextmanager
