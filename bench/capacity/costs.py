@@ -9,19 +9,19 @@ from dataclasses import dataclass
 class Costs:
     """Costs: CPU in µs, sizes in bytes. An event is an event of the log, with its part of the commit."""
 
-    # bench.tape --streams 64, stored: all processes of the server without Postgres.
-    web_us_per_event: float = 130.0
+    # bench.tape --streams 100 --rate 40 --only stored: the server without Postgres.
+    web_us_per_event: float = 80.0
     # bench.starts: a request up to its first event.
     web_us_per_response: float = 3000.0
     # bench.capacity.postgres_load.
-    postgres_us_per_event: float = 24.0
+    postgres_us_per_event: float = 26.0
     archive_postgres_us_per_event: float = 13.0
     archive_web_us_per_event: float = 30.0
-    wal_bytes_per_event: float = 500.0
+    wal_bytes_per_event: float = 430.0
     archive_wal_bytes_per_event: float = 80.0
-    hot_bytes_per_event: float = 375.0
+    hot_bytes_per_event: float = 345.0
     archived_bytes_per_event: float = 14.0
-    bytes_per_response: float = 6900.0
+    bytes_per_response: float = 6000.0
     # Bytes of Server-Sent Events on the wire, with padding.
     sent_bytes_per_event: float = 300.0
 

@@ -52,17 +52,18 @@ class Load:
         self._worker = uuid4()
         self._until = 0.0
 
-    async def run(self, streams: int, seconds: float) -> Counts:
-        """Write for so many seconds and return the counts."""
+    async def run(self, streams: int, seconds: float) -> None:
+        """Write for so many seconds and print the counts. The session of the writer stays until the parent has read its CPU time."""
         from responses_app.store.log.writer import LogWriter
 
         writer = LogWriter()
         began, cpu = time.monotonic(), time.process_time()
         self._until = began + seconds
         await asyncio.gather(*(self._stream(writer, number) for number in range(streams)))
-        await writer.close()
         self.counts.seconds, self.counts.cpu = time.monotonic() - began, time.process_time() - cpu
-        return self.counts
+        print(json.dumps(asdict(self.counts)), flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        await writer.close()
 
     async def _stream(self, writer: LogWriter, number: int) -> None:
         # Streams begin at different times, so that their commits are not in step.
@@ -130,9 +131,7 @@ def main() -> None:
     load = Load(given.deltas, given.batch, given.rate)
     print("ready", flush=True)
     sys.stdin.readline()
-    print(json.dumps(asdict(asyncio.run(load.run(given.streams, given.seconds)))), flush=True)
-    # The parent reads the CPU time of the sessions before they end.
-    sys.stdin.readline()
+    asyncio.run(load.run(given.streams, given.seconds))
 
 
 if __name__ == "__main__":
