@@ -58,7 +58,7 @@ class Disconnect:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - called in a coroutine
         self._receive, self._request = receive, task
-        self._task = asyncio.get_running_loop().create_task(self._watch())
+        self._task: asyncio.Task[None] | None = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
         await self._receive()
@@ -66,8 +66,10 @@ class Disconnect:
         self._request.cancel()
 
     def stop(self) -> None:
-        """Stop watching."""
-        self._task.cancel()
+        """Stop watching. A cancelled task keeps a traceback, so this would be a cycle if the task was kept."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
 
     def absorb(self) -> bool:
         """Return True if the disconnect has cancelled the request. The request can then await again."""

@@ -14,15 +14,16 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.compare import random_model
 from bench.compare.contenders import PARSERS, Contender, Model, start_contenders
-from bench.compare.measurement import Plan, Sample, measure_all
+from bench.compare.measurement import Plan, Sample, measure_all, send_load
 from bench.compare.plot import draw
-from bench.compare.profiling import profile
 from bench.compare.report import describe, figures_table, ratios_table
 from bench.support.docs import MEASURE, WRITE_DOCS, conditions, require_section, write_section
+from bench.support.profiling import profile
 from bench.support.servers import end_on_sigterm
 from responses_app.demo.build import FOLDERS, build
 
@@ -46,8 +47,7 @@ def main() -> None:
             chosen = [contender for contender in contenders if contender.kind not in options.without]
             samples = _measure(chosen, plan)
             if options.profile:
-                for contender, level in itertools.product(chosen, plan.levels):
-                    print(f"profile: {profile(contender, level, plan, options.profile)}", flush=True)
+                _profile(chosen, plan, options.profile)
     _report(samples, options, model.name, load)
 
 
@@ -95,6 +95,14 @@ def _measure(contenders: Sequence[Contender], plan: Plan) -> list[Sample]:
         print(describe(sample), flush=True)
         samples.append(sample)
     return samples
+
+
+def _profile(contenders: Sequence[Contender], plan: Plan, folder: Path) -> None:
+    for contender, level in itertools.product(contenders, plan.levels):
+        send = partial(send_load, contender, level, level * plan.turns, plan.tokens)
+        # With a gateway the last server is the gateway.
+        summary = profile(contender.servers[-1].busiest_process(), send, folder / f"{contender.kind}-{level}.stacks")
+        print(f"profile: {summary}", flush=True)
 
 
 def _report(samples: Sequence[Sample], options: argparse.Namespace, model: str, load: float) -> None:

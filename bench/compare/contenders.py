@@ -74,11 +74,6 @@ class Contender:
                 total[part] = total.get(part, 0.0) + seconds
         return total
 
-    def busiest_process(self) -> int:
-        """Return the process id of the front end: outside the engine and Postgres the process with the most CPU time."""
-        times = {pid: seconds for server in self.servers for pid, seconds in server.front_processes().items()}
-        return max(times, key=lambda pid: times[pid])
-
 
 def vllm_command(model: Model, port: int, *, own_executor: bool = False) -> list[str]:
     """Build the command of vLLM's own server. `own_executor` keeps vLLM's executor, which spins on a CPU."""

@@ -39,9 +39,10 @@ class Server:
             used[part] = used.get(part, 0.0) + seconds
         return used
 
-    def front_processes(self) -> dict[int, float]:
-        """Return the CPU seconds of the processes outside the engine and Postgres, by process id."""
-        return {pid: seconds for pid, part, seconds in self._processes() if part in ("web", "server")}
+    def busiest_process(self) -> int:
+        """Return the process id of the front end: outside the engine and Postgres the process with the most CPU time."""
+        times = {pid: seconds for pid, part, seconds in self._processes() if part in ("web", "server")}
+        return max(times, key=lambda pid: times[pid])
 
     def _processes(self) -> Iterator[tuple[int, str, float]]:
         parent = psutil.Process(self.process.pid)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
+from bench.support.profiling import profile
 from bench.support.servers import ROOT, Server, end_on_sigterm, serve
 from bench.tape.measurement import KEY, Measured, Round, measure, summarize
 from bench.tape.recording import write_tape
@@ -53,6 +55,7 @@ def _parse() -> argparse.Namespace:
     for name, default in (("tokens", 400), ("web", 1), ("rounds", 3), ("port", PORT), ("requests", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, help="tokens per second of each stream")
+    parser.add_argument("--profile", type=Path, metavar="FOLDER", help="write profiles of the web process by py-spy")
     parser.add_argument("--only", choices=("stored", "unstored"))
     parser.add_argument(WRITE_DOCS, action="store_true", help="write the table to docs/operations/measure.md")
     return parser.parse_args()
@@ -71,6 +74,11 @@ def _measure_level(server: Server, streams: int, options: argparse.Namespace) ->
         print(describe(one.figures), flush=True)
         if options.rate is not None:
             print(describe_times(one.typical), flush=True)
+        if options.profile:
+            store = one.figures.store
+            stacks = options.profile / f"{'stored' if store else 'unstored'}-{streams}.stacks"
+            send = partial(measure, server, streams, requests, store=store)
+            print(f"profile: {profile(server.busiest_process(), send, stacks)}", flush=True)
     return measured
 
 

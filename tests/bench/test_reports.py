@@ -10,10 +10,10 @@ import pytest
 
 from bench.compare.measurement import Sample
 from bench.compare.plot import axis_top, draw
-from bench.compare.profiling import summarize
 from bench.support.docs import MEASURE, MissingSection, conditions, replace_section, require_section, write_section
 from bench.support.load import Load
 from bench.support.markdown import format_spread, markdown_table
+from bench.support.profiling import summarize
 from bench.support.quantiles import Spread
 from bench.support.stream_client import StreamResult
 from bench.tape.measurement import Round

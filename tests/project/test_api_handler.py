@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 
@@ -14,7 +16,8 @@ from django.db import close_old_connections
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from project.api_handler import ApiHandler
+from project.api_handler import ApiHandler, Disconnect
+from tests.support.waiting import run_ready_tasks
 
 SCOPE = {"type": "http", "method": "POST", "path": "/v1/responses", "headers": [], "query_string": b""}
 LIMIT_S = 30.0
@@ -138,3 +141,20 @@ def test_cancellation_by_the_server_reaches_the_caller() -> None:
         assert handler.cancelled == 1
 
     asyncio.run(main())
+
+
+def test_watch_for_a_disconnect_is_freed_without_the_garbage_collector() -> None:
+    async def main() -> None:
+        disconnect = Disconnect(asyncio.Event().wait)  # type: ignore[arg-type]
+        watch = weakref.ref(disconnect)
+        await run_ready_tasks()
+        disconnect.stop()
+        del disconnect
+        await run_ready_tasks()
+        assert watch() is None
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()

@@ -143,6 +143,11 @@ def _earlier_error(batch: Batch) -> Exception | None:
 
 def _remember(append: Append, now: float) -> None:
     recent = append.log.recent
+    if append.ending:
+        # The end is on the disk, and with it all earlier commits. An entry kept would be a cycle of the log with all its frames, which
+        # only a pause of the process for a garbage collection frees.
+        recent.clear()
+        return
     while recent and now - recent[0][0] > RECENT_S:
         recent.pop(0)
     recent.append((now, append))

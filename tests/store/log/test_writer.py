@@ -45,6 +45,15 @@ class RecorderTest(TestCase):
         self.assertEqual((await reader.frames(one.row.pk))[0].data, odd.data)
         await recorder.close()
 
+    async def test_log_keeps_no_append_behind_its_end(self) -> None:
+        """Entries refer to the log, so that only the garbage collector would free these with all frames."""
+        recorder, one = LogWriter(), log()
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        self.assertEqual(len(one.recent), 1)
+        await durable(recorder, Append(one, [frame(1, "response.completed")], ending=Ending("completed", NOW, [], USAGE)))
+        self.assertEqual(one.recent, [])
+        await recorder.close()
+
     async def test_ending_is_stored_with_items_and_usage(self) -> None:
         recorder, one = LogWriter(), log()
         recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing, needs_transaction=True)

@@ -6,26 +6,22 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-
-from bench.compare.contenders import Contender
-from bench.compare.measurement import Plan, send_load
 
 DURATION_S, RATE = 10, 200
 SHOWN = 40
 _LINE = re.compile(r":\d+\)$")
 
 
-def profile(contender: Contender, streams: int, plan: Plan, folder: Path) -> Path:
-    """Profile a contender under `streams` streams. Write the stacks, and the functions with most samples; return the latter."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stacks = folder / f"{contender.kind}-{streams}.stacks"
-    command = [*_py_spy(), "record", "--pid", str(contender.busiest_process()), "--output", str(stacks)]
+def profile(pid: int, send_load: Callable[[], object], stacks: Path) -> Path:
+    """Profile a process while `send_load` is repeated. Write the stacks, and the functions with most samples; return the latter."""
+    stacks.parent.mkdir(parents=True, exist_ok=True)
+    command = [*_py_spy(), "record", "--pid", str(pid), "--output", str(stacks)]
     command += ["--duration", str(DURATION_S), "--rate", str(RATE), "--gil", "--format", "raw"]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while recorder.poll() is None:
-        send_load(contender, streams, streams * plan.turns, plan.tokens)
+        send_load()
     if recorder.returncode:
         assert recorder.stderr
         raise RuntimeError(f"py-spy failed: {recorder.stderr.read().decode()}")
