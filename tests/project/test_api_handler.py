@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.signals import request_started
-from django.db import close_old_connections
+from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
@@ -25,8 +25,9 @@ LIMIT_S = 30.0
 
 @pytest.fixture(autouse=True)
 def no_receivers() -> None:
-    """Disconnect what `project.api_handler` disconnects: the test client of Django connects it again."""
-    request_started.disconnect(close_old_connections)
+    """Disconnect what `project.api_handler` disconnects: Django's test client and its count of queries connect it again."""
+    for receiver in (close_old_connections, reset_queries):
+        request_started.disconnect(receiver)
 
 
 class Closing(StreamingHttpResponse):
