@@ -14,6 +14,7 @@ import cProfile
 import gc
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 import orjson
 import psutil
@@ -178,11 +179,12 @@ async def log_stages(requests: int, batch: int = 16) -> dict[str, float]:
     """Return CPU µs a response, in this process, of the commits that open and that end `batch` responses."""
     from asgiref.sync import sync_to_async
 
+    from responses_app.runs import manager
     from responses_app.store.log.group_commit import write
 
-    opening = ending = 0.0
+    worker, opening, ending = await manager.current().worker(), 0.0, 0.0
     for number in range(requests // batch):
-        opens, ends = await sync_to_async(_appends)(number, batch)
+        opens, ends = await sync_to_async(_appends)(number, batch, worker)
         before = time.process_time()
         await sync_to_async(write)(opens)
         middle = time.process_time()
@@ -192,7 +194,7 @@ async def log_stages(requests: int, batch: int = 16) -> dict[str, float]:
     return {"commit of openings": 1e6 * opening / rows, "commit of endings": 1e6 * ending / rows}
 
 
-def _appends(first: int, count: int) -> tuple[list[Any], list[Any]]:
+def _appends(first: int, count: int, worker: UUID) -> tuple[list[Any], list[Any]]:
     """Return the appends that open and that end `count` responses, each of two events and one event."""
     from responses_app.models import ApiKey, Response
     from responses_app.runs.execute.response_object import usage
@@ -204,7 +206,7 @@ def _appends(first: int, count: int) -> tuple[list[Any], list[Any]]:
     for number in range(first, first + count):
         uid = new_id("resp_")
         row = Response(uid=uid, project=key.project, key_id=key.pk, model=MODEL, thread=uid, created_at=now, streamed=True)
-        log = ResponseLog(row, [_item("msg", f"{number}")], request=RequestRecord("{}", range(70), MODEL), worker=uuid4())
+        log = ResponseLog(row, [_item("msg", f"{number}")], request=RequestRecord("{}", range(70), MODEL), worker=worker)
         frames = [EventFrame(at, "response.in_progress", b'{"response":"%b"}' % (b"x" * 1400)) for at in range(3)]
         opens.append(Append(log, frames[:2], opens=True))
         ending = Ending("completed", now, [_item("msg", "Yes")], usage(70, 0, 5, 0))
@@ -231,10 +233,14 @@ def tape(folder: Path, wait_s: float) -> Path:
 
 async def _measure(given: argparse.Namespace, postgres: int, profile: cProfile.Profile | None) -> list[dict[str, float]]:
     from responses_app.runs import manager
+    from responses_app.server.bootstrap.startup import GC_THRESHOLDS, THREAD_SWITCH_S
 
     await whole(64, postgres, store=True, profile=None)
     gc.collect()
     gc.freeze()
+    # As in a web process.
+    gc.set_threshold(*GC_THRESHOLDS)
+    sys.setswitchinterval(THREAD_SWITCH_S)
     rounds = []
     for _ in range(given.rounds):
         one = await whole(given.requests, postgres, store=not given.unstored, profile=profile)

@@ -32,7 +32,7 @@ _pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
 async def authenticate(request: HttpRequest) -> ApiKey:
     """Return the key of `request`. Raises Unauthorized."""
-    return await authenticate_header(request.headers.get("Authorization", ""))
+    return await authenticate_header(request.META.get("HTTP_AUTHORIZATION", ""))
 
 
 async def authenticate_header(header: str) -> ApiKey:

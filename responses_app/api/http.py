@@ -71,7 +71,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
         )
         response["Allow"] = ", ".join(handlers)
         return response
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in ("", "identity"):
         raise InvalidRequest(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
     if public:

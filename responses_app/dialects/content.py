@@ -23,6 +23,8 @@ def item_type(item: Item) -> str:
 def in_call_order(items: Sequence[Item]) -> list[tuple[int, Item]]:
     """Return the items with indexes, adjacent outputs in the order of the calls: few chat formats have call ids."""
     rank = {str(item["call_id"]): index for index, item in enumerate(items) if item_type(item) == "function_call"}
+    if not rank:
+        return list(enumerate(items))
     ordered: list[tuple[int, Item]] = []
     for outputs, group in groupby(enumerate(items), lambda entry: item_type(entry[1]) == "function_call_output"):
         by_call = sorted(group, key=lambda entry: rank.get(str(entry[1].get("call_id")), len(items)) if outputs else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -72,7 +73,7 @@ class CreateRequest:
 
     def dump(self) -> str:
         """Return the request as JSON without the input, which is stored as items, and without the secrets."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("input", "secrets")}
+        values = {name: getattr(self, name) for name in _dumped_fields()}
         return orjson.dumps(values, default=_listed).decode()
 
     @classmethod
@@ -85,6 +86,11 @@ class CreateRequest:
         values["include"] = frozenset(values["include"])
         stored = {name: value for name, value in values.items() if name in known}
         return cls(**{**stored, "input": input, "secrets": secrets or {}})
+
+
+@cache
+def _dumped_fields() -> Sequence[str]:
+    return [one.name for one in fields(CreateRequest) if one.name not in ("input", "secrets")]
 
 
 def _listed(value: Any) -> Any:

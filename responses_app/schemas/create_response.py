@@ -125,10 +125,10 @@ def _too_deep(raw: dict[str, Any], levels: int) -> bool:
     return True
 
 
-def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True) -> CreateRequest:
+def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True, request_id: str = "") -> CreateRequest:
     """Validate the body and return a `CreateRequest`. Null means absent in every optional field. Raises InvalidRequest.
 
-    With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL.
+    With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL. `request_id` is the `x-request-id` of the answer.
     """
     _refuse(raw)
     given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
@@ -141,10 +141,10 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True)
     _include(body.include or [])
     metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
-    return _order(body, key)
+    return _order(body, key, request_id)
 
 
-def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
+def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
     offered = tools.read(body.tools)
     conversation = _conversation(body.conversation)
     _check_context(body, conversation)
@@ -153,6 +153,7 @@ def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
     return CreateRequest(
         project=key.project,
         key=key.pk,
+        request_id=request_id,
         model=body.model,
         input=given[:-1] if compacts else given,
         compacts=compacts,

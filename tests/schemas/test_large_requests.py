@@ -121,9 +121,9 @@ class LargeTest(ApiCase):
     async def test_a_long_body_is_read_beside_the_loop(self) -> None:
         read, threads = create_response.parse_request, []
 
-        def seen(*args: Any) -> Any:
+        def seen(*args: Any, **named: Any) -> Any:
             threads.append(threading.current_thread())
-            return read(*args)
+            return read(*args, **named)
 
         async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             with mock.patch.object(create_response, "parse_request", seen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -77,8 +77,8 @@ class DisconnectAwareStream(EventStream):
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with rate_limits.admit(key) as ticket:
-        read = await request_body.parse_body(request, key, lambda raw: create_response.parse_request(raw, key))
-        order = replace(read, request_id=request.META[REQUEST_ID])
+        make = partial(create_response.parse_request, key=key, request_id=request.META[REQUEST_ID])
+        order = await request_body.parse_body(request, key, make)
         model_access.check_model(key, order.model)
         run = await manager.current().start_run(order)
         if run.stored:

@@ -166,6 +166,8 @@ def apply_configuration(
             form = item.get("text", {}).get("format") or form
     reasoning = {**(create_request.reasoning or {}), "effort": effort} if effort else create_request.reasoning
     remaining = [item for item in items if item["type"] != "configuration_update"]
+    if effort is None and form is None:
+        return create_request, remaining
     return replace(create_request, reasoning=reasoning, format=form or create_request.format), remaining
 
 

@@ -66,10 +66,10 @@ async def build_engine_request(
     if offer is not None:
         turn = _with_server_tools(turn, offer)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
-    turn, origins = await long_work.apart(
-        create_request.project, size_of(turn) is WorkSize.LONG, partial(as_functions.to_functions, turn, grammars.ebnf)
-    )
     size = size_of(turn)
+    turn, origins = await long_work.apart(
+        create_request.project, size is WorkSize.LONG, partial(as_functions.to_functions, turn, grammars.ebnf)
+    )
     prompts = PromptRenderer(
         served.engine,
         served.dialect,
