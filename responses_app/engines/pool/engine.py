@@ -85,7 +85,7 @@ class EnginePool:
         if watcher is not None:
             watcher.cancel()
             await asyncio.wait({watcher})
-        await asyncio.gather(*(member.engine.close() for member in self._members))
+        await asyncio.gather(*(member.close() for member in self._members))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         """Generate chunks, see `Engine.generate`. Raises EngineMoved if the engine dies and another engine can continue.
@@ -188,7 +188,7 @@ class EnginePool:
         try:
             is_healthy = await member.start_or_check()
             check_same_model(self._members)
-        except EngineUnavailable as error:
+        except Exception as error:  # A server may answer anything, and must not end the checks of the others.
             member.has_started = False
             self._take_out(member, error)
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class PoolMember:
         self.availability = Availability(clock)
         self.has_started = False
         self.in_flight = self.requests = 0
+        self._attempt: asyncio.Task[bool] | None = None
 
     @property
     def status(self) -> MemberStatus:
@@ -53,7 +55,22 @@ class PoolMember:
             self.in_flight -= 1
 
     async def start_or_check(self) -> bool:
-        """Start the engine, or check the health of a started engine. Raises EngineUnavailable if the start fails."""
+        """Start the engine, or check the health of a started engine. Raises EngineUnavailable if the start fails.
+
+        Concurrent callers share the same attempt.
+        """
+        if self._attempt is None or self._attempt.done():
+            self._attempt = asyncio.create_task(self._start_or_check(), name=f"check of {self.name}")
+        return await asyncio.shield(self._attempt)
+
+    async def close(self) -> None:
+        """Abandon an attempt under way and close the engine."""
+        if self._attempt is not None:
+            self._attempt.cancel()
+            await asyncio.wait({self._attempt})
+        await self.engine.close()
+
+    async def _start_or_check(self) -> bool:
         if not self.has_started:
             await self.engine.start()
             self.has_started = True

@@ -23,6 +23,7 @@ from responses_app.engines.pool.start import GRACE_S
 from responses_app.engines.replay.engine import Fault, Recording, ReplayEngine, Tokens, recording
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.manual_clock import ManualClock
+from tests.support.waiting import run_ready_tasks
 
 NAMES = ("http://a:1", "http://b:2", "http://c:3")
 SESSION = "resp_1"
@@ -36,6 +37,12 @@ class RemoteEngine(ReplayEngine):
 
     is_away = False
     refuses_s = 0.0
+    checks = 0
+
+    async def is_healthy(self) -> bool:
+        self.checks += 1
+        await run_ready_tasks()
+        return await super().is_healthy()
 
     async def start(self) -> None:
         if self.is_away:
@@ -222,6 +229,21 @@ def test_start_needs_a_single_engine_and_starts_the_others_later() -> None:
             await clock.advance(WATCH_S)
         assert [status.is_up for status in pool.statuses] == [True, True, True]
         await pool.close()
+
+    asyncio.run(main())
+
+
+def test_concurrent_checks_of_an_engine_share_one_attempt() -> None:
+    async def main() -> None:
+        clock, engines = ManualClock(), make_engines()
+        async with running(engines, clock) as pool:
+            for engine in engines.values():
+                engine.fail_for()
+            with pytest.raises(EngineUnavailable):
+                await collect(pool, make_request(session=SESSION))
+            checks = [engine.checks for engine in engines.values()]
+            assert not any(await asyncio.gather(*(pool.is_healthy() for _ in range(50))))
+            assert [engine.checks - before for engine, before in zip(engines.values(), checks, strict=True)] == [1, 1, 1]
 
     asyncio.run(main())
 

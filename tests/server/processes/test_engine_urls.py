@@ -1,10 +1,9 @@
-"""Server with two engine URLs for one model: a response goes on when its engine is killed."""
+"""Server with two engine URLs for one model: chains keep their prefix cache, and a response goes on when its engine is killed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,19 +13,46 @@ from responses_app.engines.pool.rendezvous import ranking
 from tests.support.server.engine_worker import START_LIMIT_S, EngineWorker
 from tests.support.server.serve_command import START_LIMIT, Server
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(2 * START_LIMIT_S)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3 * START_LIMIT_S)]
 TOKENS = 600
 DELTAS = 20
+CHAINS = 4
+LONG = "The offer for the northern plant is 41 million. " * 20
 
 
-@pytest.fixture
-def workers(tmp_path: Path) -> Iterator[list[EngineWorker]]:
-    workers = [EngineWorker(tmp_path / f"engine-{number}") for number in range(2)]
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[EngineWorker]]:
+    folder = tmp_path_factory.mktemp("engines")
+    workers = [EngineWorker(folder / f"engine-{number}") for number in range(2)]
     try:
         yield [worker.ready() for worker in workers]
     finally:
         for worker in workers:
             worker.end()
+
+
+@pytest.fixture(scope="module")
+def pooled(workers: list[EngineWorker], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a server with both engines."""
+    folder = tmp_path_factory.mktemp("server") / "data"
+    server = Server(folder, *(word for worker in workers for word in ("--engine", worker.url)))
+    try:
+        yield server.ready(4 * START_LIMIT)
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def client(pooled: Server) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=pooled.url, headers={"Authorization": f"Bearer {pooled.key}"}, timeout=120) as client:
+        yield client
+
+
+def turn(client: httpx2.Client, text: str, previous: str | None = None) -> tuple[str, int]:
+    """Make a response. Return its id, and the number of prompt tokens that were in the prefix cache."""
+    body = {"model": "demo-chat", "input": text, "previous_response_id": previous, "max_output_tokens": 8}
+    response = client.post("/v1/responses", json=body).raise_for_status().json()
+    return response["id"], response["usage"]["input_tokens_details"]["cached_tokens"]
 
 
 def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -51,22 +77,26 @@ def stream_and_kill(client: httpx2.Client, workers: Sequence[EngineWorker]) -> l
     return events
 
 
-def test_response_goes_on_at_the_other_engine_when_its_engine_is_killed(workers: list[EngineWorker], tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", *(word for worker in workers for word in ("--engine", worker.url)))
-    try:
-        server.ready(4 * START_LIMIT)
-        headers = {"Authorization": f"Bearer {server.key}"}
-        with httpx2.Client(base_url=server.url, headers=headers, timeout=120) as client:
-            events = stream_and_kill(client, workers)
-            response = events[-1]["response"]
-            assert events[-1]["type"] in ("response.completed", "response.incomplete")
-            assert len(events) > 2 * DELTAS, "the engine was killed long before the end"
-            assert [event["sequence_number"] for event in events] == list(range(len(events)))
-            with client.stream("GET", f"/v1/responses/{response['id']}", params={"stream": "true"}) as replay:
-                assert list(events_of(replay.iter_lines())) == events
-            assert client.get(f"/v1/responses/{response['id']}").json() == response
-            assert client.get("/health").status_code == 200, "one engine is enough"
-        assert "is out" in server.output
-        assert "1 of 2 are left" in server.output
-    finally:
-        server.end()
+def test_every_turn_of_a_chain_finds_its_prefix_in_the_cache(client: httpx2.Client) -> None:
+    for number in range(CHAINS):
+        first, _ = turn(client, f"{number}: {LONG}")
+        second, cached = turn(client, "And then?", first)
+        assert cached >= 128, "the engine of the first turn has the prefix"
+        assert turn(client, "And then?", second)[1] >= cached
+
+
+def test_response_goes_on_at_the_other_engine_when_its_engine_is_killed(
+    client: httpx2.Client, workers: list[EngineWorker], pooled: Server
+) -> None:
+    """Must be the last test of the module: it kills an engine."""
+    events = stream_and_kill(client, workers)
+    response = events[-1]["response"]
+    assert events[-1]["type"] in ("response.completed", "response.incomplete")
+    assert len(events) > 2 * DELTAS, "the engine was killed long before the end"
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    with client.stream("GET", f"/v1/responses/{response['id']}", params={"stream": "true"}) as replay:
+        assert list(events_of(replay.iter_lines())) == events
+    assert client.get(f"/v1/responses/{response['id']}").json() == response
+    assert client.get("/health").status_code == 200, "one engine is enough"
+    assert "is out" in pooled.output
+    assert "1 of 2 are left" in pooled.output
