@@ -12,6 +12,7 @@ from responses_app.engine_interface import (
     Chunk,
     EngineOverloaded,
     EngineUnavailable,
+    EngineUnreachable,
     Finish,
     GenerateRequest,
     Logprob,
@@ -116,9 +117,9 @@ class GenerateStreamParser:
         return Chunk(tuple(tokens), tuple(logprobs))
 
     def last_chunk(self) -> Chunk:
-        """Return the final chunk. Raises EngineUnavailable if the stream ended without a finish reason."""
+        """Return the final chunk. Raises EngineUnreachable if the stream ended without a finish reason."""
         if self._finish is None:
-            raise EngineUnavailable("the stream broke off")
+            raise EngineUnreachable("the stream broke off")
         return Chunk(finish=self._finish, cached=self._cached, prompt=self._prompt)
 
     def _events(self, data: bytes) -> Iterator[Mapping[str, Any]]:

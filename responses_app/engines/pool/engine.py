@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from time import monotonic
 
@@ -15,6 +15,7 @@ from responses_app.engine_interface import (
     EngineMoved,
     EngineOverloaded,
     EngineUnavailable,
+    EngineUnreachable,
     GenerateRequest,
     prefill_by_generating,
 )
@@ -90,12 +91,12 @@ class EnginePool:
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         """Generate chunks, see `Engine.generate`. Raises EngineMoved if the engine dies and another engine can continue.
 
-        An engine that fails before the first chunk is replaced by the next engine in the order of the session.
+        An engine that fails before the first chunk is replaced by the next engine in the order of the session. Each engine is
+        tried once.
         """
-        tried: set[str] = set()
+        tried = dict[str, EngineUnavailable]()
         while True:
             member = self._choose(request, tried)
-            tried.add(member.name)
             has_chunks = False
             try:
                 async with aclosing(member.generate(request)) as chunks:
@@ -103,11 +104,10 @@ class EnginePool:
                         has_chunks = True
                         yield chunk
                 return
-            except EngineOverloaded as error:
-                logger.info("engine %s refuses a request: %s", member.name, error)
             except EngineUnavailable as error:
-                self._take_out(member, error)
-                if has_chunks and self._available():
+                tried[member.name] = error
+                is_out = await self._examine(member, error)
+                if has_chunks and is_out and self._available():
                     raise EngineMoved(str(error)) from error
                 if has_chunks:
                     raise
@@ -122,7 +122,7 @@ class EnginePool:
             try:
                 return await member.engine.count_tokens(prompt, images)
             except EngineUnavailable as error:
-                self._take_out(member, error)
+                await self._examine(member, error)
         raise EngineUnavailable(f"none of {self._names} answers")
 
     def check_constraint(self, constraint: Constraint) -> None:
@@ -151,7 +151,7 @@ class EnginePool:
     def _available(self) -> list[PoolMember]:
         return [member for member in self._members if member.availability.is_up]
 
-    def _choose(self, request: GenerateRequest, tried: Collection[str]) -> PoolMember:
+    def _choose(self, request: GenerateRequest, tried: Mapping[str, EngineUnavailable]) -> PoolMember:
         """Return the engine for a request, other than those in `tried`. Raises EngineUnavailable, EngineOverloaded."""
         up = self._available()
         free = [member for member in up if member.name not in tried and not member.engine.refusal_s]
@@ -159,7 +159,22 @@ class EnginePool:
             return member
         if refusal_s := self.refusal_s:
             raise EngineOverloaded(f"{', '.join(member.name for member in up)} refuse requests", refusal_s)
-        raise EngineUnavailable(f"none of {self._names} answers")
+        reasons = "; ".join(f"{name}: {error}" for name, error in tried.items())
+        raise EngineUnavailable(f"none of {self._names} answers. {reasons}".rstrip(". "))
+
+    async def _examine(self, member: PoolMember, error: EngineUnavailable) -> bool:
+        """Take an engine out that has failed, unless it refuses requests or is healthy. Return whether the engine is out.
+
+        A request that ends with an error on every healthy engine must not take all engines out.
+        """
+        if isinstance(error, EngineOverloaded):
+            logger.info("engine %s refuses a request: %s", member.name, error)
+            return False
+        if not isinstance(error, EngineUnreachable) and await member.engine.is_healthy():
+            logger.warning("engine %s has failed with a request and is healthy: %s", member.name, error)
+            return False
+        self._take_out(member, error)
+        return True
 
     def _take_out(self, member: PoolMember, reason: object) -> None:
         was_up = member.availability.is_up

@@ -28,7 +28,7 @@ from tests.support.waiting import run_ready_tasks
 NAMES = ("http://a:1", "http://b:2", "http://c:3")
 SESSION = "resp_1"
 ORDER = ranking(SESSION, NAMES)
-DIES = Recording([Tokens((1, 2)), Fault("down", "out of memory", 0.0)])
+DIES = Recording([Tokens((1, 2)), Fault("down", "out of memory", 60.0)])
 WHOLE = recording((1,), (2, 3))
 
 
@@ -116,6 +116,31 @@ def test_engine_that_dies_during_a_generation_leaves_the_rest_to_another() -> No
                 await anext(chunks)
             assert tokens(await collect(pool, make_request(session=SESSION))) == [1, 2, 3]
             assert served(engines) == sorted(ORDER[:2])
+
+    asyncio.run(main())
+
+
+def test_request_that_fails_on_healthy_engines_takes_none_out() -> None:
+    async def main() -> None:
+        engines = {name: RemoteEngine([Recording([Fault("down", "gave up")]), WHOLE]) for name in NAMES}
+        async with running(engines) as pool:
+            with pytest.raises(EngineUnavailable, match="gave up"):
+                await collect(pool, make_request(session=SESSION))
+            assert sorted(served(engines)) == sorted(NAMES), "each engine was tried once"
+            assert all(status.is_up for status in pool.statuses)
+            assert tokens(await collect(pool, make_request(session=SESSION))) == [1, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_generation_that_fails_on_a_healthy_engine_is_an_ordinary_failure() -> None:
+    async def main() -> None:
+        engines = {name: RemoteEngine([Recording([Tokens((1, 2)), Fault("down", "gave up")])]) for name in NAMES}
+        async with running(engines) as pool:
+            with pytest.raises(EngineUnavailable) as caught:
+                await collect(pool, make_request(session=SESSION))
+            assert type(caught.value) is EngineUnavailable
+            assert all(status.is_up for status in pool.statuses)
 
     asyncio.run(main())
 
