@@ -50,7 +50,7 @@ def client(pooled: Server) -> Iterator[httpx2.Client]:
 
 def turn(client: httpx2.Client, text: str, previous: str | None = None) -> tuple[str, int]:
     """Make a response. Return its id, and the number of prompt tokens that were in the prefix cache."""
-    body = {"model": "demo-chat", "input": text, "previous_response_id": previous, "max_output_tokens": 8}
+    body = {"model": "demo-chat", "input": text, "previous_response_id": previous, "max_output_tokens": 16}
     response = client.post("/v1/responses", json=body).raise_for_status().json()
     return response["id"], response["usage"]["input_tokens_details"]["cached_tokens"]
 
