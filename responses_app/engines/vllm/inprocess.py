@@ -120,7 +120,8 @@ class InProcessVllm:
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         """Generate chunks, see `Engine.generate`. A second request with a running id raises RequestRejected."""
-        return self._compile_queue.generate(request, self._generate)
+        # Without a constraint no chunk passes the queue.
+        return self._compile_queue.generate(request, self._generate) if request.constraint else self._generate(request)
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         llm = self._core()

@@ -13,6 +13,9 @@ def chunk(output: Any, wanted: int | None, first: bool) -> Chunk:
     """Convert an output of vLLM. `wanted` is the number of alternatives per token; `first` marks the first output."""
     (completion,) = output.outputs
     finish = completion.finish_reason
+    if finish is None and wanted is None and not first:
+        # Nearly every output.
+        return Chunk(tuple(completion.token_ids))
     return Chunk(
         tokens=tuple(completion.token_ids),
         logprobs=_logprobs(completion, wanted),
