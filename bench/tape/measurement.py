@@ -24,12 +24,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Medians over the rounds of a level and kind; `cost` has CPU microseconds per event by part."""
+    """Medians over the rounds of a level and kind; `tokens` per second, `cost` in CPU microseconds per event by part."""
 
     streams: int
     store: bool
     rate: Spread
-    deltas: float
+    tokens: float
     cost: dict[str, float]
 
     @property
@@ -69,6 +69,6 @@ def _figures(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
         streams,
         store,
         Spread.of([one.load.events / one.load.seconds for one in rounds]),
-        median(sum(stream.deltas for stream in one.load.streams) / one.load.seconds for one in rounds),
+        median(one.load.rate for one in rounds),
         {part: median(1e6 * one.cpu.get(part, 0.0) / one.load.events for one in rounds) for part in parts},
     )

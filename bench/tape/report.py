@@ -14,7 +14,7 @@ KINDS = {True: "stored", False: "not stored"}
 def describe(figures: Figures) -> str:
     """Describe the figures in one line."""
     return (
-        f"{figures.streams:>5} streams {KINDS[figures.store]:<10} {figures.rate.median:>8.0f} events/s {figures.deltas:>8.0f} deltas/s "
+        f"{figures.streams:>5} streams {KINDS[figures.store]:<10} {figures.rate.median:>8.0f} events/s {figures.tokens:>8.0f} tokens/s "
         f"CPU µs an event: server {figures.server_cost:.0f} ({_shares(figures)})"
     )
 
@@ -32,9 +32,16 @@ def describe_times(load: Load) -> str:
 
 def rates_table(measured: Sequence[Measured]) -> list[str]:
     """Return the table of events per second without delays."""
-    head = ["streams", "", "events/s", "CPU µs per event: server", "of it, and of the client"]
+    head = ["streams", "", "events/s", "tokens/s", "CPU µs per event: server", "of it, and of the client"]
     rows = [
-        [str(one.streams), KINDS[one.store], format_spread(one.rate), f"{one.server_cost:.0f}", _shares(one)]
+        [
+            str(one.streams),
+            KINDS[one.store],
+            format_spread(one.rate),
+            f"{one.tokens:,.0f}",
+            f"{one.server_cost:.0f}",
+            _shares(one),
+        ]
         for one in (each.figures for each in measured)
     ]
     return markdown_table(head, rows)

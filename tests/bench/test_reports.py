@@ -96,7 +96,7 @@ def test_tables_of_the_recording() -> None:
     stream = StreamResult(0.0, 0.1, 0.2, 2.0, 100, 90, 90, "completed", [0.5, 1.0, 1.6])
     rounds = [Round(Load([stream], seconds, 0.001, [0.0, 0.003]), {"web": 0.01, "client": 0.001}) for seconds in (1, 2, 4)]
     measured = summarize_rounds(1, True, rounds)
-    assert rates_table([measured])[2] == "| 1 | stored | 50 (25 to 100) | 100 | client 10, web 100 |"
+    assert rates_table([measured])[2] == "| 1 | stored | 50 (25 to 100) | 45 | 100 | client 10, web 100 |"
     assert (
         times_table([measured])[2] == "| 1 | stored | 600 ms, 600 ms | 200 ms, 200 ms | 500 ms, 500 ms | 100 ms | 3 ms | 100 |"
     )
