@@ -63,7 +63,9 @@ class Broadcast:
                     yield batch
 
     def broadcast(self, frames: Sequence[EventFrame]) -> None:
-        """Add frames, and push them to the subscribers or wake these."""
+        """Add frames, if there are any, and push them to the subscribers or wake these."""
+        if not frames:
+            return
         first = len(self.frames)
         self.frames.extend(frames)
         for subscriber in self._subscribers:

@@ -77,8 +77,8 @@ class PushTest(IsolatedAsyncioTestCase):
     async def test_waiting_subscriber_is_passed_over_until_the_terminal_frame(self) -> None:
         feed = Broadcast()
         batches, following = await self.waiting(feed)
-        feed.broadcast([frame(0), frame(1)])
-        feed.broadcast([frame(2)])
+        for frames in ([], [frame(0), frame(1)], [], [frame(2)]):
+            feed.broadcast(frames)
         await run_ready_tasks()
         self.assertEqual((self.pushed, following.done()), ([0, 1, 2], False))
         feed.broadcast([frame(3), LAST])
