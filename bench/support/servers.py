@@ -26,12 +26,6 @@ class Server:
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self.process, self.port = process, port
 
-    def cpu(self) -> tuple[float, float]:
-        """CPU seconds so far: of the engine's own processes, and of all the others."""
-        parts = self.parts()
-        engine = parts.pop("engine", 0.0)
-        return engine, sum(parts.values())
-
     def parts(self) -> dict[str, float]:
         """CPU seconds so far of `web` processes, `postgres`, the `engine` and whatever else there is, the `server`."""
         used: dict[str, float] = {}
