@@ -22,7 +22,7 @@ from responses_app.store.log.writer import LogWriter
 MAX_UNCOMMITTED_EVENTS = 128
 # With RESPONSES_COALESCE_DELTAS, a run whose last events wait for their commit since COALESCE_AFTER_S takes no more tokens before the
 # commit, or for MAX_COALESCE_S: the engine joins these tokens to one chunk, which becomes one event.
-COALESCE_AFTER_S, MAX_COALESCE_S = 0.015, 0.02
+COALESCE_AFTER_S, MAX_COALESCE_S = 0.05, 0.02
 
 
 @dataclass(slots=True)
