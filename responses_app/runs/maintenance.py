@@ -12,6 +12,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.runs.garbage import collect_when_idle
 from responses_app.runs.pacing import Pacing
 from responses_app.store import search_index
 from responses_app.store.content import approvals, orphans
@@ -41,6 +42,7 @@ async def upkeep() -> None:
         group.create_task(_every(MERGE_EVERY_S, search_index_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(ingest_files())
+        group.create_task(collect_when_idle())
 
 
 def archive_due(now: datetime) -> Iterator[int]:

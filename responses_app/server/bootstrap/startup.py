@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from responses_app.log_format import escape_all_handlers
+from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.processes.log_redirect import redirect_output, tail
 
 if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
-# Thresholds of the garbage collector. Events rarely form cycles; Python's default of 700 would collect all the time.
-GC_THRESHOLDS = (20_000, 20, 50)
 EXIT_LIMIT = 3.0
 # Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
 THREAD_SWITCH_S = 0.0001
@@ -71,5 +70,5 @@ def _settle() -> bool:
     escape_all_handlers()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*THRESHOLDS)
     return True
