@@ -24,12 +24,15 @@ from responses_app.runs.admission import Kind
 from responses_app.runs.ids import new_id
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.runs.prepare import long_work
 from responses_app.store.content import history
 from tests.support.api.case import HARMONY, HELLO, ApiCase, record_text, tokens
 from tests.support.api.websocket_case import SocketCase
 from tests.support.waiting import LIMIT_S, eventually
 
 MANY = 50
+# An input that is too long to be rendered on the event loop, which a closed gate would block.
+HELD = "Hi " * long_work.SHORT_TEXT
 
 
 class GatedDialect:
@@ -44,6 +47,8 @@ class GatedDialect:
         return getattr(HARMONY, name)
 
     def render(self, turn: Any, budget: Any = None) -> list[int]:
+        # Here the event loop would wait for itself, so that a failure would take as long as all its limits together.
+        assert self.gate.is_set() or asyncio._get_running_loop() is None, "a gate is closed on the event loop"
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -64,6 +69,9 @@ class AdmissionCase(SocketCase):
     @property
     def taken(self) -> int:
         return sum(self.hub.admission.counts.values())
+
+    async def post(self, client: AsyncClient, **body: Any) -> Any:
+        return await super().post(client, **{"input": HELD, **body})
 
     async def post_to(self, client: AsyncClient, path: str = "", **body: Any) -> Any:
         data = orjson.dumps({"model": "m", "input": "Hi", **body})
