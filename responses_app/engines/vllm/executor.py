@@ -1,4 +1,4 @@
-"""Executor of vLLM for CPUs: the processes of the engine wait for each other without spinning."""
+"""Executor of vLLM for CPUs: the processes of the engine may use AMX, and wait for each other without spinning."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import time
 
 from vllm.distributed.device_communicators import shm_broadcast
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
+
+from responses_app.engines.vllm.amx import request_amx
 
 # A step of a small model takes milliseconds.
 PAUSE_S = 0.0001
@@ -26,7 +28,9 @@ class PausingCondition(shm_broadcast.SpinCondition):  # type: ignore[misc]
             super().wait(timeout_ms)
 
 
-# At import, because each process of the engine imports this module when the configuration is unpickled, before it makes its queues.
+# At import, because each process of the engine imports this module when the configuration is unpickled, before it makes its queues
+# and runs the model.
+request_amx()
 shm_broadcast.SpinCondition = PausingCondition
 
 
