@@ -63,6 +63,8 @@ LINES = [
     ("pictorially", PICTURE_CALL, 0.0),
     # The end of the notice that stands for a picture.
     (" the user alone.]", f"{FINAL}A red pixel.<|return|>", 0.0),
+    # Six seconds of reasoning first: time to open a page before the text begins.
+    ("dreamily", f"{BROODING}{FINAL}{SLOWLY}<|return|>", 0.05),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 

@@ -161,7 +161,7 @@ def test_code_in_a_block_is_as_large_as_the_block_and_a_quote_has_a_bar(chat_ser
 
 
 def test_live_groups_of_deltas_have_the_excerpt_of_the_final_page(chat_server: Server, page: Page) -> None:
-    made = chat_server.ask(model="chat", input="slowly", background=True).json()
+    made = chat_server.ask(model="chat", input="dreamily", background=True).json()
     page.goto(f"{chat_server.url}/responses/{made['id']}/events")
     # A run of text that is longer than what is shown of it.
     live = page.locator("#events tr", has_text="response.output_text.delta").locator(".brief")
