@@ -79,7 +79,7 @@ class GenerateRequest:
     `length` is the number of prompt tokens including images, None if unknown. The last `prior_tokens` tokens of the prompt are
     output of an earlier request that this request continues; `sampling.max_tokens` counts the remaining tokens only. `owner` is
     the project: engines schedule projects in turn. `session` is equal for all turns of a chain: engines with the same session share
-    a prefix.
+    a prefix. With `may_join` a busy process may take the tokens of a short time together, as one chunk.
     """
 
     id: str
@@ -93,6 +93,7 @@ class GenerateRequest:
     prior_tokens: int = 0
     owner: str = ""
     session: str = ""
+    may_join: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from responses_app.engines.vllm.compile_queue import CompileQueue
 from responses_app.engines.vllm.outputs import chunk
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
 from responses_app.engines.vllm.startup import VllmStartup
+from responses_app.engines.vllm.token_joiner import TokenJoiner
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class InProcessVllm:
         self._loading: VllmStartup | None = None
         self._running: set[str] = set()
         self._compile_queue = CompileQueue()
+        self._joiner = TokenJoiner()
 
     @property
     def max_model_len(self) -> int:
@@ -144,6 +146,8 @@ class InProcessVllm:
                         converted = chunk(output, request.sampling.logprobs, fresh)
                         fresh = False
                         yield converted
+                        if request.may_join:
+                            await self._joiner.wait()
         finally:
             self._running.discard(request.id)
 

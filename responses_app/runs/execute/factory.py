@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
@@ -64,7 +65,7 @@ class RoundFactory:
         assert self._served.dialect is not None  # noqa: S101 - started
         generation = Generation(
             self._served.engine,
-            request,
+            request if settings.RESPONSES_COALESCE_DELTAS else replace(request, may_join=False),
             self._served.dialect.token_text,
             tokens=tokens,
             wait=settings.RESPONSES_ENGINE_WAIT,
