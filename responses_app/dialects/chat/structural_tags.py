@@ -109,7 +109,7 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
     limited, calls = turn.max_reasoning_length is not None, output.calls
     no_more = output.reasoning.begins[:1] if limited and output.reasoning is not None else ()
     if calls is None or not tools.offered:
-        return constraint(sequence(*before, any_text(*no_more))) if limited and before else None
+        return None
     if not limited and not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
         return None
     only_one, trigger = not turn.parallel_tool_calls, calls.syntax.trigger

@@ -279,7 +279,6 @@ def test_limits_bound_reasoning_and_arguments(output: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("tools", "text", "free"),
     [
-        ((), "<think>Hm.</think>Hello", True),
         ((WEATHER,), "<think>Hm.</think>Hello", True),
         ((WEATHER,), "<think>Hm.</think><tool", False),
     ],
@@ -288,6 +287,10 @@ def test_limited_reasoning_leaves_the_text_free(tools: Any, text: str, free: boo
     constraint = chat().constrain(turn(tools=tools, max_reasoning_length=12))
     assert constraint is not None
     assert not_yet_binding(constraint, text) is free
+
+
+def test_limited_reasoning_without_tools_needs_no_grammar() -> None:
+    assert chat().constrain(turn(tools=(), max_reasoning_length=12)) is None
 
 
 @pytest.mark.parametrize(("setting", "limit"), [("compact", 1), ("spaced", 2), ("any", 24)])
