@@ -26,7 +26,7 @@ CPU_OPTIONS = {"enforce_eager": "1"}
 GPU_OPTIONS = {"gpu_memory_utilization": "0.4"}
 CPU_ENV = {"VLLM_CPU_KVCACHE_SPACE": "1", "TORCH_COMPILE_DISABLE": "1"}
 ENV = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
-# The executor that our engine uses on a CPU: its processes do not spin while they wait.
+# The executor for vLLM's own server on a CPU: its processes do not spin while they wait.
 EXECUTOR = "responses_app.engines.vllm.executor.PausingExecutor"
 PARSERS = {
     random_model.NAME: ("qwen3", "hermes"),
@@ -105,6 +105,8 @@ def start_contenders(
         if agentic_api:
             contenders.append(_agentic_api(stack, agentic_api, model, port + 2, vllm, folder))
         env = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
+        # Logs are sealed between the measurements, not beside the next one.
+        env["RESPONSES_SEAL_AFTER"] = "1"
         ours = stack.enter_context(serve(our_command(model, port + 1), port + 1, model.env | env, folder / "verbatim.log"))
         target = Target(HOST, port + 1, model.name, KEY)
         yield [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from bench.compare.contenders import Contender
 from bench.support.load import Load, run_load, story_requests
 
 PARTS = ("engine", "front", "postgres", "client")
+# The servers are idle below this number of cores; the wait for that ends after some time. An engine polls for a second behind its
+# last message, and this server seals the logs of the round.
+IDLE_CORES, IDLE_WINDOW_S, IDLE_LIMIT_S = 0.08, 1.5, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,25 @@ def measure_all(contenders: Sequence[Contender], plan: Plan) -> Iterator[Sample]
         first = number % len(contenders)
         for level in plan.levels:
             for contender in (*contenders[first:], *contenders[:first]):
+                wait_until_idle(contenders)
                 yield measure(contender, level, plan)
+
+
+def wait_until_idle(contenders: Sequence[Contender]) -> None:
+    """Wait until no server works behind its last measurement, up to IDLE_LIMIT_S seconds."""
+    until = time.monotonic() + IDLE_LIMIT_S
+    before = _cpu_s(contenders)
+    while time.monotonic() < until:
+        time.sleep(IDLE_WINDOW_S)
+        after = _cpu_s(contenders)
+        if after - before < IDLE_CORES * IDLE_WINDOW_S:
+            return
+        before = after
+
+
+def _cpu_s(contenders: Sequence[Contender]) -> float:
+    servers = {id(server): server for contender in contenders for server in contender.servers}
+    return sum(sum(server.parts().values()) for server in servers.values())
 
 
 def measure(contender: Contender, streams: int, plan: Plan) -> Sample:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-# CPU seconds of all threads per second from which the process counts as busy: the event loop needs almost a whole core.
-BUSY_SHARE = 0.6
+# CPU seconds of all threads per second from which the process counts as busy. The CPUs are full before: the engine needs the most.
+BUSY_SHARE = 0.25
 # Length of a measurement while the process is busy.
 WINDOW_S = 0.1
 # After each step comes a pause as long as the step, so that streams of this process get at least half of the time.

@@ -92,9 +92,9 @@ def _defaults(model: str, parsed: Mapping[str, Any]) -> dict[str, Any]:
         defaults |= {"enforce_eager": True} | ({} if "max_model_len" in parsed else _limit_context(model))
         if parsed.get("enforce_eager", True):
             os.environ.setdefault(*NO_COMPILATION)
-        from responses_app.engines.vllm.executor import PausingExecutor
+        from responses_app.engines.vllm.executor import cpu_executor
 
-        defaults["distributed_executor_backend"] = PausingExecutor
+        defaults["distributed_executor_backend"] = cpu_executor(parsed)
     return defaults
 
 

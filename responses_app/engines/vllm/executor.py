@@ -1,16 +1,26 @@
-"""Executor of vLLM for CPUs: the processes of the engine may use AMX, and wait for each other without spinning."""
+"""Executors of vLLM for CPUs: the engine may use AMX, and runs in one process, or in processes that wait without spinning."""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping
+from typing import Any
 
+import torch
 from vllm.distributed.device_communicators import shm_broadcast
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
+from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from responses_app.engines.vllm.amx import request_amx
 
 # A step of a small model takes milliseconds.
 PAUSE_S = 0.0001
+# With so few CPUs vLLM computes the model in one thread: it leaves a CPU to the scheduler.
+FEW_CPUS = 2
+# The user's binding of threads to CPUs, and options for several workers. vLLM obeys them with processes of their own only.
+THREADS_VARIABLE = "VLLM_CPU_OMP_THREADS_BIND"
+PARALLEL_OPTIONS = ("tensor_parallel_size", "pipeline_parallel_size")
 
 
 class PausingCondition(shm_broadcast.SpinCondition):  # type: ignore[misc]
@@ -36,3 +46,22 @@ shm_broadcast.SpinCondition = PausingCondition
 
 class PausingExecutor(MultiprocExecutor):  # type: ignore[misc]
     """Executor whose processes pause while they wait for each other."""
+
+
+class OneProcessExecutor(UniProcExecutor):  # type: ignore[misc]
+    """Executor without a process of its own: scheduler and model run in turn in the process of the engine, the model in one thread.
+
+    With a small model the messages between the processes and the waiting for them take a quarter of a step. vLLM refuses this on a
+    CPU by the name `uni`, because it cannot bind several threads to CPUs in this way.
+    """
+
+    def _init_executor(self) -> None:
+        torch.set_num_threads(1)
+        super()._init_executor()
+
+
+def cpu_executor(options: Mapping[str, Any]) -> type[MultiprocExecutor] | type[UniProcExecutor]:
+    """Choose the executor for an engine on this machine: OneProcessExecutor if vLLM would compute in one thread anyway."""
+    if len(os.sched_getaffinity(0)) > FEW_CPUS or THREADS_VARIABLE in os.environ:
+        return PausingExecutor
+    return PausingExecutor if any(options.get(name, 1) != 1 for name in PARALLEL_OPTIONS) else OneProcessExecutor
