@@ -54,6 +54,7 @@ def times_table(measured: Sequence[Measured]) -> list[str]:
         "",
         "gap median, p99",
         "first event median, p99",
+        "first delta median, p99",
         "connected p99",
         "lag of the client p99",
         "CPU µs per event",
