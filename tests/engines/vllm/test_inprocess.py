@@ -114,8 +114,9 @@ def test_worker_is_idle_after_a_request_is_stopped(
 ) -> None:
     runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
     assert running() == 0, "at once"
-    # The worker polls for work for a second and must then be idle; 500 tokens would keep it busy for longer.
-    worker = processes()["VLLM::Worker"]
+    # The worker polls for work for a second and must then be idle; 500 tokens would keep it busy for longer. With few CPUs the core is
+    # the worker.
+    worker = processes().get("VLLM::Worker") or processes()["VLLM::EngineCore"]
     cpu_seconds_within(worker, 1.2)
     assert cpu_seconds_within(worker, 0.5) < 0.1
 
@@ -209,7 +210,7 @@ def test_close_ends_all_processes_and_requests(runner: asyncio.Runner, engine: I
         assert time.monotonic() - began < 10
         return (await task)[-1]
 
-    assert {"VLLM::EngineCore", "VLLM::Worker"} <= set(processes())
+    assert "VLLM::EngineCore" in processes()
     assert runner.run(main()).finish == "abort"
     # A worker ends by itself once its core is gone.
     wait_until(lambda: not processes(), limit_s=10)
