@@ -24,7 +24,8 @@ from tests.support.server.processes import family, left, named
 from tests.support.waiting import wait_until
 
 LIMIT = 240.0  # Seconds for a start; an idle machine needs 12 s.
-ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+# With a binding of threads the engine has several processes on any machine, and these share memory.
+ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "auto"}
 
 
 class Started:
