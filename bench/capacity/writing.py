@@ -101,7 +101,7 @@ class Load:
     async def _append(self, writer: LogWriter, append: Any) -> None:
         """Append, and wait for the commit. Raises the error of the log writer."""
         done: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-        writer.enqueue(lambda: append, done.set_result, needs_transaction=append.needs_transaction)
+        writer.enqueue(lambda: append, done.set_result, append.route)
         if error := await done:
             raise error
         self.counts.appends += 1

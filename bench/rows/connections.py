@@ -84,7 +84,7 @@ async def measure(commits: int, events: int, busy: float, *, in_thread: bool) ->
     ]
     logs = [ResponseLog(row, []) for row in await Response.objects.abulk_create(rows)]
     connection = EventConnection()
-    commit: Commit = sync_to_async(write) if in_thread else connection.copy
+    commit: Commit = sync_to_async(write) if in_thread else connection.commit
     other = asyncio.create_task(_occupy(busy))
     times, cpu, began = [], time.process_time(), time.perf_counter()
     for number in range(commits):

@@ -62,7 +62,7 @@ def durable_transaction() -> Iterator[None]:
 
 
 def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-    """Execute a statement that is prepared once per connection, and return its rows.
+    """Execute a statement that is prepared once per connection, and return its rows. Parameters are named $1, $2 and so on.
 
     Django's cursors write the parameters into the text of each statement, so Postgres would parse and plan it every time.
     """
@@ -70,5 +70,6 @@ def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, 
     raw = connection.connection
     # Django sets None, which disables `prepare` for all cursors of the connection. Its own cursors never prepare.
     raw.prepare_threshold = 0
-    with connection.wrap_database_errors, psycopg.Cursor(raw) as cursor:
-        return cursor.execute(sql, parameters, prepare=True).fetchall()
+    with connection.wrap_database_errors, psycopg.RawCursor(raw) as cursor:
+        cursor.execute(sql, parameters, prepare=True)
+        return cursor.fetchall() if cursor.description else []

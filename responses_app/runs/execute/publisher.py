@@ -15,7 +15,7 @@ from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
 from responses_app.runs.execute.token_log import Entry, pack
-from responses_app.store.log.records import Append, Ending, EventFrame, Fenced, ResponseLog
+from responses_app.store.log.records import Append, Ending, EventFrame, Fenced, ResponseLog, Route
 from responses_app.store.log.writer import LogWriter
 
 # A run with so many events that are not durable yet takes no more tokens: a slow database slows the engine's stream down.
@@ -30,14 +30,14 @@ class PendingAppend:
     """Append that grows until the log writer takes it.
 
     `entries` are the entries of the token log that produced its frames. The first `seen` frames are visible before the commit.
-    `since` is the monotonic time of its first frame. `queued_for` is whether the append is queued for a commit with a transaction;
-    None if it is not queued yet.
+    `since` is the monotonic time of its first frame. `queued_for` is the route for which the append is queued; None if it is not
+    queued yet.
     """
 
     append: Append
     entries: list[Entry] = field(default_factory=list)
     seen: int = 0
-    queued_for: bool | None = None
+    queued_for: Route | None = None
     since: float = field(default_factory=time.monotonic)
 
     def take(self) -> Append:
@@ -204,14 +204,14 @@ class DurablePublisher:
         return pending
 
     def _schedule(self, pending: PendingAppend) -> None:
-        """Queue the append that waits for the kind of commit that it needs now, unless an earlier append is in the commit."""
-        needed = pending.append.needs_transaction
-        if self._committing is None and pending.queued_for != needed:
-            pending.queued_for = needed
-            self._recorder.enqueue(partial(self._take, pending, needed), self._on_committed, needs_transaction=needed)
+        """Queue the append that waits for the route that it needs now, unless an earlier append is in the commit."""
+        route = pending.append.route
+        if self._committing is None and pending.queued_for != route:
+            pending.queued_for = route
+            self._recorder.enqueue(partial(self._take, pending, route), self._on_committed, route)
 
-    def _take(self, pending: PendingAppend, queued_for: bool) -> Append | None:
-        """Return `pending` for the commit that begins now; None if it was taken, dropped or queued for the other kind of commit."""
+    def _take(self, pending: PendingAppend, queued_for: Route) -> Append | None:
+        """Return `pending` for the commit that begins now; None if it was taken, dropped or queued for another route."""
         if pending is not self._waiting or pending.queued_for != queued_for:
             return None
         self._waiting, self._committing = None, pending

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from responses_app.models import Conversation, ConversationItem, Item, Response, Status
+from responses_app.models import Response, Status
 from responses_app.store.content.tool_names import tool_names
 from responses_app.store.db import execute_prepared
 from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
-from responses_app.store.log.records import Append, Ending, Fenced, ResponseLog
+from responses_app.store.log.records import Append, Ending, Fenced
 
 # Columns of a response that its end sets, and their types.
 ENDING_COLUMNS: Final = {
@@ -27,7 +27,7 @@ _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.item
 # One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
 # column of every row, which took 1 ms per response. `epoch` is null for a response without a lease.
 END_SQL: Final = f"""
-WITH ending AS MATERIALIZED (SELECT * FROM json_to_recordset(%s) AS ending(place integer, id bigint, epoch integer, {_TYPES})),
+WITH ending AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS ending(place integer, id bigint, epoch integer, {_TYPES})),
 released AS (
   DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
   RETURNING lease.response_id
@@ -40,59 +40,74 @@ released AS (
 )
 SELECT (SELECT count(*) FROM released), (SELECT array_agg(id ORDER BY id) FROM items)
 """  # noqa: S608 - names of columns
+# Appends input and output items to the conversations, without conversations deleted meanwhile. An input item with the id of an item
+# of the conversation has the existing position.
+ADD_ITEMS_SQL: Final = """
+WITH locked AS MATERIALIZED (
+  SELECT id FROM responses_app_conversation
+  WHERE id IN (SELECT conversation_id FROM responses_app_response WHERE id = ANY($1::bigint[])) ORDER BY id FOR UPDATE
+)
+INSERT INTO responses_app_conversationitem (conversation_id, item_id, uid)
+SELECT locked.id, item.id, item.uid
+FROM responses_app_response response
+JOIN locked ON locked.id = response.conversation_id
+JOIN responses_app_item item ON item.response_id = response.id
+WHERE response.id = ANY($1::bigint[]) ORDER BY item.id ON CONFLICT DO NOTHING
+"""
+# A failed or cancelled response adds nothing to its conversation.
+ADDED_STATUSES: Final = (Status.COMPLETED, Status.INCOMPLETE)
 
 
 def end_logs(appends: Sequence[Append]) -> None:
     """End the responses of `appends`. Raises Fenced if a different worker holds a lease."""
     if not appends:
         return
-    ends = [(append.log, append.ending) for append in appends if append.ending is not None]
-    for log, ending in ends:
+    ((released, item_keys),) = execute_prepared(END_SQL, [text.decode() for text in end_parameters(appends)])
+    note_ended(appends, released, item_keys)
+    if keys := conversation_keys(appends):
+        execute_prepared(ADD_ITEMS_SQL, [keys])
+
+
+def end_parameters(appends: Sequence[Append]) -> list[bytes]:
+    """Return the parameters of END_SQL, in JSON, and set the columns of the rows."""
+    rows, items = list[dict[str, Any]](), list[dict[str, Any]]()
+    for append in appends:
+        log, ending = append.log, _ending(append)
         _set_columns(log.row, ending)
-    items = [item for log, ending in ends for item in item_rows(log, log.row.pk, ending.items)]
-    ((released, item_keys),) = execute_prepared(END_SQL, [dump_rows(_ending(log) for log, _ in ends), dump_rows(items)])
-    leased = sum(log.request is not None for log, _ in ends)
+        values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
+        rows.append({"id": log.row.pk, "epoch": None if log.request is None else log.epoch, **values})
+        items += item_rows(log, log.row.pk, ending.items)
+    return [dump_rows(rows), dump_rows(items)]
+
+
+def note_ended(appends: Sequence[Append], released: int, item_keys: Sequence[int] | None) -> None:
+    """Note the primary keys of the items that END_SQL returned.
+
+    Raises Fenced if it released too few leases: only the holder of a lease may end a response, so the transaction is rolled back.
+    """
+    leased = sum(append.log.request is not None for append in appends)
     if released != leased:
-        # Only the holder of a lease may end a response. The exception rolls the transaction back.
         raise Fenced(f"{leased - released} of {leased} leases are held by another worker")
     inserted = iter(item_keys or ())
-    for log, ending in ends:
-        log.output_keys = [next(inserted) for _ in ending.items]
-    _add_to_conversation([log.row for log, _ in ends])
+    for append in appends:
+        append.log.output_keys = [next(inserted) for _ in _ending(append).items]
 
 
-def _ending(log: ResponseLog) -> dict[str, Any]:
-    values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
-    return {"id": log.row.pk, "epoch": None if log.request is None else log.epoch, **values}
+def conversation_keys(appends: Sequence[Append]) -> list[int]:
+    """Return the primary keys of the responses whose items are added to a conversation."""
+    rows = [append.log.row for append in appends]
+    return [row.pk for row in rows if row.conversation_id is not None and row.status in ADDED_STATUSES]
+
+
+def _ending(append: Append) -> Ending:
+    assert append.ending is not None  # noqa: S101 - of an append that ends a response
+    return append.ending
 
 
 def _set_columns(row: Response, ending: Ending) -> None:
     row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
     row.tools = tool_names(ending.items)
     _set_usage(row, ending.usage)
-
-
-def _add_to_conversation(rows: Sequence[Response]) -> None:
-    """Append input and output items to the conversations. A failed or cancelled response adds nothing."""
-    rows = [row for row in rows if row.conversation_id is not None and row.status in ADDED_STATUSES]
-    if not rows:
-        return
-    # Without conversations deleted meanwhile.
-    locked = Conversation.objects.select_for_update().filter(pk__in=[row.conversation_id for row in rows])
-    conversations = {
-        row.pk: row.conversation_id for row in rows if row.conversation_id in set(locked.values_list("pk", flat=True))
-    }
-    items = Item.objects.filter(response_id__in=conversations).order_by("pk").values_list("pk", "uid", "response_id")
-    entries = [
-        ConversationItem(conversation_id=conversations[response], item_id=pk, uid=uid)
-        for pk, uid, response in items
-        if response is not None
-    ]
-    # An input item with the id of an item of the conversation has the existing position.
-    ConversationItem.objects.bulk_create(entries, ignore_conflicts=True)
-
-
-ADDED_STATUSES = (Status.COMPLETED, Status.INCOMPLETE)
 
 
 def _set_usage(row: Response, usage: Mapping[str, Any] | None) -> None:

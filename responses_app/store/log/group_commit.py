@@ -11,16 +11,12 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 
-from responses_app.models import (
-    Event,
-    Lease,
-    Response,
-)
+from responses_app.models import CONVERSATION_LOCK, Event, Lease, Response
 from responses_app.store.content import tool_outputs
 from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
-from responses_app.store.log.records import Append, Fenced
+from responses_app.store.log.records import Append, ConversationLocked, Fenced
 from responses_app.store.log.rows.event_copy import copy_events
 
 # Constraints violated by an event number that exists already or leaves a gap: a different worker has continued the log.
@@ -35,7 +31,7 @@ def write(appends: Sequence[Append]) -> None:
 
     Raises DatabaseError: ConversationLocked if a conversation has a running response, Fenced if a different worker has taken over.
     """
-    with map_fencing():
+    with map_integrity_errors():
         connection.ensure_connection()
         _use_async_commit()
         if not any(append.needs_transaction for append in appends):
@@ -86,11 +82,13 @@ def lost_appends(append: Append) -> list[Append]:
 
 
 @contextmanager
-def map_fencing() -> Iterator[None]:
-    """Raise Fenced in place of an error of the constraints of event numbers."""
+def map_integrity_errors() -> Iterator[None]:
+    """Raise Fenced in place of an error of the constraints of event numbers, ConversationLocked for that of conversations."""
     try:
         yield
     except IntegrityError as error:
+        if CONVERSATION_LOCK in str(error):
+            raise ConversationLocked(str(error)) from error
         # The name of the constraint: the message of a trigger does not contain it.
         if isinstance(error.__cause__, psycopg.Error) and error.__cause__.diag.constraint_name in FENCING_CONSTRAINTS:
             raise Fenced(str(error)) from error

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
-from django.db import IntegrityError
 
-from responses_app.models import CONVERSATION_LOCK, Lease, Response, Status
+from responses_app.models import Status
 from responses_app.store.content import images
 from responses_app.store.db import execute_prepared
-from responses_app.store.log.records import Append, ConversationLocked, ResponseLog
+from responses_app.store.log.records import Append, ResponseLog
 from responses_app.store.log.token_ids import encode_tokens
 
 # Columns of a new response and their types. The other columns have their defaults.
@@ -50,13 +49,13 @@ _TYPES: Final = ", ".join(
 )
 # Rows of items in the order of the JSON array in a parameter, which becomes the order of the primary keys.
 ITEM_ROWS_SQL: Final = (
-    "json_to_recordset(%s) AS item(place integer, uid text, response text, project text, type text, body text)"
+    "json_to_recordset($2) AS item(place integer, uid text, response text, project text, type text, body text)"
 )
 ITEM_COLUMNS_SQL: Final = "responses_app_item (uid, response_id, project, direction, type, body)"
 # One prepared statement with two parameters for all responses that begin in a commit. Four statements of Django's `bulk_create`
 # took 0.3 ms per response in Python.
 OPEN_SQL: Final = f"""
-WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset(%s) AS given({_TYPES})),
+WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS given({_TYPES})),
 response AS (
   INSERT INTO responses_app_response ({_NAMES}, tools, log_form) SELECT {_NAMES}, '{{}}', 0 FROM given ORDER BY place RETURNING id, uid
 ), request AS (
@@ -74,25 +73,36 @@ response AS (
 SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id ORDER BY id) FROM items)
 """  # noqa: S608 - names of columns
 
+START_SQL: Final = f"""
+WITH started AS (UPDATE responses_app_response SET status = '{Status.IN_PROGRESS}' WHERE id = ANY($1::bigint[]))
+UPDATE responses_app_lease SET waiting = FALSE WHERE response_id = ANY($1::bigint[])
+"""  # noqa: S608 - a constant
+
 
 def open_logs(appends: Sequence[Append]) -> None:
-    """Insert the responses of `appends` with input items, requests and leases. Raises ConversationLocked."""
+    """Insert the responses of `appends` with input items, requests and leases."""
     if not appends:
         return
     logs = [append.log for append in appends]
+    ((keys, item_keys),) = execute_prepared(OPEN_SQL, [text.decode() for text in open_parameters(logs)])
+    note_opened(logs, keys, item_keys)
+    for log in logs:
+        if log.images:
+            images.insert([(key, item["id"]) for key, item in zip(log.input_keys, log.input, strict=True)], log.images)
+
+
+def open_parameters(logs: Sequence[ResponseLog]) -> list[bytes]:
+    """Return the parameters of OPEN_SQL, in JSON."""
     items = [item for log in logs for item in item_rows(log, log.row.uid, log.input)]
-    try:
-        ((keys, item_keys),) = execute_prepared(OPEN_SQL, [dump_rows(map(_opening, logs)), dump_rows(items)])
-    except IntegrityError as error:
-        if CONVERSATION_LOCK in str(error):
-            raise ConversationLocked(str(error)) from error
-        raise
+    return [dump_rows(map(_opening, logs)), dump_rows(items)]
+
+
+def note_opened(logs: Sequence[ResponseLog], keys: Sequence[int], item_keys: Sequence[int] | None) -> None:
+    """Note the primary keys that OPEN_SQL returned for `logs`."""
     inserted = iter(item_keys or ())
     for log, key in zip(logs, keys, strict=True):
         log.row.pk = key
         log.input_keys = [next(inserted) for _ in log.input]
-        if log.images:
-            images.insert([(key, item["id"]) for key, item in zip(log.input_keys, log.input, strict=True)], log.images)
 
 
 def _opening(log: ResponseLog) -> dict[str, Any]:
@@ -115,8 +125,7 @@ def _opening(log: ResponseLog) -> dict[str, Any]:
 def start_queued(keys: Sequence[int]) -> None:
     """Mark queued responses as running."""
     if keys:
-        Response.objects.filter(pk__in=keys).update(status=Status.IN_PROGRESS)
-        Lease.objects.filter(pk__in=keys).update(waiting=False)
+        execute_prepared(START_SQL, [list(keys)])
 
 
 def item_rows(log: ResponseLog, response: str | int, bodies: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -131,6 +140,6 @@ def item_rows(log: ResponseLog, response: str | int, bodies: Iterable[Mapping[st
         }
 
 
-def dump_rows(rows: Iterable[dict[str, Any]]) -> str:
+def dump_rows(rows: Iterable[dict[str, Any]]) -> bytes:
     """Return the JSON array of rows, each with its `place`."""
-    return orjson.dumps([{"place": place, **row} for place, row in enumerate(rows)]).decode()
+    return orjson.dumps([{"place": place, **row} for place, row in enumerate(rows)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -23,6 +24,17 @@ class ConversationLocked(DatabaseError):
 
 class Fenced(DatabaseError):
     """Write refused, because a different worker has taken over the response."""
+
+
+class Route(Enum):
+    """Way of an append to the database."""
+
+    # Only events of a running response: a COPY on a connection of the event loop.
+    EVENTS = "events"
+    # A response begins, starts or ends: a transaction on another connection of the event loop.
+    ROWS = "rows"
+    # Images and outputs of tools too: a transaction on Django's connection, in a thread.
+    THREAD = "thread"
 
 
 class EventFrame(NamedTuple):
@@ -105,3 +117,10 @@ class Append:
     def needs_transaction(self) -> bool:
         """Return whether there is more than frames of a running response, or the commit waits for the disk."""
         return bool(self.opens or self.starts or self.ending or self.wait_for_disk or self.tool_outputs)
+
+    @property
+    def route(self) -> Route:
+        """Return the way to the database."""
+        if self.tool_outputs or (self.opens and self.log.images):
+            return Route.THREAD
+        return Route.ROWS if self.needs_transaction else Route.EVENTS

@@ -20,9 +20,10 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 
 from responses_app.store.db import check_connection
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
-from responses_app.store.log.group_commit import lost_appends, map_fencing, was_committed, write
-from responses_app.store.log.records import Append, ConversationLocked, Fenced
+from responses_app.store.log.group_commit import lost_appends, map_integrity_errors, was_committed, write
+from responses_app.store.log.records import Append, ConversationLocked, Fenced, Route
 from responses_app.store.log.rows.event_connection import EventConnection
+from responses_app.store.log.rows.transaction_connection import TransactionConnection
 
 log = logging.getLogger("responses.recorder")
 
@@ -37,18 +38,18 @@ RECENT_S = 2.0
 
 
 class LogWriter:
-    """Group commit of appends, in two tasks on the event loop of the creator.
+    """Group commit of appends, in a task for each route on the event loop of the creator.
 
-    One commits appends with deltas alone. The other commits those that need a transaction: most of these wait for the disk, which
-    must not delay the deltas of other runs. A run queues an append when its last one is committed, so its appends stay in order.
+    Appends with a transaction wait for the disk, which must not delay the deltas of other runs. A run queues an append when its last
+    one is committed, so its appends stay in order.
     """
 
     def __init__(self) -> None:
         self._closing = False
-        self._events = EventConnection()
-        self._deltas, self._transactions = CommitQueue(self._flush), CommitQueue(self._flush)
+        self._events, self._rows = EventConnection(), TransactionConnection()
+        self._queues = {route: CommitQueue(self._flush) for route in Route}
 
-    def enqueue(self, take: TakeAppend, on_durable: OnDurable, *, needs_transaction: bool) -> None:
+    def enqueue(self, take: TakeAppend, on_durable: OnDurable, route: Route) -> None:
         """Queue the append that `take` returns when its commit begins, unless `take` returns None.
 
         Calls `on_durable` once, on the event loop and after this call: with None when committed, or with the error. A callback and
@@ -57,15 +58,16 @@ class LogWriter:
         if self._closing:
             asyncio.get_running_loop().call_soon(on_durable, DatabaseError("the log writer is closed"))
             return
-        (self._transactions if needs_transaction else self._deltas).add(take, on_durable)
+        self._queues[route].add(take, on_durable)
 
     async def close(self) -> None:
         """Write the queued appends, then stop the tasks."""
         self._closing = True
         try:
-            await asyncio.wait_for(asyncio.gather(self._deltas.close(), self._transactions.close()), CLOSE_TIMEOUT_S)
+            await asyncio.wait_for(asyncio.gather(*(queue.close() for queue in self._queues.values())), CLOSE_TIMEOUT_S)
         finally:
             self._events.close()
+            self._rows.close()
 
     async def _flush(self, batch: Batch) -> None:
         error = _earlier_error(batch) or await self._write([append for append, _ in batch])
@@ -96,9 +98,11 @@ class LogWriter:
         return await self._write([*lost, append])
 
     async def _commit(self, appends: list[Append]) -> None:
-        """Commit once: only deltas on the connection of the event loop, all else in Django's thread."""
-        with map_fencing():
-            if any(append.needs_transaction for append in appends) or not await self._events.copy(appends):
+        """Commit once, by the route that all appends can take."""
+        routes = {append.route for append in appends}
+        link = self._events if routes == {Route.EVENTS} else self._rows
+        with map_integrity_errors():
+            if Route.THREAD in routes or not await link.commit(appends):
                 await sync_to_async(write)(appends)
 
     async def _write(self, appends: list[Append]) -> Exception | None:

@@ -12,10 +12,11 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Event, Lease
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import write
-from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
+from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog, Route
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import NOW, durable, frame, log
@@ -44,7 +45,9 @@ class LostTest(TransactionTestCase):
             pool.putconn(idle)
         await asyncio.to_thread(cut, place())
         with self.assertLogs("responses.recorder", "WARNING") as logs:
-            self.assertIsNone(await durable(recorder, Append(one, [frame(1)], wait_for_disk=True)))
+            # An append on Django's connection.
+            outputs = {"item_1": ModelOutput("output")}
+            self.assertIsNone(await durable(recorder, Append(one, [frame(1)], tool_outputs=outputs)))
         self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
 
@@ -89,7 +92,7 @@ class LostTest(TransactionTestCase):
         await sync_to_async(write)([other])
         # Both in one flush, and one later.
         for number in (1, 2):
-            recorder.enqueue(partial(Append, one, [frame(number)]), answers.append, needs_transaction=False)
+            recorder.enqueue(partial(Append, one, [frame(number)]), answers.append, Route.EVENTS)
         answers.append(await durable(recorder, Append(one, [frame(3)])))
         answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
         self.assertEqual([type(answer) for answer in answers], [Fenced] * 4)

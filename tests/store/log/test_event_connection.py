@@ -37,7 +37,7 @@ class EventConnectionTest(TransactionTestCase):
     async def test_stored_bytes_are_exact(self) -> None:
         link = EventConnection()
         frames = [frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028'), frame(1)]
-        self.assertTrue(await link.copy([Append(self.log, frames, tokens=b"\x00\\\n\xff")]))
+        self.assertTrue(await link.commit([Append(self.log, frames, tokens=b"\x00\\\n\xff")]))
         self.assertEqual(await reader.frames(self.log.row.pk), frames)
         stored = [row async for row in Event.objects.order_by("number").values_list("tokens", flat=True)]
         self.assertEqual(stored, [None, b"\x00\\\n\xff"])
@@ -46,60 +46,60 @@ class EventConnectionTest(TransactionTestCase):
     async def test_commits_larger_than_every_buffer_are_stored(self) -> None:
         link = EventConnection()
         frames = [frame(number, delta="x" * 1_000_000) for number in range(8)]
-        await link.copy([Append(self.log, frames)])
+        await link.commit([Append(self.log, frames)])
         self.assertEqual(await reader.frames(self.log.row.pk), frames)
         link.close()
 
     async def test_refused_commit_leaves_the_connection_usable(self) -> None:
         link = EventConnection()
-        await link.copy([Append(self.log, [frame(0)])])
+        await link.commit([Append(self.log, [frame(0)])])
         for number, constraint in ((0, "event_number"), (2, "event_contiguous")):
             with self.assertRaises(IntegrityError) as caught:
-                await link.copy([Append(self.log, [frame(number)])])
+                await link.commit([Append(self.log, [frame(number)])])
             cause: Any = caught.exception.__cause__
             self.assertEqual(cause.diag.constraint_name, constraint)
-        await link.copy([Append(self.log, [frame(1)])])
+        await link.commit([Append(self.log, [frame(1)])])
         self.assertEqual(await self.numbers(), [0, 1])
         link.close()
 
     async def test_connection_lost_between_commits_is_opened_again(self) -> None:
         link = EventConnection()
-        await link.copy([Append(self.log, [frame(0)])])
+        await link.commit([Append(self.log, [frame(0)])])
         await asyncio.to_thread(cut, place())
         for number in (1, 2):
             # The loop may have noticed the loss before the commit, or notices the loss in the commit.
             try:
-                await link.copy([Append(self.log, [frame(number)])])
+                await link.commit([Append(self.log, [frame(number)])])
             except OperationalError:
-                await link.copy([Append(self.log, [frame(number)])])
+                await link.commit([Append(self.log, [frame(number)])])
         self.assertEqual(await self.numbers(), [0, 1, 2])
         link.close()
 
     async def test_connection_lost_within_a_commit_is_an_error_of_the_commit(self) -> None:
         link = EventConnection()
-        await link.copy([Append(self.log, [frame(0)])])
+        await link.commit([Append(self.log, [frame(0)])])
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
-            commit = asyncio.ensure_future(link.copy([Append(self.log, [frame(1)])]))
+            commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
             await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
             with self.assertRaises(OperationalError):
                 await commit
-        await link.copy([Append(self.log, [frame(1)])])
+        await link.commit([Append(self.log, [frame(1)])])
         self.assertEqual(await self.numbers(), [0, 1])
         link.close()
 
     async def test_cancelled_commit_closes_the_connection(self) -> None:
         link = EventConnection()
-        await link.copy([Append(self.log, [frame(0)])])
+        await link.commit([Append(self.log, [frame(0)])])
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
-            commit = asyncio.ensure_future(link.copy([Append(self.log, [frame(1)])]))
+            commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
             await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
             commit.cancel()
             await asyncio.wait([commit])
         # The cancelled commit may have been executed, as a commit whose reply is lost.
-        await link.copy([Append(self.log, [frame(len(await self.numbers()))])])
+        await link.commit([Append(self.log, [frame(len(await self.numbers()))])])
         self.assertIn(await self.numbers(), ([0, 1], [0, 1, 2]))
         link.close()
 
@@ -108,5 +108,5 @@ class TransactionTest(TestCase):
     """Inside of a transaction of Django's connection."""
 
     async def test_events_stay_in_the_transaction(self) -> None:
-        self.assertFalse(await EventConnection().copy([Append(log(), [frame(0)])]))
+        self.assertFalse(await EventConnection().commit([Append(log(), [frame(0)])]))
         self.assertEqual(await Event.objects.acount(), 0)

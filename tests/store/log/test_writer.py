@@ -11,7 +11,7 @@ from django.test import TestCase
 from responses_app.models import Event, Item, Response
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import write
-from responses_app.store.log.records import Append, Ending
+from responses_app.store.log.records import Append, Ending, Route
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW, USAGE, durable, frame, log
 from tests.support.waiting import run_ready_tasks
@@ -30,11 +30,11 @@ class RecorderTest(TestCase):
         def look(error: Exception | None) -> None:
             seen.append((error, one.row.pk))
 
-        recorder.enqueue(lambda: Append(one, [frame(0), frame(1)], opens=True), look, needs_transaction=True)
+        recorder.enqueue(lambda: Append(one, [frame(0), frame(1)], opens=True), look, Route.ROWS)
         self.assertEqual(seen, [])
-        await durable(recorder, Append(one, [frame(2)]))
+        await durable(recorder, Append(log("resp_2"), [frame(0)], opens=True))
         self.assertEqual(seen, [(None, one.row.pk)])
-        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1, 2])
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1])
         self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
         await recorder.close()
 
@@ -56,7 +56,7 @@ class RecorderTest(TestCase):
 
     async def test_ending_is_stored_with_items_and_usage(self) -> None:
         recorder, one = LogWriter(), log()
-        recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing, needs_transaction=True)
+        recorder.enqueue(lambda: Append(one, [frame(0)], opens=True), nothing, Route.ROWS)
         done = frame(1, "response.completed", response={"id": "resp_1"})
         ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
         await durable(recorder, Append(one, [done], ending=ending))

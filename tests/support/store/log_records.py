@@ -36,5 +36,5 @@ def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) 
 async def durable(recorder: LogWriter, append: Append) -> Exception | None:
     """Append and wait: None, or what went wrong."""
     future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-    recorder.enqueue(lambda: append, future.set_result, needs_transaction=append.needs_transaction)
+    recorder.enqueue(lambda: append, future.set_result, append.route)
     return await future

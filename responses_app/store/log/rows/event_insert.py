@@ -1,0 +1,51 @@
+"""INSERT of events as a statement with arrays: a connection in the pipeline mode of libpq cannot COPY."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
+from typing import Final
+
+from psycopg.postgres import types
+
+from responses_app.store.log.records import Append
+
+INSERT_SQL: Final = """
+INSERT INTO responses_app_event (response_id, number, type, data, ms, tokens)
+SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::bytea[])
+"""
+# Binary form of an array: dimensions, whether it has nulls, type of the elements, number of elements, first index.
+_HEAD, _LENGTH, _INT, _BIGINT = Struct("!iiIii"), Struct("!i"), Struct("!i"), Struct("!q")
+_NULL = _LENGTH.pack(-1)
+
+
+def event_arrays(appends: Sequence[Append]) -> list[bytes]:
+    """Return the parameters of INSERT_SQL in binary form: an array for each column."""
+    frames = [(append.log.row.pk, frame) for append in appends for frame in append.frames]
+    tokens = [bytes_ for append in appends for bytes_ in _tokens(append)]
+    return [
+        bigint_array(pk for pk, _ in frames),
+        _array("int4", [_INT.pack(frame.number) for _, frame in frames]),
+        _array("text", [frame.type.encode() for _, frame in frames]),
+        _array("text", [frame.data for _, frame in frames]),
+        _array("int4", [_INT.pack(frame.ms) for _, frame in frames]),
+        _array("bytea", tokens),
+    ]
+
+
+def bigint_array(numbers: Iterable[int]) -> bytes:
+    """Return an array of `bigint` in binary form."""
+    pack: Callable[[int], bytes] = _BIGINT.pack
+    return _array("int8", [pack(number) for number in numbers])
+
+
+def _tokens(append: Append) -> list[bytes | None]:
+    """Return the column `tokens` of the frames: the last frame has the tokens of all."""
+    return [*[None] * (len(append.frames) - 1), append.tokens] if append.frames else []
+
+
+def _array(element: str, elements: Sequence[bytes | None]) -> bytes:
+    parts = [_HEAD.pack(1, None in elements, types[element].oid, len(elements), 1)]
+    for one in elements:
+        parts += (_NULL,) if one is None else (_LENGTH.pack(len(one)), one)
+    return b"".join(parts)
