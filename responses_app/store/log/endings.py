@@ -9,7 +9,7 @@ from responses_app.models import Response, Status
 from responses_app.store.content.tool_names import tool_names
 from responses_app.store.db import execute_prepared
 from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
-from responses_app.store.log.records import Append, Ending, Fenced
+from responses_app.store.log.records import Append, Ending
 
 # Columns of a response that its end sets, and their types.
 ENDING_COLUMNS: Final = {
@@ -25,9 +25,13 @@ ENDING_COLUMNS: Final = {
 }
 _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.items())
 # One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
-# column of every row, which took 1 ms per response. `epoch` is null for a response without a lease.
+# column of every row, which took 1 ms per response. `epoch` is null for a response without a lease. Only the holder of a lease may
+# end a response: `responses_app_check_leases` refuses the commit if too few leases are released.
 END_SQL: Final = f"""
-WITH ending AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS ending(place integer, id bigint, epoch integer, {_TYPES})),
+WITH ending AS MATERIALIZED (
+  SELECT response.id, given.* FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES})
+  JOIN responses_app_response response USING (uid)
+),
 released AS (
   DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
   RETURNING lease.response_id
@@ -35,37 +39,38 @@ released AS (
   UPDATE responses_app_response response SET {", ".join(f"{name} = ending.{name}" for name in ENDING_COLUMNS)}
   FROM ending WHERE response.id = ending.id
 ), items AS (
-  INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, item.response::bigint, item.project, 'output', item.type, item.body
-  FROM {ITEM_ROWS_SQL} ORDER BY item.place RETURNING id
+  INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, ending.id, item.project, 'output', item.type, item.body
+  FROM {ITEM_ROWS_SQL} JOIN ending ON ending.uid = item.response ORDER BY item.place RETURNING id
 )
-SELECT (SELECT count(*) FROM released), (SELECT array_agg(id ORDER BY id) FROM items)
+SELECT (SELECT array_agg(id ORDER BY id) FROM items),
+  responses_app_check_leases((SELECT count(epoch) FROM ending), (SELECT count(*) FROM released))
 """  # noqa: S608 - names of columns
 # Appends input and output items to the conversations, without conversations deleted meanwhile. An input item with the id of an item
 # of the conversation has the existing position.
 ADD_ITEMS_SQL: Final = """
 WITH locked AS MATERIALIZED (
   SELECT id FROM responses_app_conversation
-  WHERE id IN (SELECT conversation_id FROM responses_app_response WHERE id = ANY($1::bigint[])) ORDER BY id FOR UPDATE
+  WHERE id IN (SELECT conversation_id FROM responses_app_response WHERE uid = ANY($1::text[])) ORDER BY id FOR UPDATE
 )
 INSERT INTO responses_app_conversationitem (conversation_id, item_id, uid)
 SELECT locked.id, item.id, item.uid
 FROM responses_app_response response
 JOIN locked ON locked.id = response.conversation_id
 JOIN responses_app_item item ON item.response_id = response.id
-WHERE response.id = ANY($1::bigint[]) ORDER BY item.id ON CONFLICT DO NOTHING
+WHERE response.uid = ANY($1::text[]) ORDER BY item.id ON CONFLICT DO NOTHING
 """
 # A failed or cancelled response adds nothing to its conversation.
 ADDED_STATUSES: Final = (Status.COMPLETED, Status.INCOMPLETE)
 
 
 def end_logs(appends: Sequence[Append]) -> None:
-    """End the responses of `appends`. Raises Fenced if a different worker holds a lease."""
+    """End the responses of `appends`. Raises IntegrityError if a different worker holds a lease."""
     if not appends:
         return
-    ((released, item_keys),) = execute_prepared(END_SQL, [text.decode() for text in end_parameters(appends)])
-    note_ended(appends, released, item_keys)
-    if keys := conversation_keys(appends):
-        execute_prepared(ADD_ITEMS_SQL, [keys])
+    ((item_keys, _),) = execute_prepared(END_SQL, [text.decode() for text in end_parameters(appends)])
+    note_ended(appends, item_keys)
+    if uids := extends_conversation(appends):
+        execute_prepared(ADD_ITEMS_SQL, [uids])
 
 
 def end_parameters(appends: Sequence[Append]) -> list[bytes]:
@@ -75,28 +80,22 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
         log, ending = append.log, _ending(append)
         _set_columns(log.row, ending)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
-        rows.append({"id": log.row.pk, "epoch": None if log.request is None else log.epoch, **values})
-        items += item_rows(log, log.row.pk, ending.items)
+        rows.append({"uid": log.row.uid, "epoch": None if log.request is None else log.epoch, **values})
+        items += item_rows(log, ending.items)
     return [dump_rows(rows), dump_rows(items)]
 
 
-def note_ended(appends: Sequence[Append], released: int, item_keys: Sequence[int] | None) -> None:
-    """Note the primary keys of the items that END_SQL returned.
-
-    Raises Fenced if it released too few leases: only the holder of a lease may end a response, so the transaction is rolled back.
-    """
-    leased = sum(append.log.request is not None for append in appends)
-    if released != leased:
-        raise Fenced(f"{leased - released} of {leased} leases are held by another worker")
+def note_ended(appends: Sequence[Append], item_keys: Sequence[int] | None) -> None:
+    """Note the primary keys of the items that END_SQL returned."""
     inserted = iter(item_keys or ())
     for append in appends:
         append.log.output_keys = [next(inserted) for _ in _ending(append).items]
 
 
-def conversation_keys(appends: Sequence[Append]) -> list[int]:
-    """Return the primary keys of the responses whose items are added to a conversation."""
+def extends_conversation(appends: Sequence[Append]) -> list[str]:
+    """Return the ids of the responses whose items are added to a conversation."""
     rows = [append.log.row for append in appends]
-    return [row.pk for row in rows if row.conversation_id is not None and row.status in ADDED_STATUSES]
+    return [row.uid for row in rows if row.conversation_id is not None and row.status in ADDED_STATUSES]
 
 
 def _ending(append: Append) -> Ending:

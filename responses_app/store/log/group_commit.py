@@ -19,8 +19,9 @@ from responses_app.store.log.openings import open_logs, start_queued
 from responses_app.store.log.records import Append, ConversationLocked, Fenced
 from responses_app.store.log.rows.event_copy import copy_events
 
-# Constraints violated by an event number that exists already or leaves a gap: a different worker has continued the log.
-FENCING_CONSTRAINTS = ("event_number", "event_contiguous")
+# Constraints violated when a different worker has taken over the response: by an event number that exists already or leaves a gap,
+# and by the end of a response without its lease.
+FENCING_CONSTRAINTS = ("event_number", "event_contiguous", "lease_held")
 # Set once per connection, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
 ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 _async_connections: WeakSet[object] = WeakSet()

@@ -93,7 +93,7 @@ def open_logs(appends: Sequence[Append]) -> None:
 
 def open_parameters(logs: Sequence[ResponseLog]) -> list[bytes]:
     """Return the parameters of OPEN_SQL, in JSON."""
-    items = [item for log in logs for item in item_rows(log, log.row.uid, log.input)]
+    items = [item for log in logs for item in item_rows(log, log.input)]
     return [dump_rows(map(_opening, logs)), dump_rows(items)]
 
 
@@ -128,12 +128,12 @@ def start_queued(keys: Sequence[int]) -> None:
         execute_prepared(START_SQL, [list(keys)])
 
 
-def item_rows(log: ResponseLog, response: str | int, bodies: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return the columns of items; `response` identifies the response in the statement."""
+def item_rows(log: ResponseLog, bodies: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return the columns of items; the id of the response identifies it in the statement."""
     for body in bodies:
         yield {
             "uid": body["id"],
-            "response": response,
+            "response": log.row.uid,
             "project": log.row.project,
             "type": body["type"],
             "body": orjson.dumps(body).decode(),

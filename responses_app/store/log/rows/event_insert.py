@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Final
 
@@ -12,7 +12,9 @@ from responses_app.store.log.records import Append
 
 INSERT_SQL: Final = """
 INSERT INTO responses_app_event (response_id, number, type, data, ms, tokens)
-SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::bytea[])
+SELECT response.id, number, type, data, ms, tokens
+FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::bytea[])
+AS event(uid, number, type, data, ms, tokens) JOIN responses_app_response response USING (uid)
 """
 # Binary form of an array: dimensions, whether it has nulls, type of the elements, number of elements, first index.
 _HEAD, _LENGTH, _INT, _BIGINT = Struct("!iiIii"), Struct("!i"), Struct("!i"), Struct("!q")
@@ -20,11 +22,11 @@ _NULL = _LENGTH.pack(-1)
 
 
 def event_arrays(appends: Sequence[Append]) -> list[bytes]:
-    """Return the parameters of INSERT_SQL in binary form: an array for each column."""
-    frames = [(append.log.row.pk, frame) for append in appends for frame in append.frames]
+    """Return the parameters of INSERT_SQL in binary form: an array for each column, with the id of the response."""
+    frames = [(append.log.row.uid, frame) for append in appends for frame in append.frames]
     tokens = [bytes_ for append in appends for bytes_ in _tokens(append)]
     return [
-        bigint_array(pk for pk, _ in frames),
+        text_array(uid for uid, _ in frames),
         _array("int4", [_INT.pack(frame.number) for _, frame in frames]),
         _array("text", [frame.type.encode() for _, frame in frames]),
         _array("text", [frame.data for _, frame in frames]),
@@ -35,8 +37,12 @@ def event_arrays(appends: Sequence[Append]) -> list[bytes]:
 
 def bigint_array(numbers: Iterable[int]) -> bytes:
     """Return an array of `bigint` in binary form."""
-    pack: Callable[[int], bytes] = _BIGINT.pack
-    return _array("int8", [pack(number) for number in numbers])
+    return _array("int8", [_BIGINT.pack(number) for number in numbers])
+
+
+def text_array(texts: Iterable[str]) -> bytes:
+    """Return an array of `text` in binary form."""
+    return _array("text", [text.encode() for text in texts])
 
 
 def _tokens(append: Append) -> list[bytes | None]:
