@@ -47,6 +47,7 @@ class Variant(NamedTuple):
 VARIANTS: Final = {
     "id, trigger for rows, text COPY": Variant("id", "rows", copy_text),
     "key, trigger for rows, text COPY": Variant("key", "rows", copy_text),
+    "key, trigger with lookups, text COPY": Variant("key", "lookups", copy_text),
     "key, trigger for first rows, text COPY": Variant("key", "heads", copy_text),
     "key, called check, text COPY": Variant("key", "called", copy_text_and_check),
     "key, called query, text COPY": Variant("key", "queried", copy_text_and_check),

@@ -28,7 +28,7 @@ TABLES: Final[Mapping[str, str]] = {
 }
 CHECKS: Final[Mapping[str, str]] = {
     "none": "",
-    # The trigger of the first migration: a probe for each row. The settings are saved and restored by each call.
+    # The trigger of the first migration: an anti-join. The settings are saved and restored by each call.
     "rows": f"""CREATE FUNCTION contiguous() RETURNS trigger LANGUAGE plpgsql
 SET enable_hashjoin TO off SET enable_mergejoin TO off SET enable_seqscan TO off AS $$
 BEGIN
@@ -36,6 +36,16 @@ BEGIN
         SELECT FROM added WHERE number > 0 AND NOT EXISTS (
             SELECT FROM event before WHERE before.response_id = added.response_id AND before.number = added.number - 1
         )
+    ) THEN {_RAISE} END IF;
+    RETURN NULL;
+END $$; {_TRIGGER}""",  # noqa: S608
+    # The trigger now: a lookup for each row, whatever the statistics of the table are.
+    "lookups": f"""CREATE FUNCTION contiguous() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan TO off AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM added WHERE number > 0 AND (
+            SELECT before.number FROM event before WHERE before.response_id = added.response_id AND before.number = added.number - 1
+        ) IS NULL
     ) THEN {_RAISE} END IF;
     RETURN NULL;
 END $$; {_TRIGGER}""",  # noqa: S608
