@@ -18,7 +18,7 @@ DROP = "DROP FUNCTION responses_app_check_leases(bigint, bigint)"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('responses_app', '0009_search_index'),
+        ('responses_app', '0010_contiguous_lookup'),
     ]
 
     operations = [migrations.RunSQL(CREATE, DROP)]
