@@ -35,7 +35,7 @@ class LogMigrationTest(TransactionTestCase):
                 cursor.execute("SELECT response_id, first, last, data FROM responses_app_logpage ORDER BY id")
                 self.assertEqual(cursor.fetchall(), before)
         finally:
-            migrate("0010_contiguous_lookup")
+            migrate("0011_contiguous_lookup")
         for row in (running, ended):
             self.assertEqual(reader.read(row.pk, 499)[:500], frames[500:1000])
             self.assertEqual(reader.last_number(row.pk), len(frames) - 1)
