@@ -30,7 +30,7 @@ $$;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('responses_app', '0010_check_leases'),
+        ('responses_app', '0009_search_index'),
     ]
 
     # The function before accepts the same events, so going back leaves this one.
