@@ -44,7 +44,7 @@ def write(appends: Sequence[Append]) -> None:
             if any(append.opens or append.ending or append.wait_for_disk for append in appends):
                 cursor.execute(WAIT_FOR_DISK_SQL)
             open_logs([append for append in appends if append.opens])
-            start_queued([append.log.row.pk for append in appends if append.starts])
+            start_queued([append.log.row.uid for append in appends if append.starts])
             copy_events(appends)
             for append in appends:
                 if append.tool_outputs:

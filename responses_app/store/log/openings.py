@@ -74,8 +74,8 @@ SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id OR
 """  # noqa: S608 - names of columns
 
 START_SQL: Final = f"""
-WITH started AS (UPDATE responses_app_response SET status = '{Status.IN_PROGRESS}' WHERE id = ANY($1::bigint[]))
-UPDATE responses_app_lease SET waiting = FALSE WHERE response_id = ANY($1::bigint[])
+WITH started AS (UPDATE responses_app_response SET status = '{Status.IN_PROGRESS}' WHERE uid = ANY($1::text[]) RETURNING id)
+UPDATE responses_app_lease SET waiting = FALSE FROM started WHERE response_id = started.id
 """  # noqa: S608 - a constant
 
 
@@ -122,10 +122,10 @@ def _opening(log: ResponseLog) -> dict[str, Any]:
     }
 
 
-def start_queued(keys: Sequence[int]) -> None:
+def start_queued(uids: Sequence[str]) -> None:
     """Mark queued responses as running."""
-    if keys:
-        execute_prepared(START_SQL, [list(keys)])
+    if uids:
+        execute_prepared(START_SQL, [list(uids)])
 
 
 def item_rows(log: ResponseLog, bodies: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,20 @@ class CommitQueueTest(SimpleTestCase):
                 await commits.queue.close()
         self.assertEqual(commits.sizes, sizes)
 
+    async def test_under_load_the_first_append_waits_for_those_that_follow(self) -> None:
+        commits = Commits()
+        with patch.multiple(QUEUE, GATHER_S=0.5, MAX_INTERVAL_S=0):
+            async with asyncio.timeout(LIMIT_S):
+                await asyncio.gather(commits.add(deltas()), commits.add(deltas()))
+                await run_ready_tasks(10)
+                added = []
+                for _ in range(3):
+                    added.append(commits.add(deltas()))
+                    await run_ready_tasks(10)
+                await asyncio.gather(*added)
+                await commits.queue.close()
+        self.assertEqual(commits.sizes, [2, 3])
+
     async def test_after_a_shared_commit_the_next_one_waits_for_more_appends(self) -> None:
         await self.check_delay([deltas(), deltas()], [2, 3], 0.5)
 

@@ -91,11 +91,14 @@ class TransactionConnectionTest(TransactionTestCase):
         self.link.close()
 
     async def test_queued_response_starts(self) -> None:
-        one = opening("resp_1", waits=True)
+        one, other = opening("resp_1", waits=True), opening("resp_2", waits=True)
         await self.link.commit([one])
         self.assertTrue((await Lease.objects.aget()).waiting)
-        await self.link.commit([Append(one.log, [frame(2)], starts=True)])
-        self.assertEqual(((await Response.objects.aget()).status, (await Lease.objects.aget()).waiting), ("in_progress", False))
+        # The other one starts in the append that opens.
+        other.starts = True
+        await self.link.commit([Append(one.log, [frame(2)], starts=True), other])
+        self.assertEqual([row.status async for row in Response.objects.all()], ["in_progress"] * 2)
+        self.assertEqual([row.waiting async for row in Lease.objects.all()], [False] * 2)
         self.link.close()
 
     async def test_large_commits_are_stored(self) -> None:

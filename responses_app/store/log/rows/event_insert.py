@@ -17,7 +17,7 @@ FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6
 AS event(uid, number, type, data, ms, tokens) JOIN responses_app_response response USING (uid)
 """
 # Binary form of an array: dimensions, whether it has nulls, type of the elements, number of elements, first index.
-_HEAD, _LENGTH, _INT, _BIGINT = Struct("!iiIii"), Struct("!i"), Struct("!i"), Struct("!q")
+_HEAD, _LENGTH, _INT = Struct("!iiIii"), Struct("!i"), Struct("!i")
 _NULL = _LENGTH.pack(-1)
 
 
@@ -33,11 +33,6 @@ def event_arrays(appends: Sequence[Append]) -> list[bytes]:
         _array("int4", [_INT.pack(frame.ms) for _, frame in frames]),
         _array("bytea", tokens),
     ]
-
-
-def bigint_array(numbers: Iterable[int]) -> bytes:
-    """Return an array of `bigint` in binary form."""
-    return _array("int8", [_BIGINT.pack(number) for number in numbers])
 
 
 def text_array(texts: Iterable[str]) -> bytes:

@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGresult
 from responses_app.store.log.endings import ADD_ITEMS_SQL, END_SQL, end_parameters, extends_conversation, note_ended
 from responses_app.store.log.openings import OPEN_SQL, START_SQL, note_opened, open_parameters
 from responses_app.store.log.records import Append
-from responses_app.store.log.rows.event_insert import INSERT_SQL, bigint_array, event_arrays, text_array
+from responses_app.store.log.rows.event_insert import INSERT_SQL, event_arrays, text_array
 from responses_app.store.log.rows.loop_connection import LoopConnection
 
 # A transaction waits for the disk whatever the settings of the database are. Every statement looks up few rows: a plan that was made
@@ -53,8 +53,8 @@ class TransactionConnection(LoopConnection):
         self._sent = []
         if opened:
             self._execute(OPEN, open_parameters(opened), Format.TEXT)
-        if started := [append.log.row.pk for append in appends if append.starts]:
-            self._execute(START, [bigint_array(started)])
+        if started := [append.log.row.uid for append in appends if append.starts]:
+            self._execute(START, [text_array(started)])
         if any(append.frames for append in appends):
             self._execute(EVENTS, event_arrays(appends))
         if ended:
