@@ -27,17 +27,20 @@ _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.item
 # One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
 # column of every row, which took 1 ms per response. `epoch` is null for a response without a lease. Only the holder of a lease may
 # end a response: `responses_app_check_leases` refuses the commit if too few leases are released.
+# A subquery with LIMIT looks up each response, and arrays name the rows to update and to delete: the conditions go to an index whatever the
+# statistics are. As joins they read a whole index after an analysis of emptied tables, and all responses while these are few.
 END_SQL: Final = f"""
 WITH ending AS MATERIALIZED (
-  SELECT response.id, given.* FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES})
-  JOIN responses_app_response response USING (uid)
+  SELECT response.id, given.* FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES}),
+  LATERAL (SELECT id FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
 ),
 released AS (
   DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
+    AND lease.response_id = ANY(ARRAY(SELECT id FROM ending))
   RETURNING lease.response_id
 ), ended AS (
   UPDATE responses_app_response response SET {", ".join(f"{name} = ending.{name}" for name in ENDING_COLUMNS)}
-  FROM ending WHERE response.id = ending.id
+  FROM ending WHERE response.id = ending.id AND response.id = ANY(ARRAY(SELECT id FROM ending))
 ), items AS (
   INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, ending.id, item.project, 'output', item.type, item.body
   FROM {ITEM_ROWS_SQL} JOIN ending ON ending.uid = item.response ORDER BY item.place RETURNING id

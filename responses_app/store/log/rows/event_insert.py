@@ -14,7 +14,8 @@ INSERT_SQL: Final = """
 INSERT INTO responses_app_event (response_id, number, type, data, ms, tokens)
 SELECT response.id, number, type, data, ms, tokens
 FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::bytea[])
-AS event(uid, number, type, data, ms, tokens) JOIN responses_app_response response USING (uid)
+AS event(uid, number, type, data, ms, tokens),
+LATERAL (SELECT id FROM responses_app_response WHERE uid = event.uid LIMIT 1) AS response
 """
 # Binary form of an array: dimensions, whether it has nulls, type of the elements, number of elements, first index.
 _HEAD, _LENGTH, _INT = Struct("!iiIii"), Struct("!i"), Struct("!i")
