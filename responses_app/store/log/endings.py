@@ -30,11 +30,11 @@ _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.item
 # A subquery with LIMIT looks up each response, and arrays name the rows to update and to delete: the conditions go to an index whatever the
 # statistics are. As joins they read a whole index after an analysis of emptied tables, and all responses while these are few.
 END_SQL: Final = f"""
-WITH ending AS MATERIALIZED (
-  SELECT response.id, given.* FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES}),
-  LATERAL (SELECT id FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
-),
-released AS (
+WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES})),
+ending AS MATERIALIZED (
+  SELECT response.id, given.*
+  FROM given, LATERAL (SELECT id FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
+), released AS (
   DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
     AND lease.response_id = ANY(ARRAY(SELECT id FROM ending))
   RETURNING lease.response_id
@@ -46,7 +46,7 @@ released AS (
   FROM {ITEM_ROWS_SQL} JOIN ending ON ending.uid = item.response ORDER BY item.place RETURNING id
 )
 SELECT (SELECT array_agg(id ORDER BY id) FROM items),
-  responses_app_check_leases((SELECT count(epoch) FROM ending), (SELECT count(*) FROM released))
+  responses_app_check_leases((SELECT count(epoch) FROM given), (SELECT count(*) FROM released))
 """  # noqa: S608 - names of columns
 # Appends input and output items to the conversations, without conversations deleted meanwhile. An input item with the id of an item
 # of the conversation has the existing position.

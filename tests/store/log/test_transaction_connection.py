@@ -132,6 +132,15 @@ class TransactionConnectionTest(TransactionTestCase):
         self.assertEqual(len(await reader.frames(one.log.row.pk)), 2)
         self.link.close()
 
+    async def test_the_end_of_a_deleted_response_is_refused(self) -> None:
+        one, other = opening("resp_1"), opening("resp_2")
+        await self.link.commit([one, other])
+        await Response.objects.filter(uid="resp_1").adelete()
+        with self.assertRaises(Fenced), map_integrity_errors():
+            await self.link.commit([ending(one.log), ending(other.log)])
+        self.assertEqual((await Response.objects.aget()).status, "in_progress")
+        self.link.close()
+
     async def test_conversation_deleted_meanwhile_gets_no_items(self) -> None:
         conversation = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
         one = opening("resp_1", conversation.pk)
