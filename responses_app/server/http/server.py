@@ -29,9 +29,9 @@ BUFFER = 256 * 1024
 # Connections over the limit that get an answer; further connections are closed at once.
 MAX_ANSWERED_OVERLOADS = 64
 OVERLOAD_ANSWER_S = 1.0
-# Connections that the kernel accepts ahead of the server, at most `net.core.somaxconn`. The kernel drops the first packet of
-# further connections, and their clients repeat it after a second. Twisted's default is 50.
-BACKLOG = 1024
+# Connections that the kernel accepts ahead of the server, at most `net.core.somaxconn`. The kernel drops or resets
+# further connections; clients repeat a dropped one after a second. Twisted's default is 50.
+BACKLOG = 4096
 GOING_AWAY = 1001
 # Unfinished uploads, as multiples of the largest upload: those of the process, and those of a key.
 UPLOADS, UPLOADS_EACH = 8, 2
