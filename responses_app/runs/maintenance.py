@@ -114,8 +114,6 @@ async def _in_thread(work: Work) -> None:
 def _run_steps(work: Work, stop: threading.Event) -> None:
     pacing = Pacing(stop)
     try:
-        if not pacing.pause():
-            return
         for _ in work(datetime.now(UTC)):
             if not pacing.pause():
                 return

@@ -16,7 +16,7 @@ MAX_BUSY_WAIT_S = 120.0
 
 
 class Pacing:
-    """Pauses of a run of background work in a thread: one before the first step, and one after each. `stop` ends a pause at once."""
+    """Pauses of a run of background work in a thread, one after each step. `stop` ends a pause at once."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -27,7 +27,7 @@ class Pacing:
         self._begin_window()
 
     def pause(self) -> bool:
-        """Pause before or after a step. Return False when stopped."""
+        """Pause after a step. Return False when stopped."""
         self._stop.wait(max(time.monotonic() - self._step_began, MIN_PAUSE_S))
         self._measure()
         while self._is_busy and self._busy_wait_s > 0 and not self._stop.is_set():

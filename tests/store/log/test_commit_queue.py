@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from unittest.mock import patch
 
 from django.test import SimpleTestCase
@@ -41,12 +42,13 @@ def deltas(count: int = 1) -> Append:
 class CommitQueueTest(SimpleTestCase):
     """Without a database."""
 
-    async def check_delay(self, first: list[Append], sizes: list[int], max_interval_s: float) -> None:
+    async def check_delay(self, first: list[Append], sizes: list[int], **limits: Any) -> None:
         """Commit `first`, then add three appends one after the other; `sizes` are the expected sizes of the commits."""
         commits = Commits()
-        with patch.multiple(QUEUE, INTERVAL_FACTOR=1e9, MAX_INTERVAL_S=max_interval_s):
+        with patch.multiple(QUEUE, INTERVAL_FACTOR=1e9, **limits):
             async with asyncio.timeout(LIMIT_S):
                 await asyncio.gather(*map(commits.add, first))
+                await run_ready_tasks(10)
                 added = []
                 for _ in range(3):
                     added.append(commits.add(deltas()))
@@ -56,27 +58,16 @@ class CommitQueueTest(SimpleTestCase):
         self.assertEqual(commits.sizes, sizes)
 
     async def test_under_load_the_first_append_waits_for_those_that_follow(self) -> None:
-        commits = Commits()
-        with patch.multiple(QUEUE, GATHER_S=0.5, MAX_INTERVAL_S=0):
-            async with asyncio.timeout(LIMIT_S):
-                await asyncio.gather(commits.add(deltas()), commits.add(deltas()))
-                await run_ready_tasks(10)
-                added = []
-                for _ in range(3):
-                    added.append(commits.add(deltas()))
-                    await run_ready_tasks(10)
-                await asyncio.gather(*added)
-                await commits.queue.close()
-        self.assertEqual(commits.sizes, [2, 3])
+        await self.check_delay([deltas(), deltas()], [2, 3], MAX_INTERVAL_S=0, GATHER_S=0.5)
 
     async def test_after_a_shared_commit_the_next_one_waits_for_more_appends(self) -> None:
-        await self.check_delay([deltas(), deltas()], [2, 3], 0.5)
+        await self.check_delay([deltas(), deltas()], [2, 3], MAX_INTERVAL_S=0.5)
 
     async def test_after_many_events_of_one_run_the_next_commit_waits_for_more_of_these(self) -> None:
-        await self.check_delay([deltas(9)], [1, 3], 0.5)
+        await self.check_delay([deltas(9)], [1, 3], MAX_INTERVAL_S=0.5)
 
     async def test_lone_appends_are_not_delayed(self) -> None:
-        await self.check_delay([deltas(8)], [1, 1, 1, 1], 60.0)
+        await self.check_delay([deltas(8)], [1, 1, 1, 1], MAX_INTERVAL_S=60.0)
 
     async def test_an_append_that_cannot_be_taken_is_refused_alone(self) -> None:
         commits, refused = Commits(), list[Exception | None]()
