@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,9 @@ from django.conf import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import hypothesis_profile, lanes
+from tests.support import hypothesis_profile
+from tests.support.suite import data_template, file_seconds, lanes
+from tests.support.suite.progress import Progress
 
 if TYPE_CHECKING:
     from tests.support.server.serve_command import Server
@@ -22,8 +26,6 @@ hypothesis_profile.load()
 
 # Folders whose tests share a session fixture that is slow to start: one worker runs all of them.
 TOGETHER = ("contract", "clients")
-# Folders in the order in which their tests begin, those with the longest tests first; all other folders come last.
-FIRST = ("contract", "clients", "engines", "server", "chaos", "web")
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
 PATIENT = frozenset({"clients", "contract", "engines", "web"})
 PATIENCE = 1200
@@ -43,12 +45,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderS
     return FolderScheduling(config, log)
 
 
-def pytest_configure() -> None:
-    """Hash passwords with MD5, and import the test modules without the garbage collector.
+def pytest_configure(config: pytest.Config) -> None:
+    """Hash passwords with MD5, copy the migrated database, and import the test modules without the garbage collector.
 
     PBKDF2 takes a third of a second for each user that a test makes. The collector takes a fifth of the time of the imports.
     """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    if data_template.VARIABLE in os.environ:
+        database: dict[str, Any] = settings.DATABASES["default"]
+        database.setdefault("TEST", {})["TEMPLATE"] = data_template.DATABASE
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(record=config.getoption("--record")))
     gc.disable()
 
 
@@ -60,6 +67,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes.add_option(parser)
+    parser.addoption("--record", action="store_true", help="write tests/support/suite/file_seconds.json")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -68,10 +76,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes.deselect(config, items)
-    items.sort(key=lambda item: FIRST.index(folder) if (folder := _folder(item.nodeid)) in FIRST else len(FIRST))
+    _sort(items)
     for item in items:
         if _folder(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
+
+
+def _sort(items: list[pytest.Item]) -> None:
+    """Put the longest groups first, so that no process is left with a long one at the end."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for nodeid, expected in file_seconds.expected([item.nodeid for item in items]).items():
+        seconds[_group(nodeid)] += expected
+    items.sort(key=lambda item: -seconds[_group(item.nodeid)])
 
 
 def _folder(nodeid: str) -> str:

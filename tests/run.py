@@ -1,9 +1,8 @@
-"""The program of bin/test: a Postgres of its own, the linters, the tests, and how long each took."""
+"""The program of bin/test: a Postgres of its own, the linters beside the tests, and what was not run."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +16,12 @@ from typing import IO
 
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import ROOT
+from responses_app.local.database_url import default_url
 from responses_app.server.bootstrap import install
 from responses_app.server.cli.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.processes import process_tree
+from tests.support.suite import data_template
 
 LINTERS = {
     "ruff": ["ruff", "check", "."],
@@ -28,15 +29,17 @@ LINTERS = {
     "mypy": ["mypy"],
     "import-linter": ["lint-imports"],
 }
-PYTEST = ["pytest", "--durations=15"]
+PYTEST = ["pytest"]
+# Only a run in several processes has the order and the progress of tests.support.suite.
+PARALLEL = ["-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
 # One process more than there are cores, as many tests wait for a database or for another process.
 PROCESSES = min((os.cpu_count() or 1) + 1, 8)
-# An engine uses all cores, and each process of tests starts an engine of its own.
-ENGINE_PROCESSES = 2
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"
-NO_BROWSER = f"there is no {BROWSER}, so the tests with a browser are skipped; on Debian: apt-get install -y chromium"
+NO_BROWSER = f"there is no {BROWSER}, which drives the pages; on Debian: apt-get install -y chromium"
+# What the whole bin/test leaves out: an installation of hundreds of packages from npm and PyPI.
+NOT_RUN = "NOT RUN: clients of other projects (npm and PyPI), which are installed first: bin/test --lane clients"
 # Nothing here has to survive a power cut.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 # What a test must not depend on, or not do.
@@ -57,9 +60,8 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="verbatim-test-") as folder:
         try:
             install.ensure(Path(folder) / "install.log", progress, dev=True)
-            with Postgres(Path(folder), FAST, may_create_databases=True) as postgres:
-                return _run(arguments, _environ(Path(folder), postgres.url), progress)
-        except (install.InstallError, PostgresError) as error:
+            return _run(arguments, Path(folder), progress)
+        except (install.InstallError, PostgresError, subprocess.CalledProcessError) as error:
             progress.line(f"test: {error}")
             return 1
         except KeyboardInterrupt:
@@ -68,46 +70,50 @@ def main(arguments: Sequence[str]) -> int:
             process_tree.end_descendants(os.getpid(), spare=guards)
 
 
-def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
+def _run(arguments: Sequence[str], folder: Path, progress: Progress) -> int:
     """Run the linters beside the tests, as tests often wait, and return the exit code."""
     linters, commands = commands_for(arguments)
     results: dict[str, tuple[int, float]] = {}
+    environ = _environ(folder)
     # A daemon, so that an interrupted run does not wait for mypy.
     linting = threading.Thread(target=_lint, args=(linters, environ, progress, results), daemon=True)
     linting.start()
-    for name, command in commands.items():
-        progress.line(f"--- {name}")
-        results[name] = _call(command, environ)
+    if commands:
+        data_template.make(folder, FAST, Path(environ[data_template.VARIABLE]))
+        with Postgres(folder, FAST, may_create_databases=True):
+            data_template.add_database(folder)
+            for name, command in commands.items():
+                progress.line(f"--- {name}")
+                results[name] = _call(command, environ)
     linting.join()
     # A linter that could not be started has failed.
     results |= {name: (1, 0.0) for name in linters if name not in results}
-    if shutil.which(BROWSER) is None:
-        progress.line(f"test: {NO_BROWSER}")
     for name, (code, seconds) in results.items():
         progress.line(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
+    if not arguments:
+        progress.line(NOT_RUN)
     return max(min(abs(code), 1) for code, _ in results.values())
 
 
 def commands_for(arguments: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """List the linters and the other commands for the arguments of bin/test, by their names."""
     match arguments:
-        case []:
-            return LINTERS, {"pytest": [*PYTEST, *_parallel(ENGINE_PROCESSES + 1)]}
+        case [] | ["--record"]:
+            return LINTERS, {"pytest": [*PYTEST, *_parallel(), "--lane=whole", *arguments]}
         case ["--fast", *more]:
-            return LINTERS, {"pytest": [*PYTEST, *_parallel(PROCESSES), "--lane=fast", *more]}
+            return LINTERS, {"pytest": [*PYTEST, *_parallel(), "--lane=fast", *more]}
         case ["--lane", "lint"]:
             return LINTERS, {}
         case ["--lane", "fast", *more]:
-            return {}, {"pytest": [*PYTEST, *_parallel(PROCESSES), *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+            return {}, {"pytest": [*PYTEST, *_parallel(), *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
         case ["--lane", lane, *more]:
-            processes = ENGINE_PROCESSES if lane == "engine" else PROCESSES
-            return {}, {"pytest": [*PYTEST, *_parallel(processes), f"--lane={lane}", *more]}
+            return {}, {"pytest": [*PYTEST, *_parallel(), f"--lane={lane}", *more]}
     return {}, {"pytest": [*PYTEST, *arguments]}
 
 
-def _parallel(processes: int) -> list[str]:
-    """List the options of xdist for `processes` at a time, or for TEST_PROCESSES."""
-    return ["-n", os.environ.get("TEST_PROCESSES", str(processes)), "--dist", "loadscope", "--no-loadscope-reorder"]
+def _parallel() -> list[str]:
+    """List the options of xdist."""
+    return [*PARALLEL, "-n", os.environ.get("TEST_PROCESSES", str(PROCESSES))]
 
 
 def _lint(
@@ -131,9 +137,10 @@ def _call(command: Sequence[str], environ: Mapping[str, str], output: IO[bytes] 
     return code, time.monotonic() - began
 
 
-def _environ(folder: Path, url: str) -> dict[str, str]:
+def _environ(folder: Path) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    return {**inherited, **ENVIRON, "DATABASE_URL": url, "RESPONSES_DATA_DIR": str(folder)}
+    paths = {"RESPONSES_DATA_DIR": str(folder), data_template.VARIABLE: str(folder / "template")}
+    return {**inherited, **ENVIRON, **paths, "DATABASE_URL": default_url(folder)}
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 TESTS = Path(__file__).parents[1]
 # A program of its own, which a test runs too.
@@ -36,26 +35,47 @@ PAUSING = {
 }
 
 
-def imported_test_modules(path: Path) -> Iterator[str]:
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+def name(path: Path) -> str:
+    """Return the path of a module below `tests`."""
+    return path.relative_to(TESTS).as_posix()
+
+
+def imports(path: Path) -> Iterator[str]:
     """Yield the modules below `tests` that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tests":
             yield node.module if node.module != "tests" else f"tests.{node.names[0].name}"
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "tests")
 
 
-def is_helper(name: str, path: Path) -> bool:
-    """Return whether a test module may import the module `name`: a helper, or a part of the program of its folder."""
-    if name == "tests.run" or name.startswith("tests.support"):
+def imported_modules(path: Path) -> set[str]:
+    modules: set[str] = set()
+    for node in nodes(path):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    return modules
+
+
+def is_helper(module: str, path: Path) -> bool:
+    """Return whether a test module may import a module: a helper, or a part of the program of its folder."""
+    if module == "tests.run" or module.startswith("tests.support"):
         return True
-    return CHAOS in path.parents and name.startswith("tests.chaos") and not name.rpartition(".")[2].startswith("test_")
+    return CHAOS in path.parents and module.startswith("tests.chaos") and not module.rpartition(".")[2].startswith("test_")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_helpers_come_from_support(path: Path) -> None:
-    foreign = [name for name in imported_test_modules(path) if not is_helper(name, path)]
-    assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}: move what it needs to tests/support"
+def test_helpers_come_from_support() -> None:
+    foreign = {
+        name(path): names for path in MODULES if (names := [module for module in imports(path) if not is_helper(module, path)])
+    }
+    assert foreign == {}, "move what these modules need to tests/support"
 
 
 def test_folders_mirror_the_packages() -> None:
@@ -71,34 +91,23 @@ def test_folders_mirror_the_packages() -> None:
 def test_no_folder_has_too_many_modules() -> None:
     folders = {path.parent for path in MODULES}
     sizes = {str(folder.relative_to(ROOT)): len(set(folder.glob("*.py")) - {folder / "__init__.py"}) for folder in folders}
-    assert {name: size for name, size in sizes.items() if size > MAX_MODULES} == {}
+    assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_names_of_tests_begin_with_a_subject(path: Path) -> None:
+def test_names_of_tests_begin_with_a_subject() -> None:
     functions = (
-        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        (path, node) for path in MODULES for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
-    vague = [function.name for function in functions if PRONOUN.match(function.name)]
+    vague = [f"{name(path)}: {function.name}" for path, function in functions if PRONOUN.match(function.name)]
     assert vague == [], "name the test test_<subject>_<behaviour>"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_only_listed_modules_pause(path: Path) -> None:
-    has_pause = bool(PAUSE.search(path.read_text())) and path != Path(__file__)
-    name = path.relative_to(TESTS).as_posix()
-    assert has_pause == (name in PAUSING), "wait for a condition with tests/support/waiting.py, or for a gate"
+def test_only_listed_modules_pause() -> None:
+    pausing = {name(path) for path in MODULES if PAUSE.search(path.read_text()) and path != Path(__file__)}
+    assert pausing == set(PAUSING), "wait for a condition with tests/support/waiting.py, or for a gate"
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if CHAOS not in path.parents], ids=lambda path: str(path.relative_to(TESTS))
-)
-def test_random_cases_come_from_hypothesis(path: Path) -> None:
+def test_random_cases_come_from_hypothesis() -> None:
     """Forbid `random` outside the chaos test, whose runs over real processes cannot be shrunk."""
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module or "")
-    assert "random" not in modules, "draw the cases with hypothesis"
+    drawing = [name(path) for path in MODULES if CHAOS not in path.parents and "random" in imported_modules(path)]
+    assert drawing == [], "draw the cases with hypothesis"

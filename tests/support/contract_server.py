@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.suite import data_template
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +47,7 @@ class Address:
 def demo_server(folder: Path) -> Iterator[Address]:
     """Run a server with both demo models and the demo tools, whose data and log are in `folder`."""
     port = _free_port()
+    data_template.copy_to(folder / "data")
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "RESPONSES_MODELS"}}
     env |= {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY}
     command = [

@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.processes import all_named, family, left, named
-from tests.support.server.serve_command import END_LIMIT, READY, START_LIMIT, Server
+from tests.support.server.serve_command import END_LIMIT, READY, START_LIMIT, EmptyServer, Server
 from tests.support.waiting import wait_until
 
 QUICK = 30.0  # Seconds for a second start, on a busy machine too.
@@ -34,8 +34,15 @@ def text(answer: httpx2.Response) -> str:
     return content
 
 
-def test_server_answers_then_stops_and_leaves_nothing(server: Server) -> None:
-    server.ready()
+@pytest.fixture
+def empty(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = EmptyServer(tmp_path / "data", "--engine", tape)
+    yield server
+    server.end()
+
+
+def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> None:
+    server = empty.ready()
     assert httpx2.get(f"{server.url}/health").status_code == 200
     assert text(server.ask()) == "Hello there!"
     models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
@@ -161,7 +168,7 @@ def test_port_in_use_is_reported_before_the_start(tmp_path: Path, tape: str) -> 
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        server = Server(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
+        server = EmptyServer(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
         assert server.process.wait(END_LIMIT) == 1
     assert "another program listens there already; choose another --port" in server.output
     assert not (server.folder / "postgres").exists()
@@ -199,7 +206,7 @@ def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -
 
 
 def test_invalid_setting_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
+    server = EmptyServer(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
     assert server.process.wait(START_LIMIT) == 1
     assert "SECRET_KEY must have at least 32 characters" in server.output
     assert "tooshortforus" not in server.output

@@ -8,13 +8,14 @@ import socket
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import psycopg
 
 from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import superuser_url
+from tests.support.suite import data_template
 from tests.support.waiting import wait_until
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
@@ -31,9 +32,16 @@ def free_port() -> int:
 
 
 class Server:
-    """One `bin/serve`; `output` is the text that it has printed. `before` are words that come before the command."""
+    """One `bin/serve`; `output` is the text that it has printed. `before` are words that come before the command.
+
+    A new data folder begins with a copy of the migrated database.
+    """
+
+    begins_migrated: ClassVar[bool] = True
 
     def __init__(self, folder: Path, *arguments: str, root: Path = ROOT, before: Sequence[str] = (), **environ: str) -> None:
+        if self.begins_migrated and root == ROOT:
+            data_template.copy_to(folder)
         self.root = root
         self.port = free_port()
         self.folder = folder
@@ -105,3 +113,9 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+class EmptyServer(Server):
+    """Server that makes its database: for tests of the first start."""
+
+    begins_migrated = False

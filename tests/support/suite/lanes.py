@@ -6,9 +6,10 @@ from pathlib import Path, PurePath
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-# From the cheapest to the dearest; `bin/test --lane NAME` runs one lane.
+TESTS = Path(__file__).parents[2]
+# From the cheapest to the dearest; `bin/test --lane NAME` runs one lane. The lane `whole` is all but `clients`.
 LANES = ("fast", "families", "slow", "server", "browser", "engine", "clients")
+WHOLE = "whole"
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
 SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
@@ -44,7 +45,7 @@ def lane(item: pytest.Item) -> str:
 
 def add_option(parser: pytest.Parser) -> None:
     """Add the option `--lane` to pytest."""
-    parser.addoption("--lane", choices=LANES, help="run the tests of one lane only")
+    parser.addoption("--lane", choices=(*LANES, WHOLE), help="run the tests of one lane only")
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -52,9 +53,9 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = config.getoption("--lane")
     if chosen is None:
         return
-    dropped = [item for item in items if lane(item) != chosen]
-    items[:] = [item for item in items if lane(item) == chosen]
-    config.hook.pytest_deselected(items=dropped)
+    kept = [item for item in items if (chosen == lane(item) if chosen != WHOLE else lane(item) != "clients")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
 
 
 def ignores(config: pytest.Config, path: Path) -> bool:
@@ -63,4 +64,6 @@ def ignores(config: pytest.Config, path: Path) -> bool:
     if chosen is None or not path.is_dir() or path.parent != TESTS:
         return False
     folder = FOLDERS.get(path.name)
+    if chosen == WHOLE:
+        return folder == "clients"
     return folder != chosen if "clients" in (chosen, folder) else chosen in ("fast", "slow") and folder is not None

@@ -1,0 +1,74 @@
+"""Progress of bin/test: the line with the time that is left, failures at once, and what was not tested."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Literal
+
+import pytest
+
+from responses_app.local.data_dir import ROOT
+from tests.support.suite.file_seconds import TEST_S, expected, recorded
+from tests.support.suite.progress import INTERVAL_S, Progress
+
+TESTS = [f"tests/none.py::test_{number}" for number in range(100)]
+
+
+class Summary:
+    """Lines that a plugin writes at the end."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def section(self, title: str) -> None:
+        self.lines.append(title)
+
+    def write_line(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def report(
+    nodeid: str,
+    when: Literal["call", "teardown"],
+    outcome: Literal["passed", "failed", "skipped"] = "passed",
+    longrepr: Any = None,
+) -> pytest.TestReport:
+    return pytest.TestReport(nodeid, ("", 0, ""), {}, outcome, longrepr, when, duration=0.5)
+
+
+def test_line_has_the_time_that_is_left() -> None:
+    seconds, out = [0.0], io.StringIO()
+    progress = Progress(out, lambda: seconds[0])
+    progress.collected(TESTS)
+    for nodeid in TESTS[:25]:
+        seconds[0] += 1
+        progress.pytest_runtest_logreport(report(nodeid, "call"))
+        progress.pytest_runtest_logreport(report(nodeid, "teardown"))
+    assert INTERVAL_S == 10
+    assert out.getvalue() == "10 of 100 tests, 0:10, about 1:30 left\n20 of 100 tests, 0:20, about 1:20 left\n"
+
+
+def test_failure_is_printed_at_once_and_counted() -> None:
+    out = io.StringIO()
+    progress = Progress(out, lambda: 0.0)
+    progress.collected(TESTS)
+    progress.pytest_runtest_logreport(report(TESTS[0], "call", "failed"))
+    progress.pytest_runtest_logreport(report(TESTS[0], "teardown"))
+    assert out.getvalue() == f"FAILED {TESTS[0]} (call)\n"
+    assert progress.line().startswith("1 of 100 tests, 1 failed, 0:00")
+
+
+def test_summary_names_what_was_not_tested() -> None:
+    progress, summary = Progress(io.StringIO(), lambda: 0.0), Summary()
+    for nodeid in TESTS[:3]:
+        progress.pytest_runtest_logreport(report(nodeid, "call", "skipped", ("file.py", 3, "Skipped: there is no browser")))
+    progress.pytest_terminal_summary(summary)
+    assert summary.lines[-1] == "NOT TESTED: 3 tests: there is no browser"
+
+
+def test_unknown_files_are_expected_to_be_quick() -> None:
+    assert expected(TESTS) == dict.fromkeys(TESTS, TEST_S)
+
+
+def test_recorded_files_exist() -> None:
+    assert [file for file in recorded() if not (ROOT / file).exists()] == [], "bin/test --record writes the table anew"
