@@ -32,6 +32,7 @@ from tests.chaos.system.database import Database
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System, harmony
 from tests.chaos.waits import observe, pause
+from tests.support.suite import data_template
 
 GONE_LIMIT = 30.0
 POLL_S = 0.1
@@ -70,6 +71,7 @@ class ServedSystem(System):
         line = f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
         environ = {"RESPONSES_API_KEY": self.key, "RESPONSES_MODELS": f"{self.model}={line}", **self.settings}
         self.webs = [Serve(self.folder, environ, self.options.web)]
+        data_template.copy_to(self.webs[0].folder)
         self.engine_up.set()
         await self.start_process(self.webs[0])
         self.database = Database(default_url(self.webs[0].folder))

@@ -19,6 +19,7 @@ from tests.chaos.system.database import Database
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import EngineProcess, WebProcess
 from tests.chaos.waits import NO_LIMIT, observe, pause
+from tests.support.suite import data_template
 from tests.support.waiting import eventually
 
 START_LIMIT = 600.0
@@ -44,6 +45,7 @@ class System:
 
     async def start(self) -> None:
         """Start all parts and wait until they are idle. Raises RuntimeError, PostgresError."""
+        data_template.copy_to(self.postgres.data_dir)
         await asyncio.to_thread(self.postgres.start)
         url = await asyncio.to_thread(self._engine)
         self.engine_up.set()

@@ -22,12 +22,12 @@ from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
 
 WORDS = [f" word{number}" for number in range(60)]
-PAUSE = 0.1
+PAUSE = 0.05
 
 
 @pytest.fixture
 def slow(tmp_path: Path) -> str:
-    """Return the URL of an engine that takes six seconds for one answer."""
+    """Return the URL of an engine that takes three seconds for one answer."""
     chunks: list[dict[str, Any]] = [{"tokens": tokens("<|channel|>final<|message|>Once")}]
     for word in WORDS:
         chunks += [{"delay": PAUSE}, {"tokens": tokens(word)}]

@@ -30,7 +30,7 @@ HEARTBEAT_S: Final = 1
 # A server looks every two seconds for connections that need a ping.
 MAX_SILENCE_S: Final = HEARTBEAT_S + 3
 # Pause of the engine between two calls.
-PAUSE_S: Final = 2.0
+PAUSE_S: Final = 1.0
 TOOL: Final = {"type": "mcp", "server_label": "clock", "require_approval": "never"}
 # Events with their time of arrival; the type of a heartbeat is the empty text.
 Arrival: TypeAlias = tuple[float, dict[str, Any]]
@@ -63,12 +63,14 @@ def record(folder: Path) -> Path:
     """Write a tape: answers behind results, and calls of the tools that the inputs name."""
     arguments = json.dumps({"path": str(folder / "stamps"), "gate": str(folder / "gate")})
     final = "<|channel|>final<|message|>Done.<|return|>"
-    calls = [(f" sleep {seconds} s", "work", json.dumps({"steps": 1, "seconds": seconds})) for seconds in (5, 20)]
-    calls.append((" use a stamp", "stamp", arguments))
     first = frame("stamp", arguments, "<|end|>") + "<|start|>assistant<|channel|>analysis<|message|>One more call."
     second = f"<|end|><|start|>assistant{frame('add', json.dumps({'a': 2, 'b': 3}))}"
-    lines = [("stamped", [final]), ("done", [final]), (" use two tools", [first, second])]
-    lines += [(words, [frame(tool, text)]) for words, tool, text in calls]
+    lines = [
+        ("stamped", [final]),
+        ("done", [final]),
+        (" use two tools", [first, second]),
+        (" use a stamp", [frame("stamp", arguments)]),
+    ]
     encoding = HarmonyDialect().encoding
     recordings = [{"match": encoding.encode(words), "chunks": steps(texts)} for words, texts in lines]
     tape = folder / "tape.jsonl"
@@ -197,17 +199,3 @@ def test_quiet_tool_has_heartbeats(server: Server, folder: Path, read: Callable[
     began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
     assert len([at for at in beats if began < at < ended]) >= 3
     assert max(later - at for at, later in pairwise(beats)) < MAX_SILENCE_S
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [5, 20])
-@pytest.mark.parametrize("read", [over_sse, over_websocket])
-def test_sleeping_tool_shows_its_stages_as_they_happen(
-    server: Server, read: Callable[[Server, str, OnEvent], list[Arrival]], seconds: int
-) -> None:
-    found = read(server, f" sleep {seconds} s", lambda event: None)
-    began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
-    assert seconds - MAX_DISTANCE_S < ended - began < seconds + 2
-    assert arrival(found, "response.mcp_call.in_progress") <= began
-    beats = [at for at, event in found if event is HEARTBEAT and began < at < ended]
-    assert len(beats) >= seconds // MAX_SILENCE_S
