@@ -10,7 +10,7 @@ import pytest
 HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar", "mcp")
 
 
-@pytest.mark.parametrize("module", ["project.asgi", "responses_app.runs.manager", "responses_app.admin.registrations"])
+@pytest.mark.parametrize("module", ["project.asgi", "project.urls", "responses_app.runs.manager"])
 def test_starting_django_loads_no_engine(module: str) -> None:
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"

@@ -29,7 +29,7 @@ EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
 @pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
-@settings(max_examples=8, derandomize=False)
+@settings(max_examples=4, derandomize=False)
 @given(bodies=GROUPS)
 @example(bodies=EVERY_SHAPE)
 def test_concurrent_requests_follow_every_rule(server: Address, model: str, bodies: list[Body]) -> None:
