@@ -96,7 +96,7 @@ def test_ingestion_survives_a_kill(tmp_path: Path, tape: str) -> None:
     second = None
     try:
         client = connect(first.ready())
-        text = "".join(f"Line {n} about foxes and dens.\n" for n in range(40_000))
+        text = "".join(f"Line {n} about foxes and dens.\n" for n in range(15_000))
         files = [upload(client, f"{n}.txt", text) for n in range(4)]
         store = client.vector_stores.create(file_ids=files)
         wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.completed >= 1, limit_s=120)
