@@ -31,7 +31,7 @@ LINTERS = {
 }
 PYTEST = ["pytest"]
 # Only a run in several processes has the order and the progress of tests.support.suite.
-PARALLEL = ["-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
+PARALLEL = ["-q", "--no-header", "-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
 # One process more than there are cores, as many tests wait for a database or for another process.
 PROCESSES = min((os.cpu_count() or 1) + 1, 8)
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
+from responses_app.local.data_dir import ROOT
 from tests.run import LINTERS, commands_for
 
 
@@ -33,3 +37,8 @@ def test_number_of_processes_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TEST_PROCESSES", "5")
     command = commands_for(["--lane", "engine"])[1]["pytest"]
     assert command[command.index("-n") + 1] == "5"
+
+
+@pytest.mark.parametrize("module", ["tests.run", "responses_app.server"])
+def test_program_is_imported_before_anything_is_installed(module: str) -> None:
+    subprocess.run([sys.executable, "-S", "-c", f"import {module}"], cwd=ROOT, check=True)

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import psycopg
-
 from responses_app.local.data_dir import ROOT, make_folder
 from responses_app.local.database_url import ROLE, superuser_url
 from responses_app.server.postgres.cluster import Postgres
@@ -36,6 +34,9 @@ def make(data_dir: Path, settings: Mapping[str, str], into: Path) -> None:
 
 def add_database(data_dir: Path) -> None:
     """Copy the migrated tables of the running Postgres to the database DATABASE, which no connection is open to."""
+    # Installed after bin/test has imported this module.
+    import psycopg
+
     with psycopg.connect(superuser_url(data_dir), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE} TEMPLATE postgres".encode())
         # Else only the owner could copy the database.

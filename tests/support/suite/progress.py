@@ -40,11 +40,13 @@ class Progress:
         self.collected(ids)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Print no letter for a test that passed or was skipped."""
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
+        """Print no letter for a test: `pytest_runtest_logreport` prints failures."""
+        if report.failed:
+            return "failed" if report.when == "call" else "error", "", "FAILED"
         if report.skipped:
             return "skipped", "", ""
-        return ("passed" if report.when == "call" else "", "", "") if report.passed else None
+        return "passed" if report.when == "call" else "", "", ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         file = file_seconds.file_of(report.nodeid)
