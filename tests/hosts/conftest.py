@@ -13,8 +13,8 @@ from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
 from tests.support.server.serve_command import Server
 
-# The longest answer takes 12 seconds.
-TOKENS, PAUSE_S = 120, 0.1
+# The longest answer takes four seconds.
+TOKENS, PAUSE_S = 80, 0.05
 
 
 @pytest.fixture(scope="session")

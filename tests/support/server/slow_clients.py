@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from tests.support.server.echo_process import Echo
 from tests.support.waiting import wait_until
@@ -76,15 +77,25 @@ def close_all(clients: list[socket.socket], reset: bool) -> None:
         client.close()
 
 
-def trickle(client: socket.socket, byte: bytes, pause_s: float) -> None:
-    """Send byte for byte until the server closes the connection."""
+def trickle(*clients: socket.socket) -> None:
+    """Send byte for byte from all clients until the server has closed each connection."""
+    open_ones = set(clients)
 
-    def is_cut() -> bool:
-        try:
-            client.sendall(byte)
-        except OSError:
-            return True
-        pause_client(pause_s)
-        return gone(client)
+    def are_cut() -> bool:
+        pause_client(0.1)
+        for client in list(open_ones):
+            with suppress(BlockingIOError):
+                if gone(client) or not _send(client, b"x"):
+                    open_ones.discard(client)
+        return not open_ones
 
-    assert wait_until(is_cut, poll_s=0) > LIMIT - 1
+    assert wait_until(are_cut, poll_s=0) > LIMIT - 1
+
+
+def _send(client: socket.socket, byte: bytes) -> bool:
+    """Return whether the connection took the byte."""
+    try:
+        client.sendall(byte)
+    except ConnectionError:
+        return False
+    return True
