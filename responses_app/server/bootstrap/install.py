@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from responses_app.local.data_dir import ROOT, open_log
-from responses_app.server.bootstrap.package_indexes import PackageIndexes, configured_indexes
+from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.cli.progress import Progress
 
 TAIL_LINES = 25
@@ -91,7 +91,7 @@ class Installer:
         linked = replace(self.indexes, find_links=(*self.indexes.find_links, TORCH_CPU_LINKS))
         for indexes in (self.indexes, linked):
             command = [*uv, "pip", "install", "--python", self._python, "--dry-run", "--no-deps", "--reinstall-package=torch"]
-            if not _call([*command, *indexes.options(), "-r", "-"], out, torch, {**os.environ, **QUICK}):
+            if not _call([*command, *indexes.options(), "-r", "-"], out, torch, QUICK):
                 return CPU, indexes
         return CPU_PYPI, self.indexes
 
@@ -180,12 +180,14 @@ def _cache_options() -> list[str]:
     return [] if os.access(folder, os.W_OK) else ["--no-cache"]
 
 
-def _call(command: Sequence[str], out: int, text: bytes, environ: dict[str, str] | None = None) -> int:
+def _call(command: Sequence[str], out: int, text: bytes, environ: Mapping[str, str] | None = None) -> int:
     """Run `command` with `text` as input, and return the exit code; the command ends when this process is interrupted.
 
-    The folder is the root, so that uv finds the settings of the user there and not the indexes of pyproject.toml.
+    `environ` is added to the environment. The folder is the root, so that uv finds the settings of the user there and not the indexes of
+    pyproject.toml.
     """
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, env=environ, cwd="/")
+    variables = {**os.environ, **certificates(), **(environ or {})}
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, env=variables, cwd="/")
     try:
         child.communicate(text)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Package indexes for uv: the indexes that the settings of uv or of pip name, as options of uv's command line."""
+"""Package indexes and certificates for uv: the ones that the settings of uv or of pip name."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ def configured_indexes(environ: Mapping[str, str] = os.environ) -> PackageIndexe
         return PackageIndexes()
     default, extra, find_links = (_pip_setting(name, environ) for name in ("index-url", "extra-index-url", "find-links"))
     return PackageIndexes(default[-1] if default else "", extra, find_links)
+
+
+def certificates(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Name the file of certificates that pip is told to trust, as a variable for uv; empty if uv is told, or pip is not."""
+    file = " ".join(_pip_setting("cert", environ))
+    return {"SSL_CERT_FILE": file} if file and not environ.get("SSL_CERT_FILE") else {}
 
 
 def _pip_setting(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.local.data_dir import ROOT
 from responses_app.server.bootstrap import install
-from responses_app.server.bootstrap.package_indexes import PackageIndexes, configured_indexes
+from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.cli.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
 
@@ -210,6 +210,16 @@ def test_the_indexes_of_pip_count_where_uv_has_no_settings(tmp_path: Path) -> No
     (tmp_path / ".config" / "uv").mkdir()
     (tmp_path / ".config" / "uv" / "uv.toml").touch()
     assert configured_indexes(environ) == PackageIndexes()
+
+
+def test_the_certificates_of_pip_count_where_uv_is_told_none(tmp_path: Path) -> None:
+    settings = tmp_path / "pip.conf"
+    settings.write_text("[global]\ncert = /etc/our certificates.pem\n")
+    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(settings)}
+    assert certificates(environ) == {"SSL_CERT_FILE": "/etc/our certificates.pem"}
+    assert certificates({**environ, "SSL_CERT_FILE": "/other.pem"}) == {}
+    assert certificates({**environ, "PIP_CERT": "/given.pem"}) == {"SSL_CERT_FILE": "/given.pem"}
+    assert certificates({"HOME": "/nonexistent", "PIP_CONFIG_FILE": os.devnull, "PIP_CERT": ""}) == {}
 
 
 @pytest.fixture
