@@ -115,8 +115,7 @@ class Checkpoint:
         return frozenset(_contents(_added_tokens(path.read_text(encoding="utf-8")))) if path is not None else frozenset()
 
     def detect_family(self, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Detection:
-        """Detect the model's family; the parsers that are named replace the detected ones."""
-        response_template = self.tokenizer_config.get("response_template")
+        """Detect the model's family; the parsers that are named replace the detected ones. Raises ValueError for unknown names."""
         return detect(
             Evidence(
                 name=self.name,
@@ -125,7 +124,6 @@ class Checkpoint:
                 templates=tuple(self.chat_templates().values()),
                 added_tokens=self.added_tokens(),
                 files=tuple(file for file in _EVIDENCE_FILES if self.path(file) is not None),
-                response_template=response_template if isinstance(response_template, dict) else None,
                 reasoning_parser=reasoning_parser,
                 tool_parser=tool_parser,
             )

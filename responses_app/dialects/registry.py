@@ -10,7 +10,7 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
+from responses_app.dialects.families.parser_names import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.table import THINK_FORMAT, output_format
 from responses_app.dialects.formats.variants import fit_to_tokens
@@ -39,12 +39,24 @@ def open_dialect(
 
 def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
     """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
-    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
-    if is_harmony and checkpoint.config.get("model_type") == "gpt_oss":
+    if _is_harmony(checkpoint, family):
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
     return _open_chat(checkpoint, family.reasoning_parser, family.tool_parser)
+
+
+def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
+    """Return True for the parsers of harmony. Raises ValueError for one of these without the other, and for other models."""
+    parsers = (family.reasoning_parser, family.tool_parser)
+    if HARMONY_REASONING_PARSER not in parsers and HARMONY_TOOL_PARSER not in parsers:
+        return False
+    if parsers != (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER) or checkpoint.config.get("model_type") != "gpt_oss":
+        raise ValueError(
+            f"reasoning_parser={parsers[0] or 'none'} and tool_parser={parsers[1] or 'none'} do not fit: {HARMONY_REASONING_PARSER} "
+            f"and {HARMONY_TOOL_PARSER} are one format, for models with model_type gpt_oss. Name both, or two others."
+        )
+    return True
 
 
 def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
@@ -59,7 +71,7 @@ def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser
         _image_placeholder(checkpoint.config) if supports_images and template.image is None else None,
     )
     output = output_format(reasoning_parser, tool_parser)
-    return parts.vllm(reasoning_parser, tool_parser) if output is None else parts.declared(output, reasoning_parser)
+    return parts.dialect(output, reasoning_parser)
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ class _Parts:
     supports_images: bool
     image_placeholder: ImagePlaceholder | None
 
-    def declared(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
+    def dialect(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
         from responses_app.dialects.chat.dialect import ChatDialect
 
         output = fit_to_tokens(output, self._added_tokens())
@@ -91,24 +103,6 @@ class _Parts:
     def _has_token_of_reasoning(self, output: OutputFormat) -> bool:
         """Return True if the tokenizer has the marker of reasoning, also where the template does not show the reasoning."""
         return output.reasoning is not None and output.reasoning.begins[0] in self._added_tokens()
-
-    def vllm(self, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
-        from vllm.tokenizers.hf import get_cached_tokenizer
-
-        from responses_app.dialects.vllm.adapters import ParserRegistry
-        from responses_app.dialects.vllm.dialect import VllmDialect
-
-        # Every parser requests the whole vocabulary, which takes up to half a second if it is not cached.
-        registry = ParserRegistry(get_cached_tokenizer(self.tokenizer), reasoning_parser, tool_parser)
-        return VllmDialect(
-            # vLLM's parsers search for added tokens of all kinds, in the text and by id.
-            self._vocabulary(self._added_tokens()),
-            self.template,
-            self.stops,
-            registry,
-            supports_images=self.supports_images,
-            image_placeholder=self.image_placeholder,
-        )
 
     def _vocabulary(self, visible: Collection[str]) -> TokenizerAdapter:
         from responses_app.dialects.text.tokenizer import TokenizerAdapter

@@ -24,7 +24,6 @@ MALFORMED_HEADER: Final = "malformed_header"
 UNKNOWN_CHANNEL: Final = "unknown_channel"
 UNKNOWN_RECIPIENT: Final = "unknown_recipient"
 INVALID_UTF8: Final = "invalid_utf8"
-PARSER_FAILED: Final = "parser_failed"
 EMPTY_OUTPUT: Final = "empty_output"
 
 MESSAGES: Final[Mapping[str, str]] = {
@@ -40,7 +39,6 @@ MESSAGES: Final[Mapping[str, str]] = {
     UNKNOWN_CHANNEL: "A message has an unknown channel. The message is part of the answer.",
     UNKNOWN_RECIPIENT: "A message has an unknown recipient. The message is text.",
     INVALID_UTF8: "The output contains bytes that are not valid UTF-8. U+FFFD replaces the bytes.",
-    PARSER_FAILED: "The output parser of the model failed. The rest of the output is text.",
     EMPTY_OUTPUT: "The model generated no text and no call.",
 }
 """Type of a problem -> message."""

@@ -18,6 +18,7 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.families.parser_names import check_names
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.engine_interface import Engine, EngineUnavailable
 from responses_app.engines.registry import open_engine
@@ -139,6 +140,7 @@ def _served(name: str, url: str) -> ServedModel:
     parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
     source = parsers.pop("tokenizer", None) or _source(name, urlsplit(base))
     try:
+        check_names(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
         engine = open_engine(f"{base}?{urlencode(query)}" if query else base)
     except ValueError as error:
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error

@@ -1,4 +1,4 @@
-"""The query key `chat_template` of an engine URL."""
+"""The query keys `chat_template` and `tool_parser` of an engine URL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Turn
 from responses_app.engine_interface import EngineUnavailable
@@ -39,3 +40,9 @@ def test_the_template_of_the_url_replaces_that_of_the_model(folder: Path) -> Non
 def test_a_missing_template_is_named_with_the_model_at_start(folder: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"mine: chat_template=/none\.jinja is neither a file nor the name"):
         asyncio.run(start_all(served(folder, "/none.jinja")))
+
+
+@pytest.mark.parametrize("key", ["tool_parser", "reasoning_parser"])
+def test_an_unknown_parser_is_refused_with_the_model_and_the_allowed_names(folder: Path, key: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"RESPONSES_MODELS: mine: {key}=hf is unknown. Allowed: none, .*qwen3"):
+        parse_models(f"mine=script://{folder}/tape.jsonl?tokenizer={quote(str(folder))}&{key}=hf")

@@ -77,7 +77,7 @@ def messages(
 
 
 def template_tool(tool: Tool) -> Message:
-    """Convert a tool to the format of templates and vLLM's parsers, nested under `function`."""
+    """Convert a tool to the format of templates, nested under `function`."""
     keys = ("name", "description", "parameters")
     return {"type": "function", "function": {key: tool[key] for key in keys if tool.get(key) is not None}}
 

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
-from responses_app.dialects.families.installed import (
-    HARMONY_REASONING_PARSER,
-    HARMONY_TOOL_PARSER,
-    OWN_REASONING_PARSERS,
-    OWN_TOOL_PARSERS,
-    InstalledParsers,
-    installed_parsers,
-)
+from responses_app.dialects.families.parser_names import NO_PARSER, check_names
 from responses_app.dialects.families.table import FAMILIES, Family
 
-# Value of a named parser that switches parsing off.
-NO_PARSER = "none"
 UNKNOWN = Family("unknown", None)
 
 
@@ -27,7 +17,6 @@ class Source(StrEnum):
     """Kind of evidence that decided."""
 
     SETTING = "setting"
-    RESPONSE_TEMPLATE = "response_template"
     TYPE_AND_TEMPLATE = "model_type and chat template"
     TEMPLATE = "chat template"
     ADDED_TOKENS = "added tokens"
@@ -48,7 +37,6 @@ class Evidence:
     templates: Sequence[str] = ()
     added_tokens: Collection[str] = ()
     files: Collection[str] = ()
-    response_template: Mapping[str, Any] | None = None
     reasoning_parser: str | None = None
     tool_parser: str | None = None
 
@@ -95,18 +83,18 @@ class _Match:
     marks: tuple[str, ...] = ()
 
 
-def detect(evidence: Evidence, installed: InstalledParsers | None = None) -> Detection:
-    """Detect the family of a model. Parsers that the operator has named replace the detected parsers, each separately."""
+def detect(evidence: Evidence) -> Detection:
+    """Detect the family of a model. Parsers that the operator has named replace the detected parsers, each separately.
+
+    Raises ValueError for unknown names.
+    """
+    check_names(evidence.reasoning_parser, evidence.tool_parser)
     match = next(_matches(evidence), _Match(UNKNOWN, Source.DEFAULT))
-    installed = installed or installed_parsers()
-    found = _with_named_parsers(_detection(match, evidence, installed), evidence, installed)
-    return replace(found, warnings=(*found.warnings, *_vllm_warnings(found, installed)))
+    return _with_named_parsers(_detection(match, evidence), evidence)
 
 
 def _matches(evidence: Evidence) -> Iterator[_Match]:
     rules: tuple[Callable[[Evidence], Iterator[_Match]], ...] = (
-        _by_harmony_type,
-        _by_response_template,
         _by_type_and_template,
         _by_template,
         _by_added_tokens,
@@ -117,19 +105,6 @@ def _matches(evidence: Evidence) -> Iterator[_Match]:
     )
     for rule in rules:
         yield from rule(evidence)
-
-
-def _by_harmony_type(evidence: Evidence) -> Iterator[_Match]:
-    """Yield harmony for its model type, also with a `response_template`: harmony has a parser of our own."""
-    if evidence.model_type == "gpt_oss":
-        yield from _by_type_and_template(evidence)
-
-
-def _by_response_template(evidence: Evidence) -> Iterator[_Match]:
-    fields = (evidence.response_template or {}).get("fields")
-    if isinstance(fields, Mapping):
-        tools, reasoning = ("hf" if name in fields else None for name in ("tool_calls", "thinking"))
-        yield _Match(Family("response_template", tools, reasoning), Source.RESPONSE_TEMPLATE, tuple(sorted(fields)))
 
 
 def _by_type_and_template(evidence: Evidence) -> Iterator[_Match]:
@@ -193,23 +168,15 @@ def _has_markers(family: Family, place: Collection[str]) -> bool:
     return all(mark in place for mark in family.markers) and not any(mark in place for mark in family.without)
 
 
-def _detection(match: _Match, evidence: Evidence, installed: InstalledParsers) -> Detection:
+def _detection(match: _Match, evidence: Evidence) -> Detection:
     family, marks = match.family, match.marks
     reasoning = family.reasoning_parser
     if family.reasoning_markers and evidence.templates:
         found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
         reasoning = reasoning if found else None
         marks = tuple(dict.fromkeys((*marks, *found)))
-    warnings = list(_family_warnings(family, evidence))
-    return Detection(
-        family.name,
-        reasoning if reasoning in installed.reasoning else None,
-        family.tool_parser if family.tool_parser in installed.tools else None,
-        str(match.source),
-        marks,
-        (*warnings, *_missing_parsers(reasoning, family.tool_parser, installed)),
-        family.remark,
-    )
+    warnings = tuple(_family_warnings(family, evidence))
+    return Detection(family.name, reasoning, family.tool_parser, str(match.source), marks, warnings, family.remark)
 
 
 def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
@@ -221,29 +188,7 @@ def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _missing_parsers(reasoning: str | None, tools: str | None, installed: InstalledParsers) -> Iterator[str]:
-    if reasoning is not None and reasoning not in installed.reasoning:
-        yield f"The installed vLLM has no reasoning parser {reasoning!r}: reasoning is part of the text."
-    if tools is not None and tools not in installed.tools:
-        yield f"The installed vLLM has no tool parser {tools!r}: calls are part of the text."
-
-
-def _vllm_warnings(found: Detection, installed: InstalledParsers) -> Iterator[str]:
-    """Yield a warning if a parser of vLLM is used: less is constrained than in a declared format."""
-    own_reasoning = {None, HARMONY_REASONING_PARSER, *OWN_REASONING_PARSERS}
-    own_tools = {None, HARMONY_TOOL_PARSER, *OWN_TOOL_PARSERS}
-    parsers = [
-        *([f"reasoning parser {found.reasoning_parser}"] if found.reasoning_parser not in own_reasoning else []),
-        *([f"tool parser {found.tool_parser}"] if found.tool_parser not in own_tools else []),
-    ]
-    if parsers and found.reasoning_parser in {None, *installed.reasoning} and found.tool_parser in {None, *installed.tools}:
-        yield (
-            f"The {' and the '.join(parsers)} {'are' if len(parsers) > 1 else 'is'} vLLM's own: strict tools are not enforced, "
-            "and required or named calls only where vLLM has a grammar for the format."
-        )
-
-
-def _with_named_parsers(found: Detection, evidence: Evidence, installed: InstalledParsers) -> Detection:
+def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
     """Replace the parsers that the operator has named."""
     named = {"reasoning_parser": evidence.reasoning_parser, "tool_parser": evidence.tool_parser}
     named = {key: value for key, value in named.items() if value is not None}
@@ -256,15 +201,8 @@ def _with_named_parsers(found: Detection, evidence: Evidence, installed: Install
         tool_parser=_named(evidence.tool_parser, found.tool_parser),
         chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {found.chosen_by}",
         evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else found.evidence)),
-        warnings=(*(() if is_complete else found.warnings), *_unknown_names(evidence, installed)),
+        warnings=() if is_complete else found.warnings,
     )
-
-
-def _unknown_names(evidence: Evidence, installed: InstalledParsers) -> Iterator[str]:
-    if evidence.reasoning_parser not in {None, NO_PARSER, *installed.reasoning}:
-        yield f"The installed vLLM has no reasoning parser {evidence.reasoning_parser!r}, which is named in the settings."
-    if evidence.tool_parser not in {None, NO_PARSER, *installed.tools}:
-        yield f"The installed vLLM has no tool parser {evidence.tool_parser!r}, which is named in the settings."
 
 
 def _named(setting: str | None, detected: str | None) -> str | None:

@@ -11,12 +11,6 @@ from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template_features import TemplateFeatures, template_features
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import (
-    HARMONY_REASONING_PARSER,
-    HARMONY_TOOL_PARSER,
-    OWN_REASONING_PARSERS,
-    OWN_TOOL_PARSERS,
-)
 from responses_app.dialects.registry import open_checkpoint
 
 _HARMONY = TemplateFeatures(thinking_variables=("reasoning_effort",), can_switch_thinking=True)
@@ -76,26 +70,15 @@ def report(
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
     checkpoint = Checkpoint(source, chat_template)
     family = checkpoint.detect_family(reasoning_parser, tool_parser)
-    shown = _without_vllm(family)
-    dialect = open_checkpoint(checkpoint, shown)
+    dialect = open_checkpoint(checkpoint, family)
     features = _HARMONY
     added: tuple[str, ...] = ()
     if isinstance(dialect, ChatDialect):
-        added = tuple(dialect.fit.remarks()) if shown == family else ()
+        added = tuple(dialect.fit.remarks())
         features = replace(template_features(dialect.template), images=dialect.supports_images)
     stop_tokens = tuple((token, dialect.token_text([token])) for token in dialect.stop_token_ids)
     example, problem = _example(dialect, features)
     return ModelReport(source, family, features, stop_tokens, example, problem, added)
-
-
-def _without_vllm(family: Detection) -> Detection:
-    """Return `family` without parsers of vLLM, whose import takes seconds.
-
-    Prompts depend on parsers only where the template has no place for an input.
-    """
-    is_own = family.reasoning_parser in {None, *OWN_REASONING_PARSERS} and family.tool_parser in {None, *OWN_TOOL_PARSERS}
-    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
-    return family if is_own or is_harmony else replace(family, reasoning_parser=None, tool_parser=None)
 
 
 def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:

@@ -48,8 +48,8 @@ REASONING: dict[str, ReasoningFormat] = {
     **dict.fromkeys(
         (
             "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "ernie45", "glm45", "glm47",
-            "granite_thinking_parser", "holo2", "hunyuan_a13b", "kimi_k2", "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3",
-            "poolside_v1", "step3", "step3p5", "step5",
+            "granite_thinking_parser", "holo2", "hunyuan_a13b", "kimi_k2", "ling3", "mimo", "minicpmv", "minimax_m2", "nemotron_v3",
+            "olmo3", "poolside_v1", "step3", "step3p5", "step5",
         ),
         THINK_FORMAT,
     ),
@@ -218,17 +218,15 @@ CALLS: dict[str, CallFormat] = {
 `nemotron_nano_v2`: names of our own. So is the reasoning format `longcat`."""
 
 
-def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat | None:
-    """Return the format of a pair of parsers, None if a format of the pair is not declared here.
+def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat:
+    """Return the format of a pair of declared parsers.
 
     Reasoning and calls in the usual form, `<think>` and Hermes, are read without a parser's name too.
     """
     if REASONING.get(reasoning_parser or "qwen3") == THINK_FORMAT and (tool_parser or "hermes") in HERMES_PARSERS:
         return replace(DEFAULT_OUTPUT, ignored=_IGNORED.get(reasoning_parser or "", ()))
-    reasoning = REASONING.get(reasoning_parser or "")
-    calls = CALLS.get(tool_parser or "")
-    if (reasoning_parser and reasoning is None) or (tool_parser and calls is None):
-        return None
+    reasoning = REASONING[reasoning_parser] if reasoning_parser else None
+    calls = CALLS[tool_parser] if tool_parser else None
     ignored = {*_IGNORED.get(reasoning_parser or "", ()), *_IGNORED.get(tool_parser or "", ())}
     parser = tool_parser or reasoning_parser or ""
     answer_head, call_head = _HEADS.get(parser, (None, None))

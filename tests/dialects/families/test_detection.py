@@ -5,18 +5,9 @@ from __future__ import annotations
 import pytest
 
 from responses_app.dialects.families.detection import Evidence, detect
-from responses_app.dialects.families.installed import (
-    OWN_REASONING_PARSERS,
-    OWN_TOOL_PARSERS,
-    InstalledParsers,
-    installed_parsers,
-)
+from responses_app.dialects.families.parser_names import REASONING_PARSERS, TOOL_PARSERS
 from responses_app.dialects.families.table import FAMILIES
 
-ALL = InstalledParsers(
-    frozenset(row.reasoning_parser for row in FAMILIES if row.reasoning_parser) | {"hf"},
-    frozenset(row.tool_parser for row in FAMILIES if row.tool_parser) | {"hf"},
-)
 _HERMES = 'return a json object within <tool_call></tool_call>: {"name": <function-name>, "arguments": <args-json-object>}'
 _QWEN_XML = "<tool_call>\n<function=example>\n<parameter=a>\nvalue\n</parameter>\n</function>\n</tool_call>"
 _SWITCH = "{% if enable_thinking is false %}<think>\n\n</think>{% endif %}"
@@ -143,7 +134,7 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
 def test_detection_chooses_the_documented_parsers(
     name: str, model_type: str, template: str, reasoning: str | None, tool: str | None
 ) -> None:
-    found = detect(Evidence(name=name, model_type=model_type, templates=[template] if template else []), ALL)
+    found = detect(Evidence(name=name, model_type=model_type, templates=[template] if template else []))
     assert (found.reasoning_parser, found.tool_parser) == (reasoning, tool)
     assert found.evidence
 
@@ -154,9 +145,6 @@ def test_detection_chooses_the_documented_parsers(
         (Evidence(tool_parser="jamba", reasoning_parser="qwen3", templates=[_HERMES]), ("qwen3", "jamba"), "setting"),
         (Evidence(tool_parser="jamba", templates=[_HERMES + _SWITCH]), ("qwen3", "jamba"), "setting and chat template"),
         (Evidence(reasoning_parser="none", templates=[_HERMES + _SWITCH]), (None, "hermes"), "setting and chat template"),
-        (Evidence(response_template={"fields": {"thinking": {}}}, templates=[_HERMES]), ("hf", None), "response_template"),
-        (Evidence(response_template={"fields": {"tool_calls": {}}}, templates=[_HERMES]), (None, "hf"), "response_template"),
-        (Evidence(response_template={}, templates=[_HERMES]), (None, "hermes"), "chat template"),
         (Evidence(model_type="glm4_moe_lite", templates=[_GLM]), ("glm45", "glm47"), "model_type"),
         (Evidence(model_type="nemotron_h", templates=[_QWEN_XML]), (None, "qwen3_coder"), "model_type and chat template"),
         (Evidence(model_type="llama", templates=["<|im_start|>", _HERMES]), (None, "hermes"), "chat template"),
@@ -174,7 +162,7 @@ def test_detection_chooses_the_documented_parsers(
 def test_detection_follows_the_order_of_evidence(
     evidence: Evidence, parsers: tuple[str | None, str | None], chosen_by: str
 ) -> None:
-    found = detect(evidence, ALL)
+    found = detect(evidence)
     assert (found.reasoning_parser, found.tool_parser) == parsers
     assert found.chosen_by == chosen_by
 
@@ -189,45 +177,20 @@ def test_detection_has_no_warning_when_both_parsers_are_named() -> None:
     assert detect(Evidence(model_type="llama", reasoning_parser="none", tool_parser="llama3_json")).warnings == ()
 
 
-@pytest.mark.parametrize("kind", ["reasoning", "tool"])
-def test_detection_warns_of_a_named_parser_that_vllm_does_not_have(kind: str) -> None:
-    found = detect(Evidence(reasoning_parser="nonsense", tool_parser="nonsense"), ALL)
-    assert (found.reasoning_parser, found.tool_parser) == ("nonsense", "nonsense")
-    assert f"The installed vLLM has no {kind} parser 'nonsense', which is named in the settings." in found.warnings
-
-
-@pytest.mark.parametrize("kind", ["reasoning", "tool"])
-def test_detection_warns_of_a_parser_that_vllm_does_not_have(kind: str) -> None:
-    found = detect(Evidence(model_type="step5"), InstalledParsers(frozenset(), frozenset()))
-    assert (found.reasoning_parser, found.tool_parser) == (None, None)
-    assert any(f"no {kind} parser 'step5'" in warning for warning in found.warnings)
-
-
-@pytest.mark.parametrize(
-    ("reasoning", "tools", "named"),
-    [
-        ("hf", "hf", "The reasoning parser hf and the tool parser hf are vLLM's own"),
-        ("qwen3", "hf", "The tool parser hf is vLLM's own"),
-        ("minicpmv", "qwen3_coder", "The reasoning parser minicpmv is vLLM's own"),
-    ],
-)
-def test_detection_warns_of_parsers_of_vllm(reasoning: str, tools: str, named: str) -> None:
-    found = detect(Evidence(reasoning_parser=reasoning, tool_parser=tools), ALL)
-    assert len(found.warnings) == 1
-    assert found.warnings[0].startswith(f"{named}: strict tools are not enforced")
+@pytest.mark.parametrize("key", ["reasoning_parser", "tool_parser"])
+@pytest.mark.parametrize("name", ["nonsense", "hf", ""])
+def test_a_named_parser_that_is_not_declared_is_refused_with_the_allowed_names(key: str, name: str) -> None:
+    allowed = {"reasoning_parser": REASONING_PARSERS, "tool_parser": TOOL_PARSERS}[key]
+    with pytest.raises(ValueError, match=f"^{key}={name} is unknown. Allowed: none, ") as refused:
+        detect(Evidence(model_type="qwen3", **{key: name}))
+    assert str(refused.value).rstrip(".").partition("none, ")[2].split(", ") == sorted(allowed)
 
 
 @pytest.mark.parametrize(("reasoning", "tools"), [("minimax_m3", "minimax_m3"), ("openai_gptoss", "openai"), ("none", "xlam")])
-def test_detection_does_not_warn_of_declared_formats(reasoning: str, tools: str) -> None:
-    assert detect(Evidence(reasoning_parser=reasoning, tool_parser=tools), ALL).warnings == ()
+def test_detection_does_not_warn_of_named_formats(reasoning: str, tools: str) -> None:
+    assert detect(Evidence(reasoning_parser=reasoning, tool_parser=tools)).warnings == ()
 
 
-@pytest.mark.engine
-@pytest.mark.filterwarnings("ignore")
-def test_installed_parsers_are_those_that_vllm_registers() -> None:
-    from vllm.reasoning import ReasoningParserManager
-    from vllm.tool_parsers import ToolParserManager
-
-    found = installed_parsers()
-    assert found.reasoning == set(ReasoningParserManager.lazy_parsers) | OWN_REASONING_PARSERS
-    assert found.tools == set(ToolParserManager.lazy_parsers) | OWN_TOOL_PARSERS
+def test_every_family_names_declared_formats() -> None:
+    assert {row.reasoning_parser for row in FAMILIES} <= {None, *REASONING_PARSERS}
+    assert {row.tool_parser for row in FAMILIES} <= {None, *TOOL_PARSERS}

@@ -51,3 +51,18 @@ def test_parsers_choose_the_dialect(tmp_path: Path, model_type: str, parsers: di
     opened = open_dialect(checkpoint(tmp_path, model_type), **parsers)
     assert type(opened).__name__ == dialect
     assert isinstance(opened, ChatDialect) is (dialect == "ChatDialect")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "parsers"),
+    [
+        ("qwen3", {"tool_parser": "openai"}),
+        ("qwen3", {"reasoning_parser": "openai_gptoss", "tool_parser": "openai"}),
+        ("gpt_oss", {"tool_parser": "none"}),
+        ("gpt_oss", {"reasoning_parser": "qwen3"}),
+    ],
+    ids=["one_of_two", "other_model", "without_calls", "other_reasoning"],
+)
+def test_harmony_with_other_parsers_or_models_is_refused(tmp_path: Path, model_type: str, parsers: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"openai_gptoss and openai are one format, for models with model_type gpt_oss"):
+        open_dialect(checkpoint(tmp_path, model_type), **parsers)

@@ -1,1 +1,0 @@
-"""Chat dialect with the output parsers of vLLM."""
