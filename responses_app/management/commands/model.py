@@ -22,8 +22,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
         parser.add_argument("model", help=f"folder with a checkpoint, name on the model hub, or {', '.join(DEMOS)}")
-        parser.add_argument("--reasoning-parser", metavar="NAME", help="reasoning parser by the name that vLLM uses, or none (default: detected)")
-        parser.add_argument("--tool-parser", metavar="NAME", help="tool parser by the name that vLLM uses, or none (default: detected)")
+        parser.add_argument(
+            "--reasoning-parser", metavar="NAME", help="reasoning parser (names of vLLM), or none (default: detected)"
+        )
+        parser.add_argument("--tool-parser", metavar="NAME", help="tool parser (names of vLLM), or none (default: detected)")
         parser.add_argument("--chat-template", metavar="FILE", help="chat template in place of the model's own")
 
     def handle(

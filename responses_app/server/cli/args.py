@@ -84,7 +84,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{kind}-parser",
             metavar="NAME",
-            help=f"{kind} parser for the model by the name that vLLM uses, or none (default: by the family of the model, see manage.py model)",
+            help=f"{kind} parser for the model (names of vLLM), or none (default: by the family of the model, see manage.py model)",
         )
     parser.add_argument(
         "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
