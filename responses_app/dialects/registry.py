@@ -10,9 +10,10 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.families.format_choice import FormatChoice, SpecialTokens, choose_format
 from responses_app.dialects.families.parser_names import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
 from responses_app.dialects.formats.base import OutputFormat
-from responses_app.dialects.formats.table import THINK_FORMAT, output_format
+from responses_app.dialects.formats.table import THINK_FORMAT
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.loading import load_template, load_tokenizer
 
@@ -34,16 +35,19 @@ def open_dialect(
     or a parser is unknown, OSError if the model cannot be read.
     """
     checkpoint = Checkpoint(source, chat_template)
-    return open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))
+    return open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))[0]
 
 
-def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
-    """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
+def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Detection]:
+    """Create the dialect of a checkpoint, and complete the detection `family`: the parsers must read what the template writes.
+
+    Raises ValueError, OSError.
+    """
     if _is_harmony(checkpoint, family):
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
-        return HarmonyDialect()
-    return _open_chat(checkpoint, family.reasoning_parser, family.tool_parser)
+        return HarmonyDialect(), family
+    return _open_chat(checkpoint, family)
 
 
 def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
@@ -59,7 +63,7 @@ def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
     return True
 
 
-def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
+def _open_chat(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Detection]:
     tokenizer = load_tokenizer(checkpoint)
     template = load_template(checkpoint, tokenizer)
     supports_images = any(checkpoint.config.get(key) is not None for key in _IMAGE_KEYS)
@@ -70,8 +74,8 @@ def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser
         supports_images,
         _image_placeholder(checkpoint.config) if supports_images and template.image is None else None,
     )
-    output = output_format(reasoning_parser, tool_parser)
-    return parts.dialect(output, reasoning_parser)
+    choice = parts.choose(family)
+    return parts.dialect(choice.output, choice.detection.reasoning_parser), choice.detection
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,18 @@ class _Parts:
     supports_images: bool
     image_placeholder: ImagePlaceholder | None
 
+    def choose(self, family: Detection) -> FormatChoice:
+        """Choose the output format that reads what the template writes."""
+        decoder = self.tokenizer.backend_tokenizer.get_added_tokens_decoder()
+        tokens = SpecialTokens(
+            frozenset(token.content for token in decoder.values() if token.special),
+            frozenset(decoder[stop].content for stop in self.stops if stop in decoder),
+        )
+        return choose_format(self.template, family, tokens, lambda output: fit_to_tokens(output, self._added_tokens()))
+
     def dialect(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
         from responses_app.dialects.chat.dialect import ChatDialect
 
-        output = fit_to_tokens(output, self._added_tokens())
         return ChatDialect(
             # A marker may be several tokens.
             self._vocabulary({token for token in self._added_tokens() if any(token in marker for marker in output.markers)}),

@@ -17,6 +17,7 @@ TOOL_NOT_ALLOWED: Final = "tool_not_allowed"
 CALL_WITHOUT_NAME: Final = "call_without_name"
 INVALID_TOOL_ARGUMENTS: Final = "invalid_tool_arguments"
 TEXT_IN_CALL: Final = "text_in_call"
+UNKNOWN_CALL_FORM: Final = "unknown_call_form"
 UNFINISHED_CALL: Final = "unfinished_call"
 UNFINISHED_MARKER: Final = "unfinished_marker"
 UNEXPECTED_MARKER: Final = "unexpected_marker"
@@ -32,6 +33,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     CALL_WITHOUT_NAME: "A call has no valid tool name. The call is text.",
     INVALID_TOOL_ARGUMENTS: "The arguments of the function call are not valid JSON.",
     TEXT_IN_CALL: "A block for calls contains something else than calls. Its text is a message.",
+    UNKNOWN_CALL_FORM: "The text seems to contain a call in a form that is not known for this model. The call is text.",
     UNFINISHED_CALL: "The output ended inside a call.",
     UNFINISHED_MARKER: "The output ended inside a marker of the model's output format.",
     UNEXPECTED_MARKER: "The output contains a closing marker without an opening marker.",

@@ -89,10 +89,13 @@ class ServedModel:
         parsers = self.parsers
         checkpoint = Checkpoint(self.source, parsers.get("chat_template"))
         self.family = checkpoint.detect_family(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
-        logger.info("%s: %s", self.name, self.family.summary())
-        for warning in self.family.warnings:
-            logger.warning("%s: %s", self.name, warning)
-        return open_checkpoint(checkpoint, self.family)
+        try:
+            dialect, self.family = open_checkpoint(checkpoint, self.family)
+        finally:
+            logger.info("%s: %s", self.name, self.family.summary())
+            for warning in self.family.warnings:
+                logger.warning("%s: %s", self.name, warning)
+        return dialect
 
 
 def parse_models(models: str) -> dict[str, ServedModel]:

@@ -125,6 +125,7 @@ class ModelsTest(ApiCase):
                 "chosen_by": "setting and model_type",
                 "evidence": ["tool_parser=hermes", "seed_oss"],
                 "warnings": [],
+                "read_back": {"calls": "not_checked", "reasoning": "not_checked"},
             }
             self.assertEqual(orjson.loads((await client.get("/v1/models/m")).content)["family"], family)
             self.assertEqual(orjson.loads((await client.get("/v1/models")).content)["data"][0]["family"], family)

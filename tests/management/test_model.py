@@ -41,6 +41,8 @@ def checkpoint(tmp_path: Path) -> Path:
         "chosen by         chat template: <tool_call> <think>",
         "reasoning parser  qwen3",
         "tool parser       hermes",
+        "calls read        yes: what the chat template writes is read back",
+        "reasoning read    yes: what the chat template writes is read back",
         "system messages   yes",
         "tools             yes",
         "parallel calls    yes",
@@ -72,6 +74,18 @@ def test_named_parsers_are_in_the_report(checkpoint: Path) -> None:
     found = run(str(checkpoint), "--tool-parser", "seed_oss")
     assert "chosen by         setting and chat template: tool_parser=seed_oss <tool_call> <think>" in found
     assert "tool parser       seed_oss" in found
+
+
+def test_calls_that_are_not_read_are_a_warning(checkpoint: Path) -> None:
+    template = (DEMO / "chat_template.jinja").read_text()
+    assert "<tool_call>" in template
+    (checkpoint / "chat_template.jinja").write_text(template.replace("tool_call>", "tool_use>"))
+    found = run(str(checkpoint))
+    assert "calls read        no: shown as text" in found
+    assert (
+        "warning           The chat template writes calls in a form that no known tool parser reads: calls of this model"
+        in found
+    )
 
 
 def test_an_unknown_family_is_a_warning_and_its_template_is_reported(checkpoint: Path) -> None:

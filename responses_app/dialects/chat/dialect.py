@@ -17,6 +17,7 @@ from responses_app.dialects.chat.structural_tags import ReasoningStart, constrai
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.chat.template_fit import TemplateFit
 from responses_app.dialects.chat.template_probe import TemplateProbe
+from responses_app.dialects.chat.unknown_calls import UnknownCallFilter
 from responses_app.dialects.content import item_type, iter_images
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.call_text import write_calls
@@ -118,7 +119,9 @@ class ChatDialect:
             scanner.feed(self._output.opening)
         # The strings of JSON have limits of their own.
         most = None if is_json else turn.max_repetitions
-        return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner, most)
+        parser = ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner, most)
+        tools = [str(tool["name"]) for tool in toolset(turn).offered] if self._output.keeps_markers and not is_json else []
+        return UnknownCallFilter(parser, self._output.unknown_calls, tools) if tools else parser
 
     def token_text(self, tokens: Sequence[int]) -> str:
         """Decode tokens to text, special tokens included."""

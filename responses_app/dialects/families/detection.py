@@ -25,6 +25,7 @@ class Source(StrEnum):
     FILES = "files"
     NAME = "name"
     DEFAULT = "default"
+    READ_BACK = "reading what the chat template writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,21 @@ class Evidence:
         return "\n".join(self.templates)
 
 
+class ReadBack(StrEnum):
+    """Result of reading calls or reasoning that the chat template has written."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_WRITTEN = "not_written"
+    NOT_CHECKED = "not_checked"
+
+
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Family of a model with its parsers. `evidence` are the facts that decided, `warnings` are for the operator."""
+    """Family of a model with its parsers. `evidence` are the facts that decided, `warnings` are for the operator.
+
+    `named` are the parsers that the operator has named. `alternatives` are the families that fit less well, with their parsers.
+    """
 
     family: str
     reasoning_parser: str | None
@@ -57,6 +70,15 @@ class Detection:
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     remark: str = ""
+    calls: ReadBack = ReadBack.NOT_CHECKED
+    reasoning: ReadBack = ReadBack.NOT_CHECKED
+    named: frozenset[str] = frozenset()
+    alternatives: tuple[tuple[str, str | None, str | None], ...] = ()
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return True if nothing has decided."""
+        return self.family == UNKNOWN.name
 
     def summary(self) -> str:
         """Return one line: the family, its parsers, and the evidence."""
@@ -73,6 +95,7 @@ class Detection:
             "chosen_by": self.chosen_by,
             "evidence": list(self.evidence),
             "warnings": list(self.warnings),
+            "read_back": {"calls": str(self.calls), "reasoning": str(self.reasoning)},
         }
 
 
@@ -89,8 +112,10 @@ def detect(evidence: Evidence) -> Detection:
     Raises ValueError for unknown names.
     """
     check_names(evidence.reasoning_parser, evidence.tool_parser)
-    match = next(_matches(evidence), _Match(UNKNOWN, Source.DEFAULT))
-    return _with_named_parsers(_detection(match, evidence), evidence)
+    match, *others = [*_matches(evidence), _Match(UNKNOWN, Source.DEFAULT)]
+    alternatives = ((each.family.name, _reasoning_parser(each.family, evidence)[0], each.family.tool_parser) for each in others)
+    found = replace(_detection(match, evidence), alternatives=tuple(dict.fromkeys(alternatives)))
+    return _with_named_parsers(found, evidence)
 
 
 def _matches(evidence: Evidence) -> Iterator[_Match]:
@@ -169,14 +194,19 @@ def _has_markers(family: Family, place: Collection[str]) -> bool:
 
 
 def _detection(match: _Match, evidence: Evidence) -> Detection:
-    family, marks = match.family, match.marks
-    reasoning = family.reasoning_parser
-    if family.reasoning_markers and evidence.templates:
-        found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
-        reasoning = reasoning if found else None
-        marks = tuple(dict.fromkeys((*marks, *found)))
+    family = match.family
+    reasoning, found = _reasoning_parser(family, evidence)
+    marks = tuple(dict.fromkeys((*match.marks, *found)))
     warnings = tuple(_family_warnings(family, evidence))
     return Detection(family.name, reasoning, family.tool_parser, str(match.source), marks, warnings, family.remark)
+
+
+def _reasoning_parser(family: Family, evidence: Evidence) -> tuple[str | None, list[str]]:
+    """Return the reasoning parser of a family for these templates, with the marker that shows the reasoning."""
+    if not family.reasoning_markers or not evidence.templates:
+        return family.reasoning_parser, []
+    found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
+    return family.reasoning_parser if found else None, found
 
 
 def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
@@ -202,6 +232,7 @@ def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
         chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {found.chosen_by}",
         evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else found.evidence)),
         warnings=() if is_complete else found.warnings,
+        named=frozenset(named),
     )
 
 

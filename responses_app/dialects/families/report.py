@@ -10,7 +10,7 @@ from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template_features import TemplateFeatures, template_features
 from responses_app.dialects.checkpoint import Checkpoint
-from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.families.detection import Detection, ReadBack
 from responses_app.dialects.registry import open_checkpoint
 
 _HARMONY = TemplateFeatures(thinking_variables=("reasoning_effort",), can_switch_thinking=True)
@@ -49,6 +49,8 @@ class ModelReport:
         yield f"chosen by         {family.chosen_by}{': ' + ' '.join(family.evidence) if family.evidence else ''}"
         yield f"reasoning parser  {family.reasoning_parser or 'none'}"
         yield f"tool parser       {family.tool_parser or 'none'}"
+        yield f"calls read        {_WORDS[family.calls]}"
+        yield f"reasoning read    {_WORDS[family.reasoning]}"
         if family.remark:
             yield f"remark            {family.remark}"
         yield from (f"warning           {warning}" for warning in family.warnings)
@@ -69,8 +71,7 @@ def report(
 ) -> ModelReport:
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
     checkpoint = Checkpoint(source, chat_template)
-    family = checkpoint.detect_family(reasoning_parser, tool_parser)
-    dialect = open_checkpoint(checkpoint, family)
+    dialect, family = open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))
     features = _HARMONY
     added: tuple[str, ...] = ()
     if isinstance(dialect, ChatDialect):
@@ -91,6 +92,14 @@ def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:
         except UnsupportedInput as error:
             problem = str(error)
     return "", problem
+
+
+_WORDS = {
+    ReadBack.EQUAL: "yes: what the chat template writes is read back",
+    ReadBack.DIFFERENT: "no: shown as text",
+    ReadBack.NOT_WRITTEN: "not checked: the chat template writes none, or describes no tools",
+    ReadBack.NOT_CHECKED: "not checked",
+}
 
 
 def _yes(fact: bool) -> str:

@@ -78,6 +78,9 @@ class OutputFormat:
 
     `answer_head` and `call_head` may stand before a constrained answer, and before required calls. `opening` is the end of a
     prompt that belongs to the output: the beginning of the first message.
+
+    `keeps_markers` is for models whose calls may have another form: markers of calls that are none stay in the text, and so do
+    the special tokens `kept`. Texts of `unknown_calls` begin calls of the other form.
     """
 
     reasoning: ReasoningFormat | None = None
@@ -86,10 +89,13 @@ class OutputFormat:
     answer_head: Format | None = None
     call_head: Format | None = None
     opening: str = ""
+    keeps_markers: bool = False
+    kept: tuple[str, ...] = ()
+    unknown_calls: tuple[str, ...] = ()
 
     @property
     def markers(self) -> tuple[str, ...]:
         """All markers, which the tokenizer must not hide."""
         reasoning = (*self.reasoning.begins, *self.reasoning.ends) if self.reasoning else ()
         calls = (*self.calls.begins, *self.calls.ends, *self.calls.syntax.markers) if self.calls else ()
-        return tuple(sorted({*reasoning, *calls, *self.ignored} - {""}))
+        return tuple(sorted({*reasoning, *calls, *self.ignored, *self.kept} - {""}))

@@ -23,8 +23,8 @@ class FormatScanner:
     """Scanner: text in, deltas into the buffer. The grouping of the text has no effect.
 
     White space at the borders of items is dropped. After a call inside of reasoning the reasoning continues. Text behind a call
-    marker that is no call becomes text without the marker. Closing markers without an opening marker are dropped. The buffer gets a
-    problem for each of these, and for text that a cut drops. With `plain_text` the text has
+    marker that is no call becomes text without the marker, and closing markers without an opening marker are dropped; a format with
+    `keeps_markers` keeps both. The buffer gets a problem for each of these, and for text that a cut drops. With `plain_text` the text has
     no markers behind its first character, except those around the answer: the strings of JSON may contain markers.
     """
 
@@ -181,13 +181,15 @@ class FormatScanner:
             yield from self._read_calls(calls.syntax, marker)
         elif calls is not None and marker in calls.leads:
             yield from self._read_lead(calls.syntax, marker)
+        elif calls is not None and marker in calls.ends and self._format.keeps_markers:
+            self._emit_marker(marker)
         elif (reasoning is not None and marker in reasoning.ends) or (calls is not None and marker in calls.ends):
             self._deltas.report(UNEXPECTED_MARKER, marker)
 
     def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
         self._reader.mark()
         self._reader.unfinished = ""
-        is_section = marker not in self._leads
+        is_section, start = marker not in self._leads, self._reader.position
         try:
             yield from syntax.read(self._reader, self._calls, marker)
         except NotACall as error:
@@ -196,7 +198,10 @@ class FormatScanner:
                 self._deltas.report(error.problem)
         except EndOfText:
             self._end_in_calls(is_section=is_section)
-        self._is_behind_calls = True
+        is_text = is_section and self._format.keeps_markers and self._reader.position == start
+        if is_text:
+            self._emit_marker(marker)
+        self._is_behind_calls = not is_text
         self._reader.release()
 
     def _read_lead(self, syntax: Syntax, marker: str) -> Steps[None]:

@@ -16,6 +16,9 @@ from tests.support.dialects.parser_driver import CHATML, END, call, demo_vocabul
 
 DEMO = ROOT / "responses_app/demo/chat_files"
 XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+XML_CALL = """{{- '<tool_call>\n<function=' + call.function.name + '>\n' }}
+{%- for name, value in call.function.arguments.items() %}{{- '<parameter=' + name + '>\n' }}
+{{- value if value is string else value | tojson }}{{- '\n</parameter>\n' }}{%- endfor %}{{- '</function>\n</tool_call>' }}"""
 
 
 def checkpoint(folder: Path, model_type: str, template: str = CHATML) -> str:
@@ -29,7 +32,9 @@ def checkpoint(folder: Path, model_type: str, template: str = CHATML) -> str:
 @pytest.mark.engine
 @pytest.mark.filterwarnings("ignore")
 def test_calls_of_a_detected_family_are_parsed_without_named_parsers(tmp_path: Path) -> None:
-    template = CHATML + "{# <tool_call> <function=name> <parameter=name> #}"
+    json_call = "{{- '\n<tool_call>\n' + call.function | tojson + '\n</tool_call>' }}"
+    assert json_call in CHATML
+    template = CHATML.replace(json_call, XML_CALL)
     dialect = open_dialect(checkpoint(tmp_path, "qwen3_5", template))
     tokens = demo_vocabulary().encode("<think>\nHm.\n</think>\n\nHello.\n" + XML + "<|im_end|>")
     expected = [ReasoningDelta("Hm."), END, TextDelta("Hello."), END, *call('{"city": "Oslo"}')]

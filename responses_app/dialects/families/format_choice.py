@@ -1,0 +1,251 @@
+"""Choice of the output format by reading back what the chat template writes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.families.detection import Detection, ReadBack, Source
+from responses_app.dialects.families.read_back import read_turn, reads_calls, reads_reasoning
+from responses_app.dialects.families.written_turns import (
+    ANSWER,
+    EMPTY,
+    ONE,
+    OTHER,
+    RICH,
+    THOUGHT,
+    TurnWriter,
+    WrittenTurn,
+)
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.table import CALLS, REASONING, output_format
+
+logger = logging.getLogger(__name__)
+
+# Characters of a written turn in a warning.
+_MAX_SHOWN = 120
+# Parsers of the format that is used where no parser is named.
+_DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
+Variants = list[WrittenTurn]
+"""Turn in the forms that a template takes; a format has to read one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialTokens:
+    """Special tokens of a tokenizer, and the tokens that end a turn."""
+
+    special: frozenset[str]
+    stops: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FormatChoice:
+    """Detection with the parsers that were chosen, and the output format of the model."""
+
+    detection: Detection
+    output: OutputFormat
+
+
+def choose_format(
+    template: ChatTemplate, detection: Detection, tokens: SpecialTokens, fit: Callable[[OutputFormat], OutputFormat]
+) -> FormatChoice:
+    """Choose the format that reads what the template writes; `detection` has the first candidate.
+
+    `fit` returns the variant of a format for the tokenizer. Parsers that the operator has named stay. An error of the template
+    becomes a warning.
+    """
+    try:
+        return _Chooser(template, detection, tokens, fit).choose()
+    except Exception as error:  # The template of a model may fail in any way, and a model must start all the same.
+        logger.debug("the chat template cannot be checked", exc_info=True)
+        warning = f"The chat template cannot be checked ({error}): calls and reasoning may be shown as text."
+        output = fit(output_format(detection.reasoning_parser, detection.tool_parser))
+        return FormatChoice(replace(detection, warnings=(*detection.warnings, warning)), output)
+
+
+class _Chooser:
+    def __init__(
+        self, template: ChatTemplate, detection: Detection, tokens: SpecialTokens, fit: Callable[[OutputFormat], OutputFormat]
+    ) -> None:
+        self._detection = detection
+        self._tokens = tokens
+        self._fit = fit
+        self._writer = TurnWriter(template, sorted(tokens.stops))
+
+    def choose(self) -> FormatChoice:
+        """Return the first pair of parsers that reads the turns, or else the detected pair with warnings."""
+        self._writer.check()
+        detection = self._detection
+        reasoning, tools = detection.reasoning_parser, detection.tool_parser
+        calls_read = reasoning_read = ReadBack.NOT_WRITTEN
+        if self._call_turns and self._writer.shows_tools():
+            tools, calls_read = self._choose_calls(reasoning, tools)
+        if self._reasoning_turns:
+            reasoning, reasoning_read = self._choose_reasoning(reasoning, tools)
+        chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
+        output = self._format(reasoning, tools)
+        return FormatChoice(self._explained(chosen), self._with_kept_tokens(output, chosen))
+
+    @cached_property
+    def _call_turns(self) -> list[Variants]:
+        """Turns with calls of strings: alone, several, and beside text."""
+        one = self._writer.write(calls=[ONE])
+        if not one:
+            return []
+        return [one, self._writer.write(calls=[ONE, OTHER]), self._writer.write(calls=[ONE], content=ANSWER)]
+
+    @cached_property
+    def _rich_turns(self) -> list[Variants]:
+        """Turns with arguments of all types, and without any: templates write some of these unlike their models."""
+        return [self._writer.write(calls=[RICH]), self._writer.write(calls=[EMPTY]), self._writer.write(calls=[RICH, EMPTY])]
+
+    @cached_property
+    def _reasoning_turns(self) -> list[Variants]:
+        """Turns with reasoning before text and before a call, if the template writes the reasoning."""
+        turns = [self._writer.write(content=ANSWER, reasoning=THOUGHT)]
+        if self._call_turns:
+            turns += [self._writer.write(calls=[ONE], reasoning=THOUGHT)]
+        return [written for turn in turns if (written := [each for each in turn if each.reasoning])]
+
+    @cached_property
+    def _plain_turn(self) -> str:
+        return "".join(turn.text for turn in self._writer.write(content=ANSWER))
+
+    def _choose_calls(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
+        if self._reads(reads_calls, self._call_turns, reasoning, tools):
+            # Without a parser's name Hermes calls are read.
+            return tools or _DEFAULT_CALLS if self._has_no_parser("tool_parser", tools) else tools, ReadBack.EQUAL
+        if "tool_parser" in self._detection.named:
+            return tools, ReadBack.DIFFERENT
+        turns = self._call_turns
+        readers = [each for each in self._call_candidates() if self._reads(self._reads_all, turns, reasoning, each)]
+        best = [each for each in readers if self._reads(self._reads_all, self._rich_turns, reasoning, each)]
+        return (*best, *readers, tools)[0], ReadBack.EQUAL if readers else ReadBack.DIFFERENT
+
+    def _choose_reasoning(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
+        if self._reads(reads_reasoning, self._reasoning_turns, reasoning, tools):
+            is_default = self._has_no_parser("reasoning_parser", reasoning)
+            return reasoning or _DEFAULT_REASONING if is_default else reasoning, ReadBack.EQUAL
+        if "reasoning_parser" in self._detection.named:
+            return reasoning, ReadBack.DIFFERENT
+        for each in self._reasoning_candidates():
+            if self._reads(reads_reasoning, self._reasoning_turns, each, tools):
+                return each, ReadBack.EQUAL
+        return reasoning, ReadBack.DIFFERENT
+
+    def _reads_all(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
+        """Return True if `output` reads the calls, and every part of a call: no text remains, and no token is hidden."""
+        if any(token in turn.text and token not in self._plain_turn for token in hidden):
+            return False
+        text = read_turn(turn, output, hidden).text
+        tail = self._plain_turn.rpartition(ANSWER)[2].strip()
+        return reads_calls(turn, output, hidden) and text.removesuffix(tail).strip() == turn.content
+
+    def _has_no_parser(self, key: str, parser: str | None) -> bool:
+        return parser is None and key not in self._detection.named
+
+    def _call_candidates(self) -> list[str]:
+        """Return the declared formats of calls, those of other families that fit first."""
+        likely = [tools for _, _, tools in self._detection.alternatives]
+        text = "".join(turn.text for variants in self._call_turns for turn in variants)
+        shown = [name for name, calls in CALLS.items() if any(mark in text for mark in (*calls.begins, *calls.leads))]
+        return list(dict.fromkeys(name for name in (*likely, _DEFAULT_CALLS, *shown) if name in shown))
+
+    def _reasoning_candidates(self) -> list[str]:
+        likely = [reasoning for _, reasoning, _ in self._detection.alternatives]
+        return list(dict.fromkeys(filter(None, (*likely, _DEFAULT_REASONING, *REASONING))))
+
+    def _reads(
+        self,
+        reads: Callable[[WrittenTurn, OutputFormat, Collection[str]], bool],
+        turns: Sequence[Variants],
+        reasoning: str | None,
+        tools: str | None,
+    ) -> bool:
+        """Return True if the format of the parsers reads each turn in one of its variants."""
+        output = self._format(reasoning, tools)
+        hidden = self._tokens.special - _visible(self._tokens.special, output)
+        return all(any(reads(turn, output, hidden) for turn in variants) for variants in turns if variants)
+
+    def _format(self, reasoning: str | None, tools: str | None) -> OutputFormat:
+        return self._fit(output_format(reasoning, tools))
+
+    def _explained(self, chosen: Detection) -> Detection:
+        """Return the detection with its source and its warnings."""
+        before, warnings = self._detection, list(chosen.warnings)
+        if ReadBack.EQUAL is chosen.calls:
+            # What is not known of the family does not matter: its calls are read.
+            warnings = [] if chosen.is_unknown else warnings
+        pair = (chosen.reasoning_parser, chosen.tool_parser)
+        if pair != (before.reasoning_parser, before.tool_parser):
+            names = [name for name, *parsers in before.alternatives if tuple(parsers) == pair]
+            chosen = replace(chosen, family=names[0] if names else chosen.family, chosen_by=str(Source.READ_BACK), remark="")
+        return replace(chosen, warnings=(*warnings, *self._warnings(chosen)))
+
+    def _warnings(self, chosen: Detection) -> Iterator[str]:
+        if chosen.calls is ReadBack.DIFFERENT:
+            yield (
+                f"The chat template writes calls in a form that {_reader('tool parser', chosen.tool_parser)}: "
+                "calls of this model will be shown as text. "
+                f"The template writes {_shown(self._unread(self._call_turns, chosen, reads_calls))}"
+            )
+        elif chosen.tool_parser is None and not chosen.is_unknown and self._writer.shows_tools() and not chosen.named:
+            yield (
+                "The chat template describes tools and writes no calls: JSON in <tool_call> is read as a call, any other form of calls "
+                "will be shown as text. Name the form with tool_parser."
+            )
+        if chosen.reasoning is ReadBack.DIFFERENT:
+            yield (
+                f"The chat template writes reasoning in a form that {_reader('reasoning parser', chosen.reasoning_parser)}: "
+                "reasoning of this model will be shown as text, or text as reasoning. "
+                f"The template writes {_shown(self._unread(self._reasoning_turns, chosen, reads_reasoning))}"
+            )
+
+    def _unread(
+        self,
+        turns: Sequence[Variants],
+        chosen: Detection,
+        reads: Callable[[WrittenTurn, OutputFormat, Collection[str]], bool],
+    ) -> str:
+        """Return the first turn that is not read."""
+        pair = (chosen.reasoning_parser, chosen.tool_parser)
+        return next(variants[0].text for variants in turns if variants and not self._reads(reads, [variants], *pair))
+
+    def _with_kept_tokens(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
+        """Return `output` with the special tokens that stay in the text, because what they mark is not read."""
+        different = ReadBack.DIFFERENT
+        turns = (self._call_turns if chosen.calls is different else []) + (
+            self._reasoning_turns if chosen.reasoning is different else []
+        )
+        written = "".join(turn.text for variants in turns for turn in variants)
+        structural = {token for token in self._tokens.special if token in self._plain_turn} | self._tokens.stops
+        kept = sorted(token for token in self._tokens.special - structural if token in written)
+        if chosen.calls is not different:
+            return replace(output, kept=tuple(kept))
+        heads = tuple(dict.fromkeys(filter(None, map(self._head, self._call_turns[0]))))
+        return replace(output, kept=tuple(kept), keeps_markers=True, unknown_calls=heads)
+
+    def _head(self, turn: WrittenTurn) -> str:
+        """Return the text before the name of the first call, without tokens that are not shown; empty if short."""
+        head = turn.text.partition(turn.calls[0][0])[0].strip()
+        for token in self._tokens.special:
+            head = head.rpartition(token)[2] if token in self._plain_turn else head
+        head = head.strip()[-40:]
+        return head if len(head) > 2 else ""
+
+
+def _visible(special: Collection[str], output: OutputFormat) -> set[str]:
+    """Return the special tokens that are parts of markers."""
+    return {token for token in special if any(token in marker for marker in output.markers)}
+
+
+def _reader(kind: str, parser: str | None) -> str:
+    return f"the {kind} {parser} does not read" if parser else f"no known {kind} reads"
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:_MAX_SHOWN]}…" if len(line) > _MAX_SHOWN else line

@@ -1,0 +1,184 @@
+"""Choice of the output format: what the chat template writes is read back, and calls of an unknown form stay whole."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.checkpoint import Checkpoint
+from responses_app.dialects.families.detection import Detection, Evidence, ReadBack, detect
+from responses_app.dialects.families.format_choice import FormatChoice, SpecialTokens, choose_format
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.variants import fit_to_tokens
+from responses_app.dialects.registry import open_checkpoint
+from responses_app.protocol.deltas import Call, ReasoningDelta, TextDelta
+from tests.support.dialects.families.checkpoint_folder import write_checkpoint
+from tests.support.dialects.families.family_format import FamilyFormat
+from tests.support.dialects.families.formats.registry import FAMILIES
+from tests.support.dialects.parser_driver import CHATML, WEATHER, parse_chunks, problems_of, turn
+
+OSLO = ("get_weather", {"city": "Oslo"})
+STOPS = frozenset({"<|im_end|>"})
+ONE_CALL = "'\n<tool_call>\n' + call.function | tojson + '\n</tool_call>'"
+
+
+def tokens_of(family: FamilyFormat) -> frozenset[str]:
+    return frozenset(filter(None, (family.bos, family.eos, *family.special, *family.unlisted)))
+
+
+def choose(family: FamilyFormat) -> tuple[Detection, FormatChoice]:
+    special, added = tokens_of(family), {*tokens_of(family), *family.plain}
+    found = detect(Evidence(model_type=family.model_type, templates=[family.template], added_tokens=added))
+    template = ChatTemplate(family.template, {"bos_token": family.bos, "eos_token": family.eos})
+    fit = partial(fit_to_tokens, added_tokens=added)
+    return found, choose_format(template, found, SpecialTokens(special, frozenset({family.eos})), fit)
+
+
+def choose_for(template: str, *special: str, **evidence: Any) -> FormatChoice:
+    found = detect(Evidence(templates=[template], **evidence))
+    return choose_format(ChatTemplate(template), found, SpecialTokens(frozenset(special) | STOPS, STOPS), lambda output: output)
+
+
+def renamed(value: Any, markers: list[str]) -> Any:
+    """Rename markers in texts, and in the texts of tuples."""
+    if isinstance(value, tuple | list):
+        return tuple(renamed(each, markers) for each in value)
+    if isinstance(value, str):
+        for marker in markers:
+            value = value.replace(marker, f"{marker[0]}other_{marker[1:]}")
+    return value
+
+
+def with_other_calls(family: FamilyFormat, output: OutputFormat) -> FamilyFormat | None:
+    """Return the family with other markers of calls, None if its calls have no markers."""
+    assert output.calls is not None
+    kept = {*output.ignored, *(output.reasoning.begins + output.reasoning.ends if output.reasoning else ())}
+    texts = {*output.calls.begins, *output.calls.ends, *output.calls.syntax.markers} - kept
+    markers = sorted((text for text in texts if len(text) > 2 and text in family.template), key=len, reverse=True)
+    # A marker that is renamed with a longer one is not renamed again.
+    markers = [each for each in markers if not any(each != other and each in other for other in markers)]
+    fields = {field.name: renamed(getattr(family, field.name), markers) for field in dataclasses.fields(family)}
+    return FamilyFormat(**{**fields, "name": family.name, "model_type": "other"}) if markers else None
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_the_template_of_a_family_writes_is_read_by_the_detected_format(name: str) -> None:
+    family = FAMILIES[name]
+    found, choice = choose(family)
+    assert choice.detection.warnings == ()
+    assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (found.reasoning_parser, found.tool_parser)
+    assert choice.detection.chosen_by == found.chosen_by
+    assert not choice.output.keeps_markers
+    writes_calls = bool(family.has_calls and family.tools)
+    assert choice.detection.calls is (ReadBack.EQUAL if writes_calls else ReadBack.NOT_WRITTEN)
+    writes_reasoning = family.history is not None or family.reasoning is not None
+    assert choice.detection.reasoning is (ReadBack.EQUAL if writes_reasoning else ReadBack.NOT_WRITTEN)
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.has_calls and family.tools])
+def test_calls_with_other_markers_are_a_warning_and_their_tokens_are_kept(name: str) -> None:
+    other = with_other_calls(FAMILIES[name], choose(FAMILIES[name])[1].output)
+    if other is None:  # calls without markers have nothing to rename
+        assert choose(FAMILIES[name])[1].output.calls.leads  # type: ignore[union-attr]
+        return
+    found = choose(other)[1]
+    assert found.detection.calls is ReadBack.DIFFERENT
+    assert any("calls of this model will be shown as text" in warning for warning in found.detection.warnings)
+    assert found.output.keeps_markers
+    written = other.write_calls([OSLO])
+    assert {token for token in tokens_of(other) if token in written} <= {*found.output.markers, other.eos}
+
+
+@pytest.mark.parametrize("name", ["hermes-2-pro", "deepseek-v3.1", "kimi-k2", "glm-4.6", "qwen3-coder"])
+@pytest.mark.filterwarnings("ignore")
+def test_text_of_an_unknown_call_is_whole_and_is_a_problem(name: str, tmp_path: Path) -> None:
+    other = with_other_calls(FAMILIES[name], choose(FAMILIES[name])[1].output)
+    assert other is not None
+    dialect, family = open_checkpoint(*opened(other, tmp_path))
+    assert isinstance(dialect, ChatDialect)
+    assert any("calls of this model will be shown as text" in warning for warning in family.warnings)
+    call = other.write_calls([OSLO])
+    tokens = dialect.vocabulary.encode(call + other.eos)
+    asked = turn(tools=(WEATHER,), effort="none")
+    whole, single = (parse_chunks(dialect, asked, tokens, sizes, problems=True) for sizes in ([], [1] * len(tokens)))
+    assert "".join(delta.text for delta in single if isinstance(delta, TextDelta | ReasoningDelta)).strip() == call.strip()
+    assert not any(isinstance(delta, Call) for delta in single)
+    assert problems_of(single) == problems_of(whole) == [("unknown_call_form", "")]
+
+
+def opened(family: FamilyFormat, folder: Path) -> tuple[Checkpoint, Detection]:
+    checkpoint = Checkpoint(str(write_checkpoint(family, folder)))
+    return checkpoint, checkpoint.detect_family()
+
+
+def test_a_template_with_reasoning_and_calls_of_a_new_form_is_not_silent() -> None:
+    template = CHATML.replace(ONE_CALL, "'<|call:start|>' + call.function.name + '<|args|>' + call.function.arguments | tojson")
+    found = choose_for(template, "<|call:start|>", "<|args|>", model_type="new_model")
+    (warning,) = found.detection.warnings
+    assert warning.startswith("The chat template writes calls in a form that no known tool parser reads: calls of this model")
+    assert "<|call:start|>get_markplan<|args|>" in warning
+    assert found.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
+    assert found.output.kept == ("<|args|>", "<|call:start|>")
+    assert found.output.unknown_calls == ("<|call:start|>",)
+
+
+def test_reasoning_of_a_new_form_is_not_silent() -> None:
+    template = CHATML.replace("'<think>\n'", "'<|begin of idea|>'").replace("'\n</think>\n\n'", "'<|end of idea|>'")
+    found = choose_for(template, "<|begin of idea|>", "<|end of idea|>", model_type="qwen3")
+    assert found.detection.reasoning is ReadBack.DIFFERENT
+    assert any("reasoning of this model will be shown as text" in warning for warning in found.detection.warnings)
+    assert found.output.kept == ("<|begin of idea|>", "<|end of idea|>")
+
+
+def test_another_declared_format_that_reads_the_calls_replaces_the_detected_format() -> None:
+    template = CHATML + "{# <tool_call> <function=name> <parameter=name> #}"
+    found = choose_for(template, model_type="qwen3_5")
+    assert (found.detection.reasoning_parser, found.detection.tool_parser) == ("qwen3", "hermes")
+    assert found.detection.chosen_by == "reading what the chat template writes"
+    assert found.detection.warnings == ()
+
+
+def test_a_named_parser_stays_and_is_a_warning_if_it_does_not_read_the_calls() -> None:
+    found = choose_for(CHATML, model_type="qwen3", tool_parser="seed_oss")
+    assert found.detection.tool_parser == "seed_oss"
+    (warning,) = found.detection.warnings
+    assert "in a form that the tool parser seed_oss does not read: calls of this model will be shown as text" in warning
+
+
+def test_calls_of_an_unknown_family_that_are_read_are_no_warning() -> None:
+    found = choose_for(CHATML.replace("<think>", "<|x|>").replace("</think>", "<|y|>"), model_type="new")
+    assert found.detection.tool_parser == "hermes"
+
+
+def test_a_template_without_tools_is_not_checked_for_calls() -> None:
+    found = choose_for("{%- for message in messages %}{{ message.content }}{%- endfor %}", model_type="llama")
+    assert (found.detection.calls, found.detection.reasoning) == (ReadBack.NOT_WRITTEN, ReadBack.NOT_WRITTEN)
+    (warning,) = found.detection.warnings
+    assert "not recognised" in warning
+
+
+def test_tools_without_calls_in_the_template_are_a_warning() -> None:
+    template = "<think>{{ tools | tojson }}{%- for message in messages %}{{ message.content }}{%- endfor %}"
+    (warning,) = choose_for(template, model_type="new").detection.warnings
+    assert "describes tools and writes no calls" in warning
+
+
+@pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{{ 1 / 0 }}"])
+def test_an_error_of_the_template_is_a_warning(template: str) -> None:
+    found = choose_for(template, model_type="qwen3")
+    (warning,) = found.detection.warnings
+    assert warning.startswith("The chat template cannot be checked (")
+    assert found.detection.tool_parser == "hermes"
+
+
+def test_gpt_oss_has_a_format_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt_oss"}')
+    checkpoint = Checkpoint(str(tmp_path))
+    family = open_checkpoint(checkpoint, checkpoint.detect_family())[1]
+    assert (family.calls, family.warnings) == (ReadBack.NOT_CHECKED, ())
