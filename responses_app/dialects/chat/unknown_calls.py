@@ -14,7 +14,7 @@ from responses_app.protocol.output_problems import UNKNOWN_CALL_FORM, OutputProb
 class UnknownCallFilter(ParserFilter):
     """Parser that reports an unknown form of a call: a text of `heads`, or a name of `tools` before a bracket or quote.
 
-    A problem follows the text that completes the evidence, once for each item.
+    The problem stands at the end of the item, so that the grouping of tokens has no effect.
     """
 
     def __init__(self, parser: OutputParser, heads: Sequence[str], tools: Sequence[str]) -> None:
@@ -23,19 +23,25 @@ class UnknownCallFilter(ParserFilter):
         self._pattern = re.compile("|".join([*map(re.escape, heads), *calls]) or r"(?!)")
         self._longest = max(map(len, [*heads, *tools]), default=0) + 12
         self._tail = ""
-        self._is_reported = False
+        self._is_found = False
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [each for delta in deltas for each in self._with_problem(delta)]
 
+    def _flush(self) -> list[Delta]:
+        """Return the problem of an item that the end of the generation has cut."""
+        return self._end_item()
+
     def _with_problem(self, delta: Delta) -> list[Delta]:
         if isinstance(delta, EndItem):
-            self._tail, self._is_reported = "", False
-        if not isinstance(delta, TextDelta) or self._is_reported:
-            return [delta]
-        text = self._tail + delta.text
-        self._tail = text[-self._longest :]
-        if not self._pattern.search(text):
-            return [delta]
-        self._is_reported = True
-        return [delta, OutputProblem(UNKNOWN_CALL_FORM)]
+            return [*self._end_item(), delta]
+        if isinstance(delta, TextDelta) and not self._is_found:
+            text = self._tail + delta.text
+            self._is_found = self._pattern.search(text) is not None
+            self._tail = text[-self._longest :]
+        return [delta]
+
+    def _end_item(self) -> list[Delta]:
+        problems: list[Delta] = [OutputProblem(UNKNOWN_CALL_FORM)] if self._is_found else []
+        self._tail, self._is_found = "", False
+        return problems

@@ -111,8 +111,13 @@ class _Chooser:
         return [written for turn in turns if (written := [each for each in turn if each.reasoning])]
 
     @cached_property
-    def _plain_turn(self) -> str:
-        return "".join(turn.text for turn in self._writer.write(content=ANSWER))
+    def _plain_turns(self) -> Variants:
+        return self._writer.write(content=ANSWER)
+
+    @cached_property
+    def _plain_text(self) -> str:
+        """Text of a plain turn, whose tokens are no part of a call or reasoning."""
+        return "".join(turn.text for turn in self._plain_turns)
 
     def _choose_calls(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
         if self._reads(reads_calls, self._call_turns, reasoning, tools):
@@ -138,11 +143,13 @@ class _Chooser:
 
     def _reads_all(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
         """Return True if `output` reads the calls, and every part of a call: no text remains, and no token is hidden."""
-        if any(token in turn.text and token not in self._plain_turn for token in hidden):
+        if any(token in turn.text and token not in self._plain_text for token in hidden):
             return False
-        text = read_turn(turn, output, hidden).text
-        tail = self._plain_turn.rpartition(ANSWER)[2].strip()
-        return reads_calls(turn, output, hidden) and text.removesuffix(tail).strip() == turn.content
+        # The tokenizer may not name all tokens around a turn: those stand around a plain text too.
+        plain = "".join(read_turn(each, output, hidden).text for each in self._plain_turns[:1])
+        before, _, behind = map(_compact, plain.partition(ANSWER))
+        text = _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind)
+        return reads_calls(turn, output, hidden) and text == _compact(turn.content)
 
     def _has_no_parser(self, key: str, parser: str | None) -> bool:
         return parser is None and key not in self._detection.named
@@ -221,7 +228,7 @@ class _Chooser:
             self._reasoning_turns if chosen.reasoning is different else []
         )
         written = "".join(turn.text for variants in turns for turn in variants)
-        structural = {token for token in self._tokens.special if token in self._plain_turn} | self._tokens.stops
+        structural = {token for token in self._tokens.special if token in self._plain_text} | self._tokens.stops
         kept = sorted(token for token in self._tokens.special - structural if token in written)
         if chosen.calls is not different:
             return replace(output, kept=tuple(kept))
@@ -232,7 +239,7 @@ class _Chooser:
         """Return the text before the name of the first call, without tokens that are not shown; empty if short."""
         head = turn.text.partition(turn.calls[0][0])[0].strip()
         for token in self._tokens.special:
-            head = head.rpartition(token)[2] if token in self._plain_turn else head
+            head = head.rpartition(token)[2] if token in self._plain_text else head
         head = head.strip()[-40:]
         return head if len(head) > 2 else ""
 
@@ -244,6 +251,10 @@ def _visible(special: Collection[str], output: OutputFormat) -> set[str]:
 
 def _reader(kind: str, parser: str | None) -> str:
     return f"the {kind} {parser} does not read" if parser else f"no known {kind} reads"
+
+
+def _compact(text: str) -> str:
+    return "".join(text.split())
 
 
 def _shown(text: str) -> str:

@@ -109,7 +109,13 @@ def test_text_of_an_unknown_call_is_whole_and_is_a_problem(name: str, tmp_path: 
     whole, single = (parse_chunks(dialect, asked, tokens, sizes, problems=True) for sizes in ([], [1] * len(tokens)))
     assert "".join(delta.text for delta in single if isinstance(delta, TextDelta | ReasoningDelta)).strip() == call.strip()
     assert not any(isinstance(delta, Call) for delta in single)
-    assert problems_of(single) == problems_of(whole) == [("unknown_call_form", "")]
+    assert whole == single
+    assert problems_of(single) == [("unknown_call_form", "")]
+    cut = parse_chunks(dialect, asked, tokens[:-1], problems=True)
+    assert problems_of(cut) == [("unknown_call_form", "")]
+    assert problems_of(parse_chunks(dialect, asked, dialect.vocabulary.encode("Hello."), problems=True)) == []
+    without_tools = turn(tools=(), effort="none")
+    assert problems_of(parse_chunks(dialect, without_tools, tokens, problems=True)) == []
 
 
 def opened(family: FamilyFormat, folder: Path) -> tuple[Checkpoint, Detection]:
@@ -142,6 +148,13 @@ def test_another_declared_format_that_reads_the_calls_replaces_the_detected_form
     assert (found.detection.reasoning_parser, found.detection.tool_parser) == ("qwen3", "hermes")
     assert found.detection.chosen_by == "reading what the chat template writes"
     assert found.detection.warnings == ()
+
+
+def test_tokens_around_a_turn_that_the_tokenizer_does_not_name_are_no_part_of_a_call() -> None:
+    # The head of the assistant stands in the turn, not at the end of the prompt.
+    template = CHATML.replace("'<|im_start|>' + message.role + '\n'", "'<|im_start|>  ' + message.role + '\n'")
+    found = choose_for(template + "{# <function=a> <parameter=b> #}", model_type="qwen3_5")
+    assert (found.detection.tool_parser, found.detection.calls) == ("hermes", ReadBack.EQUAL)
 
 
 def test_a_named_parser_stays_and_is_a_warning_if_it_does_not_read_the_calls() -> None:
