@@ -10,8 +10,9 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.format_choice import FormatChoice, SpecialTokens, choose_format
+from responses_app.dialects.families.format_choice import FormatChoice, choose_format
 from responses_app.dialects.families.parser_names import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
+from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.table import THINK_FORMAT
 from responses_app.dialects.formats.variants import fit_to_tokens

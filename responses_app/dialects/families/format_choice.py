@@ -10,6 +10,7 @@ from functools import cached_property
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.families.detection import Detection, ReadBack, Source
 from responses_app.dialects.families.read_back import read_turn, reads_calls, reads_reasoning
+from responses_app.dialects.families.unread_output import SpecialTokens, keep_unread
 from responses_app.dialects.families.written_turns import (
     ANSWER,
     EMPTY,
@@ -34,14 +35,6 @@ Variants = list[WrittenTurn]
 
 
 @dataclass(frozen=True, slots=True)
-class SpecialTokens:
-    """Special tokens of a tokenizer, and the tokens that end a turn."""
-
-    special: frozenset[str]
-    stops: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class FormatChoice:
     """Detection with the parsers that were chosen, and the output format of the model."""
 
@@ -63,7 +56,7 @@ def choose_format(
         logger.debug("the chat template cannot be checked", exc_info=True)
         warning = f"The chat template cannot be checked ({error}): calls and reasoning may be shown as text."
         output = fit(output_format(detection.reasoning_parser, detection.tool_parser))
-        return FormatChoice(replace(detection, warnings=(*detection.warnings, warning)), output)
+        return FormatChoice(replace(detection, warnings=(*detection.warnings, warning)), keep_unread(output, detection, tokens))
 
 
 class _Chooser:
@@ -87,7 +80,12 @@ class _Chooser:
             reasoning, reasoning_read = self._choose_reasoning(reasoning, tools)
         chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
         output = self._format(reasoning, tools)
-        return FormatChoice(self._explained(chosen), self._with_kept_tokens(output, chosen))
+        return FormatChoice(self._explained(chosen), self._with_unread_parts(output, chosen))
+
+    def _with_unread_parts(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
+        calls = [turn for variants in self._call_turns + self._rich_turns for turn in variants]
+        reasoning = [turn for variants in self._reasoning_turns for turn in variants]
+        return keep_unread(output, chosen, self._tokens, calls, reasoning, self._plain_text)
 
     @cached_property
     def _call_turns(self) -> list[Variants]:
@@ -220,28 +218,6 @@ class _Chooser:
         """Return the first turn that is not read."""
         pair = (chosen.reasoning_parser, chosen.tool_parser)
         return next(variants[0].text for variants in turns if variants and not self._reads(reads, [variants], *pair))
-
-    def _with_kept_tokens(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
-        """Return `output` with the special tokens that stay in the text, because what they mark is not read."""
-        different = ReadBack.DIFFERENT
-        turns = (self._call_turns if chosen.calls is different else []) + (
-            self._reasoning_turns if chosen.reasoning is different else []
-        )
-        written = "".join(turn.text for variants in turns for turn in variants)
-        structural = {token for token in self._tokens.special if token in self._plain_text} | self._tokens.stops
-        kept = sorted(token for token in self._tokens.special - structural if token in written)
-        if chosen.calls is not different:
-            return replace(output, kept=tuple(kept))
-        heads = tuple(dict.fromkeys(filter(None, map(self._head, self._call_turns[0]))))
-        return replace(output, kept=tuple(kept), keeps_markers=True, unknown_calls=heads)
-
-    def _head(self, turn: WrittenTurn) -> str:
-        """Return the text before the name of the first call, without tokens that are not shown; empty if short."""
-        head = turn.text.partition(turn.calls[0][0])[0].strip()
-        for token in self._tokens.special:
-            head = head.rpartition(token)[2] if token in self._plain_text else head
-        head = head.strip()[-40:]
-        return head if len(head) > 2 else ""
 
 
 def _visible(special: Collection[str], output: OutputFormat) -> set[str]:

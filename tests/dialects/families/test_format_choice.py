@@ -13,7 +13,8 @@ from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection, Evidence, ReadBack, detect
-from responses_app.dialects.families.format_choice import FormatChoice, SpecialTokens, choose_format
+from responses_app.dialects.families.format_choice import FormatChoice, choose_format
+from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
@@ -74,7 +75,8 @@ def test_what_the_template_of_a_family_writes_is_read_by_the_detected_format(nam
     assert choice.detection.warnings == ()
     assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (found.reasoning_parser, found.tool_parser)
     assert choice.detection.chosen_by == found.chosen_by
-    assert not choice.output.keeps_markers
+    assert choice.output.keeps_markers is (found.tool_parser is None)
+    assert not choice.output.unknown_calls
     writes_calls = bool(family.has_calls and family.tools)
     assert choice.detection.calls is (ReadBack.EQUAL if writes_calls else ReadBack.NOT_WRITTEN)
     writes_reasoning = family.history is not None or family.reasoning is not None
@@ -174,6 +176,15 @@ def test_a_template_without_tools_is_not_checked_for_calls() -> None:
     assert (found.detection.calls, found.detection.reasoning) == (ReadBack.NOT_WRITTEN, ReadBack.NOT_WRITTEN)
     (warning,) = found.detection.warnings
     assert "not recognised" in warning
+
+
+@pytest.mark.parametrize("template", ["{{ messages[0].content }}", "{{ raise_exception('no') }}"])
+def test_tokens_that_seem_to_mark_calls_are_kept_where_no_form_of_calls_is_known(template: str) -> None:
+    found = choose_for(template, "<|tool_call|>", "<|image|>", model_type="new")
+    assert found.output.kept == ("<|tool_call|>",)
+    assert found.output.keeps_markers
+    named = choose_for(template, "<|tool_call|>", "<|image|>", model_type="new", tool_parser="hermes")
+    assert named.output.kept == ()
 
 
 def test_tools_without_calls_in_the_template_are_a_warning() -> None:
