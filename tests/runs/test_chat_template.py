@@ -14,6 +14,7 @@ from responses_app.dialects.base import Turn
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.runs.models import ServedModel, parse_models, start_all
 from tests.support.dialects.checkpoints import byte_tokenizer_json, write_files
+from tests.support.dialects.parser_driver import CHATML
 
 
 @pytest.fixture
@@ -46,3 +47,16 @@ def test_a_missing_template_is_named_with_the_model_at_start(folder: Path) -> No
 def test_an_unknown_parser_is_refused_with_the_model_and_the_allowed_names(folder: Path, key: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"RESPONSES_MODELS: mine: {key}=hf is unknown. Allowed: none, .*qwen3"):
         parse_models(f"mine=script://{folder}/tape.jsonl?tokenizer={quote(str(folder))}&{key}=hf")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_calls_that_no_format_reads_are_logged_at_start(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    template = CHATML.replace("<tool_call>", "<new_call>").replace("</tool_call>", "</new_call>")
+    write_files(folder, chat_template_jinja=template)
+    model = served(folder, f"{folder}/chat_template.jinja")["mine"]
+    with caplog.at_level("WARNING", "responses.hub"):
+        asyncio.run(model.open())
+    assert model.family is not None
+    assert model.family.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
+    warning = "mine: The chat template writes calls in a form that no known tool parser reads: calls of this model will be shown as text."
+    assert warning in caplog.text

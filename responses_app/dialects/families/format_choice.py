@@ -161,7 +161,7 @@ class _Chooser:
 
     def _reasoning_candidates(self) -> list[str]:
         likely = [reasoning for _, reasoning, _ in self._detection.alternatives]
-        return list(dict.fromkeys(filter(None, (*likely, _DEFAULT_REASONING, *REASONING))))
+        return list(dict.fromkeys(name for name in (*likely, _DEFAULT_REASONING, *REASONING) if name in REASONING))
 
     def _reads(
         self,
