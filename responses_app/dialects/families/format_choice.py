@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 # Characters of a written turn in a warning.
 _MAX_SHOWN = 120
+# End of a prompt that opens reasoning.
+_REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
 Variants = list[WrittenTurn]
@@ -78,6 +81,9 @@ class _Chooser:
             tools, calls_read = self._choose_calls(reasoning, tools)
         if self._reasoning_turns:
             reasoning, reasoning_read = self._choose_reasoning(reasoning, tools)
+        elif self._unread_opening(reasoning) and "reasoning_parser" not in detection.named:
+            readers = (each for each in self._reasoning_candidates() if not self._unread_opening(each))
+            reasoning = next(readers, reasoning)
         chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
         output = self._format(reasoning, tools)
         return FormatChoice(self._explained(chosen), self._with_unread_parts(output, chosen))
@@ -149,6 +155,13 @@ class _Chooser:
         text = _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind)
         return reads_calls(turn, output, hidden) and text == _compact(turn.content)
 
+    def _unread_opening(self, reasoning: str | None) -> str:
+        """Return the marker with which a prompt opens the reasoning, empty if the format `reasoning` has the marker."""
+        prompt = self._writer.prompt.rstrip()
+        begins = REASONING[reasoning].begins if reasoning else ()
+        opening = _REASONING_OPENING.search(prompt)
+        return opening[0] if opening and not prompt.endswith(begins) else ""
+
     def _has_no_parser(self, key: str, parser: str | None) -> bool:
         return parser is None and key not in self._detection.named
 
@@ -201,6 +214,11 @@ class _Chooser:
             yield (
                 "The chat template describes tools and writes no calls: JSON in <tool_call> is read as a call, any other form of calls "
                 "will be shown as text. Name the form with tool_parser."
+            )
+        if chosen.reasoning is ReadBack.NOT_WRITTEN and (opening := self._unread_opening(chosen.reasoning_parser)):
+            yield (
+                f"The prompt opens reasoning with {opening}, which {_reader('reasoning parser', chosen.reasoning_parser)}: "
+                "reasoning of this model will be shown as text."
             )
         if chosen.reasoning is ReadBack.DIFFERENT:
             yield (

@@ -138,7 +138,7 @@ class TurnWriter:
     def _split(self, whole: str, calls: Sequence[Call], content: str, reasoning: str) -> WrittenTurn | None:
         if any(notation in whole for notation in _NOTATION):
             return None
-        opening = _common_opening(self._prompt, whole)
+        opening = _common_opening(self.prompt, whole)
         text = whole[len(opening) :].partition(_RESULT)[0]
         shown = tuple(call for call in calls if _shows(text, call))
         has_content, has_reasoning = (bool(part) and part in text for part in (content, reasoning))
@@ -154,7 +154,8 @@ class TurnWriter:
         return text[: min(ends)] if ends else text
 
     @cached_property
-    def _prompt(self) -> str:
+    def prompt(self) -> str:
+        """Text of a prompt behind the question: the end of the turn, and the beginning of the output."""
         return self._behind_question([_user()])
 
     def _behind_question(self, messages: Sequence[Mapping[str, Any]]) -> str:

@@ -144,6 +144,22 @@ def test_reasoning_of_a_new_form_is_not_silent() -> None:
     assert found.output.kept == ("<|begin of idea|>", "<|end of idea|>")
 
 
+@pytest.mark.parametrize(
+    ("opening", "reasoning", "warned"),
+    [
+        ("<think>", "qwen3", False),
+        ("<seed:think>", "seed_oss", False),
+        ("<|new_thought|>", None, True),
+        ("</think>", None, False),
+    ],
+)
+def test_reasoning_that_only_the_prompt_shows_is_read_or_a_warning(opening: str, reasoning: str | None, warned: bool) -> None:
+    template = "{%- for message in messages %}{{ message.content }}{%- endfor %}assistant:" + opening
+    found = choose_for(template, model_type="gemma3")
+    assert found.detection.reasoning_parser == reasoning
+    assert [f"The prompt opens reasoning with {opening}" in warning for warning in found.detection.warnings] == [True] * warned
+
+
 def test_another_declared_format_that_reads_the_calls_replaces_the_detected_format() -> None:
     template = CHATML + "{# <tool_call> <function=name> <parameter=name> #}"
     found = choose_for(template, model_type="qwen3_5")
