@@ -123,6 +123,13 @@ class _Chooser:
         """Text of a plain turn, whose tokens are no part of a call or reasoning."""
         return "".join(turn.text for turn in self._plain_turns)
 
+    @cached_property
+    def _written_tokens(self) -> frozenset[str]:
+        """Special tokens in the turns: a tokenizer may have thousands of others."""
+        turns = [*self._call_turns, *self._rich_turns, *self._reasoning_turns, self._plain_turns]
+        text = "\n".join(turn.text for variants in turns for turn in variants)
+        return frozenset(token for token in self._tokens.special if token in text)
+
     def _choose_calls(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
         if self._reads(reads_calls, self._call_turns, reasoning, tools):
             # Without a parser's name Hermes calls are read.
@@ -185,7 +192,7 @@ class _Chooser:
     ) -> bool:
         """Return True if the format of the parsers reads each turn in one of its variants."""
         output = self._format(reasoning, tools)
-        hidden = self._tokens.special - _visible(self._tokens.special, output)
+        hidden = self._written_tokens - _visible(self._written_tokens, output)
         return all(any(reads(turn, output, hidden) for turn in variants) for variants in turns if variants)
 
     def _format(self, reasoning: str | None, tools: str | None) -> OutputFormat:
