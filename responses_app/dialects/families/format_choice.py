@@ -77,9 +77,13 @@ class _Chooser:
         detection = self._detection
         reasoning, tools = detection.reasoning_parser, detection.tool_parser
         calls_read = reasoning_read = ReadBack.NOT_WRITTEN
-        if self._call_turns and self._writer.shows_tools():
+        if self._is_off("tool_parser", tools):
+            calls_read = ReadBack.NOT_CHECKED
+        elif self._call_turns and self._writer.shows_tools():
             tools, calls_read = self._choose_calls(reasoning, tools)
-        if self._reasoning_turns:
+        if self._is_off("reasoning_parser", reasoning):
+            reasoning_read = ReadBack.NOT_CHECKED
+        elif self._reasoning_turns:
             reasoning, reasoning_read = self._choose_reasoning(reasoning, tools)
         elif self._unread_opening(reasoning) and "reasoning_parser" not in detection.named:
             readers = (each for each in self._reasoning_candidates() if not self._unread_opening(each))
@@ -131,22 +135,25 @@ class _Chooser:
         return frozenset(token for token in self._tokens.special if token in text)
 
     def _choose_calls(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
-        if self._reads(reads_calls, self._call_turns, reasoning, tools):
-            # Without a parser's name Hermes calls are read.
-            return tools or _DEFAULT_CALLS if self._has_no_parser("tool_parser", tools) else tools, ReadBack.EQUAL
+        turns, rich = self._call_turns, self._rich_turns
+        is_read = self._reads(reads_calls, turns, reasoning, tools)
         if "tool_parser" in self._detection.named:
-            return tools, ReadBack.DIFFERENT
-        turns = self._call_turns
+            return tools, ReadBack.EQUAL if is_read else ReadBack.DIFFERENT
+        if is_read and self._reads(reads_calls, rich, reasoning, tools):
+            # Without a parser's name Hermes calls are read.
+            return tools or _DEFAULT_CALLS, ReadBack.EQUAL
         readers = [each for each in self._call_candidates() if self._reads(self._reads_all, turns, reasoning, each)]
-        best = [each for each in readers if self._reads(self._reads_all, self._rich_turns, reasoning, each)]
+        best = [each for each in readers if self._reads(self._reads_all, rich, reasoning, each)]
+        if not best and is_read:
+            return tools or _DEFAULT_CALLS, ReadBack.EQUAL
         return (*best, *readers, tools)[0], ReadBack.EQUAL if readers else ReadBack.DIFFERENT
 
     def _choose_reasoning(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
-        if self._reads(reads_reasoning, self._reasoning_turns, reasoning, tools):
-            is_default = self._has_no_parser("reasoning_parser", reasoning)
-            return reasoning or _DEFAULT_REASONING if is_default else reasoning, ReadBack.EQUAL
+        is_read = self._reads(reads_reasoning, self._reasoning_turns, reasoning, tools)
         if "reasoning_parser" in self._detection.named:
-            return reasoning, ReadBack.DIFFERENT
+            return reasoning, ReadBack.EQUAL if is_read else ReadBack.DIFFERENT
+        if is_read:
+            return reasoning or _DEFAULT_REASONING, ReadBack.EQUAL
         for each in self._reasoning_candidates():
             if self._reads(reads_reasoning, self._reasoning_turns, each, tools):
                 return each, ReadBack.EQUAL
@@ -169,8 +176,9 @@ class _Chooser:
         opening = _REASONING_OPENING.search(prompt)
         return opening[0] if opening and not prompt.endswith(begins) else ""
 
-    def _has_no_parser(self, key: str, parser: str | None) -> bool:
-        return parser is None and key not in self._detection.named
+    def _is_off(self, key: str, parser: str | None) -> bool:
+        """Return True if the operator has switched a parser off."""
+        return parser is None and key in self._detection.named
 
     def _call_candidates(self) -> list[str]:
         """Return the declared formats of calls, those of other families that fit first."""

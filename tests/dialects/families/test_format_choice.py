@@ -182,6 +182,24 @@ def test_a_named_parser_stays_and_is_a_warning_if_it_does_not_read_the_calls() -
     assert "in a form that the tool parser seed_oss does not read: calls of this model will be shown as text" in warning
 
 
+def test_parsers_that_are_switched_off_are_not_checked() -> None:
+    found = choose_for(CHATML.replace("tool_call>", "new_call>"), reasoning_parser="none", tool_parser="none")
+    assert (found.detection.reasoning_parser, found.detection.tool_parser) == (None, None)
+    assert (found.detection.calls, found.detection.reasoning) == (ReadBack.NOT_CHECKED, ReadBack.NOT_CHECKED)
+    assert found.detection.warnings == ()
+    assert not found.output.keeps_markers
+
+
+def test_arguments_that_the_template_writes_in_python_do_not_lose_the_format() -> None:
+    # `{'name': 'Bergen'}` in the place of an object.
+    call = """{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": {' }}
+{%- for key, value in call.function.arguments.items() %}{{- '"' + key + '": ' }}
+{{- value | tojson if value is string else value }}{{- '' if loop.last else ', ' }}{%- endfor %}{{- '}}</tool_call>' }}"""
+    found = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="qwen3")
+    assert (found.detection.tool_parser, found.detection.calls) == ("hermes", ReadBack.EQUAL)
+    assert (found.detection.chosen_by, found.detection.warnings) == ("chat template", ())
+
+
 def test_calls_of_an_unknown_family_that_are_read_are_no_warning() -> None:
     found = choose_for(CHATML.replace("<think>", "<|x|>").replace("</think>", "<|y|>"), model_type="new")
     assert found.detection.tool_parser == "hermes"
