@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -46,6 +48,10 @@ def test_figures_and_tables_are_shown(scientific: Runner, code: str, value: str 
 
 
 def test_failed_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As after a test that imports setuptools, whose finder warns if distutils is there when pip is looked for.
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    pytest.importorskip("_distutils_hack", reason="setuptools is not installed").add_shim()
+    monkeypatch.setitem(sys.modules, "distutils", ModuleType("distutils"))
     monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
     with pytest.raises(packages.PackagesMissing, match="verbatim-no-such-package"):
         packages.install(tmp_path)

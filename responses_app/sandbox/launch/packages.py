@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 REQUIREMENTS = ("numpy==2.4.6", "pandas==3.1.1", "matplotlib==3.11.2", "pillow==13.0.0")
@@ -54,7 +54,8 @@ def _install(target: Path) -> None:
 def _installer(target: Path) -> list[str]:
     """Return the command of pip, or of uv where the environment has no pip."""
     options = ["--quiet", "--only-binary", ":all:", "--target", str(target)]
-    if importlib.util.find_spec("pip"):
+    # Not importlib.util.find_spec: the finder that setuptools installs warns of distutils when it looks for pip.
+    if PathFinder.find_spec("pip"):
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "install", *options]
     beside = Path(sys.executable).with_name("uv")
     return [str(beside) if beside.exists() else "uv", "pip", "install", "--python", sys.executable, *options]
