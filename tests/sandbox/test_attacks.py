@@ -360,6 +360,49 @@ def test_background_processes_stop_between_runs(limited: Runner) -> None:
     limited.use(work)
 
 
+# Children whose main thread ends while another thread fills memory, and writes files.
+THREADS_WITHOUT_MAIN = """
+import ctypes, mmap, os, threading, time
+def work(number, size):
+    memory = mmap.mmap(-1, size)
+    for offset in range(0, size, 4096): memory[offset] = 1
+    while True:
+        open(f'/mnt/data/alive{number}', 'a').write('x')
+def start(count, size):
+    for number in range(count):
+        if os.fork() == 0:
+            threading.Thread(target=work, args=(number, size)).start()
+            ctypes.CDLL(None).syscall(ctypes.c_long(EXIT), 0)
+    while not all(os.path.exists(f'/mnt/data/alive{number}') for number in range(count)): time.sleep(0.01)
+"""
+# Number of the system call exit, which ends a single thread.
+EXIT = 60 if os.uname().machine == "x86_64" else 93
+
+
+def test_memory_of_processes_without_a_main_thread_counts(limited: Runner) -> None:
+    code = THREADS_WITHOUT_MAIN.replace("EXIT", str(EXIT))
+    result = attack(limited, f"{code}start(4, 110 << 20)\nwhile True: time.sleep(1)")
+    assert "more than 256 MiB of memory" in str(result.error)
+
+
+def test_processes_without_a_main_thread_stop_between_runs(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("leaderless")
+        result = await client.run("leaderless", THREADS_WITHOUT_MAIN.replace("EXIT", str(EXIT)) + "start(2, 1 << 20)")
+        assert result.error is None
+        leaders = [child for child in descendants(limited) if child.status() == psutil.STATUS_ZOMBIE]
+        threads = [thread for leader in leaders for thread in states_of_threads(leader.pid)]
+        assert sorted(threads) == ["T", "T", "Z", "Z"]
+        await client.delete("leaderless")
+
+    limited.use(work)
+
+
+def states_of_threads(pid: int) -> list[str]:
+    """Return the state letters of the threads of a process."""
+    return [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+
+
 def test_nothing_is_left_of_a_deleted_container(limited: Runner) -> None:
     async def work(client: SandboxClient) -> None:
         before = len(descendants(limited))

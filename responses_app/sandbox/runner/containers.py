@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import re
 import time
@@ -31,6 +32,8 @@ logger = logging.getLogger("responses.sandbox")
 CONTAINER_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
 WATCH_INTERVAL_S = 0.1
+# Containers that run no code are looked at in every tenth round.
+IDLE_ROUNDS = 10
 EXPIRY_INTERVAL_S = 5.0
 
 
@@ -118,7 +121,7 @@ class LiveContainer:
         cgroups.remove(self._cgroup)
 
     def check_memory(self, table: process_table.ProcessTable) -> None:
-        """End a run whose processes use more memory than the container may have."""
+        """End an interpreter whose processes use more memory than the container may have."""
         if self.interpreter is None:
             return
         limit = self.memory_mib * 1024 * 1024
@@ -180,13 +183,14 @@ class ContainerRegistry:
             await self.expire()
 
     async def watch_memory(self) -> None:
-        """Check the memory of containers that run code, for ever."""
-        while True:
+        """Check the memory of containers with an interpreter, for ever."""
+        for number in itertools.count():
             await asyncio.sleep(WATCH_INTERVAL_S)
-            running = [container for container in self._containers.values() if container.is_running_code]
-            if running:
+            is_idle_round = number % IDLE_ROUNDS == 0
+            containers = [each for each in self._containers.values() if each.is_running_code or is_idle_round]
+            if any(container.interpreter is not None for container in containers):
                 table = process_table.ProcessTable.read()
-                for container in running:
+                for container in containers:
                     container.check_memory(table)
 
     async def close(self) -> None:

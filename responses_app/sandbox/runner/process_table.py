@@ -7,23 +7,29 @@ import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # Rounds in which new processes of a container are found and stopped.
 STOP_ROUNDS = 200
 STOP_PAUSE_S = 0.005
+# State letters of proc_pid_stat(5).
+STOPPED, ENDED = "Tt", "ZX"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEntry:
-    """Row of /proc: process ids, state letter, and resident memory in bytes."""
+    """Row of /proc: process ids, state letter, and resident memory in bytes.
+
+    `thread` is the id of a thread that has memory. It is `pid` unless the main thread has ended before the others.
+    """
 
     pid: int
     parent: int
     state: str
     resident: int
+    thread: int
 
 
 class ProcessTable:
@@ -62,7 +68,7 @@ def memory_in_use(table: ProcessTable, root: int, limit: int) -> int:
 async def suspend(bwrap: int) -> bool:
     """Stop all processes of a container. Return False if new processes appear faster than the stops."""
     for _ in range(STOP_ROUNDS):
-        running = [entry for entry in _container_processes(bwrap) if entry.state not in "TZXt"]
+        running = [entry for entry in _container_processes(bwrap) if entry.state not in STOPPED + ENDED]
         if not running:
             return True
         _signal(running, signal.SIGSTOP)
@@ -92,18 +98,36 @@ def _signal(entries: Iterable[ProcessEntry], number: signal.Signals) -> None:
 
 
 def _read(name: str) -> ProcessEntry | None:
+    entry = _read_stat(f"/proc/{name}/stat", int(name))
+    if entry is None or entry.state not in ENDED:
+        return entry
+    # The main thread has ended: state and memory of the process are those of the other threads.
+    threads = _living_threads(name)
+    running = [thread for thread in threads if thread.state not in STOPPED]
+    return replace((running or threads or [entry])[0], pid=entry.pid, parent=entry.parent)
+
+
+def _living_threads(name: str) -> list[ProcessEntry]:
+    with suppress(OSError):
+        folder = f"/proc/{name}/task"
+        threads = (_read_stat(f"{folder}/{thread}/stat", int(thread)) for thread in os.listdir(folder))
+        return [thread for thread in threads if thread is not None and thread.state not in ENDED]
+    return []
+
+
+def _read_stat(path: str, number: int) -> ProcessEntry | None:
     try:
-        text = Path(f"/proc/{name}/stat").read_text(errors="replace")
+        text = Path(path).read_text(errors="replace")
     except OSError:
         return None
     # The command name is in parentheses and may contain spaces and parentheses.
     fields = text.rpartition(")")[2].split()
-    return ProcessEntry(int(name), int(fields[1]), fields[0], int(fields[21]) * PAGE)
+    return ProcessEntry(number, int(fields[1]), fields[0], int(fields[21]) * PAGE, number)
 
 
 def _proportional(entry: ProcessEntry) -> int:
     with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{entry.pid}/smaps_rollup").read_text().splitlines():
+        for line in Path(f"/proc/{entry.thread}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     return entry.resident
