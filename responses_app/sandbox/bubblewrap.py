@@ -29,6 +29,8 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ROOT_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
 # Of /etc: the cache of the dynamic linker, targets of links in /usr, fonts, time zone.
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+# Files of /proc about the machine. Not hidden in the sandbox of the runner, where a /proc with hidden parts forbids others.
+HOST_FILES = ("/proc/cmdline", *(file for file in ("/proc/config.gz",) if Path(file).exists()))
 ISOLATION = ("--unshare-all", "--die-with-parent", "--new-session")
 
 
@@ -74,21 +76,31 @@ def runner_command(bwrap: str, folders: Mapping[str, str], command: Sequence[str
     return [*arguments, "--proc", "/proc", "--tmpfs", WORK, "--remount-ro", "/", "--chdir", "/", *command]
 
 
-def interpreter_command(bwrap: str, work: Path, seccomp: int, control: int, limits: str) -> list[str]:
-    """Return the command of a container's interpreter. `seccomp` and `control` are descriptors; `limits` is JSON."""
+def interpreter_arguments(work: Path, seccomp: int) -> list[str]:
+    """Return the arguments of bubblewrap for a container's interpreter. `seccomp` is a descriptor."""
     folders = {"data": "/mnt/data", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108 - names inside the sandbox
     writable = [part for name, place in folders.items() for part in ("--bind", str(work / name), place)]
     extra = ["--ro-bind", INSIDE, INSIDE, "--ro-bind-try", PACKAGES, PACKAGES, *writable, "--chdir", "/mnt/data"]
-    return [*_inner(bwrap, seccomp, extra), _python(), "-I", "-S", INTERPRETER, str(control), limits]
+    # The runner sets the priority from outside. Code cannot undo it, as /proc is read-only.
+    return [*_inner(seccomp, extra), "--remount-ro", "/proc"]
 
 
-def once_command(bwrap: str, seccomp: int, module: str, arguments: Sequence[str], limits: str) -> list[str]:
-    """Return the command of a single run of a module, with the packages of the server and without a work folder."""
+def interpreter_program(control: int, limits: str) -> list[str]:
+    """Return the command line of a container's interpreter. `control` is a descriptor; `limits` is JSON."""
+    return [_python(), "-I", "-S", INTERPRETER, str(control), limits]
+
+
+def once_arguments(seccomp: int) -> list[str]:
+    """Return the arguments of bubblewrap for a single run, with the packages of the server and without a work folder."""
     extra = ["--ro-bind", CODE, CODE, "--ro-bind", INSIDE, INSIDE, "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108
     if sys.prefix != sys.base_prefix:
         extra += ["--ro-bind", sys.prefix, sys.prefix]
-    program = [sys.executable, "-I", f"{INSIDE}/once.py", limits, CODE, module, *arguments]
-    return [*_inner(bwrap, seccomp, [*extra, "--chdir", "/"]), *program]
+    return _inner(seccomp, [*extra, "--chdir", "/"])
+
+
+def once_program(module: str, arguments: Sequence[str], limits: str) -> list[str]:
+    """Return the command line of a single run of a module."""
+    return [sys.executable, "-I", f"{INSIDE}/once.py", limits, CODE, module, *arguments]
 
 
 def interpreter_environment(threads: int) -> dict[str, str]:
@@ -108,11 +120,12 @@ def interpreter_environment(threads: int) -> dict[str, str]:
     }
 
 
-def _inner(bwrap: str, seccomp: int, extra: Sequence[str]) -> list[str]:
+def _inner(seccomp: int, extra: Sequence[str]) -> list[str]:
     base = [] if sys.base_prefix.startswith("/usr") else ["--ro-bind", sys.base_prefix, sys.base_prefix]
     return [
-        *(bwrap, *ISOLATION, "--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"),
+        *(*ISOLATION, "--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"),
         *(*_system(), "--proc", "/proc", "--dev", "/dev", *extra, *base),
+        *(part for file in HOST_FILES for part in ("--ro-bind", "/dev/null", file)),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(seccomp)),
     ]
 

@@ -18,7 +18,6 @@ import struct
 import sys
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType, TracebackType
 from typing import Any
@@ -127,12 +126,8 @@ def prepare(limits: Mapping[str, int]) -> None:
 
 
 def lower_priority() -> None:
-    """Let other programs of the machine go first, and be the first to end when memory is short."""
+    """Let other programs of the machine go first. The runner sets what code could undo."""
     os.nice(NICE)
-    # A session has a priority of its own, which the priority of a process does not change.
-    for file, value in (("/proc/self/autogroup", NICE), ("/proc/self/oom_score_adj", 1000)):
-        with suppress(OSError), open(file, "w") as out:
-            out.write(str(value))
 
 
 def _receive_exactly(connection: socket.socket, length: int) -> bytes:

@@ -11,6 +11,7 @@ import os
 import pwd
 import socket
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,8 +26,8 @@ logger = logging.getLogger("responses.sandbox")
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNNER = "responses_app.sandbox.runner.program"
-# First number of the search for an unused account; no distribution assigns numbers there.
-FIRST_ACCOUNT = 59500
+# Numbers of accounts that no distribution assigns.
+ACCOUNTS = range(60_578, 61_184)
 # Folder that root covers with a tmpfs in a mount namespace of its own, to show folders to the account.
 STAGE = Path("/mnt")
 
@@ -45,18 +46,27 @@ def main(argv: Sequence[str]) -> None:
     if cgroup:
         limits = replace(limits, cgroup=bubblewrap.CGROUP)
     program = [str(listening.fileno()), str(options.ready), limits.to_json()]
-    become(bwrap, folders(installed), [sys.executable, "-m", RUNNER, *program], [listening.fileno(), options.ready], cgroup)
+    command = [sys.executable, "-m", RUNNER, *program]
+    become(bwrap, folders(installed), command, [listening.fileno(), options.ready], cgroup, options.folder)
 
 
 def become(
-    bwrap: str, places: Mapping[str, str], command: Sequence[str], descriptors: Sequence[int] = (), cgroup: str = ""
+    bwrap: str,
+    places: Mapping[str, str],
+    command: Sequence[str],
+    descriptors: Sequence[int] = (),
+    cgroup: str = "",
+    installation: Path = ROOT,
 ) -> None:
-    """Replace this process by `command` in the runner's sandbox, under an account without rights."""
+    """Replace this process by `command` in the runner's sandbox, under an account without rights.
+
+    `installation` is the folder of the sandbox, which chooses the account.
+    """
     for descriptor in descriptors:
         if descriptor >= 0:
             os.set_inheritable(descriptor, True)
     if os.geteuid() == 0:
-        sources, places = places, _leave_root(places, cgroup)
+        sources, places = places, _leave_root(places, cgroup, account(installation))
         bwrap = _moved(bwrap, sources, places)
     environment = {"PATH": os.defpath, "PYTHONPATH": bubblewrap.CODE, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     os.execve(bwrap, bubblewrap.runner_command(bwrap, places, command, cgroup), environment)  # noqa: S606
@@ -74,15 +84,18 @@ def folders(installed: Path | None = None) -> dict[str, str]:
     return found
 
 
-def account() -> int:
-    """Return the number of an account that nothing else uses."""
+def account(installation: Path) -> int:
+    """Return the number of an account that no user has, and which differs between installations.
+
+    Processes of the same account may signal each other.
+    """
     used = {entry.pw_uid for entry in pwd.getpwall()}
-    return next(number for number in range(FIRST_ACCOUNT, 1 << 16) if number not in used)
+    unused = [number for number in ACCOUNTS if number not in used]
+    return unused[zlib.crc32(os.fsencode(installation.resolve())) % len(unused)]
 
 
-def _leave_root(places: Mapping[str, str], cgroup: str) -> Mapping[str, str]:
+def _leave_root(places: Mapping[str, str], cgroup: str, number: int) -> Mapping[str, str]:
     """Change to the account. Return the folders, which are mounted where the account can enter, if the machine allows mounts."""
-    number = account()
     with suppress(OSError):
         places = _stage(places)
     delegated_cgroup.give(cgroup, number)

@@ -16,7 +16,7 @@ from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnOutput, SandboxUnavailable
 from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT, STARTUP
 from responses_app.sandbox.options import RunnerOptions
-from responses_app.sandbox.runner import cgroups, process_table, sandboxed_process
+from responses_app.sandbox.runner import cgroups, priority, process_table, sandboxed_process
 from responses_app.sandbox.runner.output import OutputReader
 
 START_LIMIT_S = 30.0
@@ -65,7 +65,9 @@ class InterpreterProcess:
             limits = json.dumps(_limits(memory_mib, options))
             try:
                 process = sandboxed_process.start(
-                    lambda seccomp: bubblewrap.interpreter_command(bwrap, work, seccomp, theirs.fileno(), limits),
+                    bwrap,
+                    lambda seccomp: bubblewrap.interpreter_arguments(work, seccomp),
+                    bubblewrap.interpreter_program(theirs.fileno(), limits),
                     bubblewrap.interpreter_environment(min(os.cpu_count() or 1, MAX_THREADS)),
                     [theirs.fileno()],
                 )
@@ -76,7 +78,10 @@ class InterpreterProcess:
         interpreter = cls(process, reader, writer)
         try:
             await interpreter._wait_ready(options)
-            cgroups.move(cgroup, [process.pid, *process_table.container_pids(process.pid)])
+            pids = process_table.container_pids(process.pid)
+            cgroups.move(cgroup, [process.pid, *pids])
+            # The last one is the interpreter.
+            await priority.lower(pids[-1:])
         except BaseException:
             await interpreter.close()
             raise

@@ -17,21 +17,28 @@ OWN_EXIT_LIMIT_S = 1.0
 
 
 def start(
-    command: Callable[[int], Sequence[str]],
+    bwrap: str,
+    arguments: Callable[[int], Sequence[str]],
+    program: Sequence[str],
     environment: Mapping[str, str],
     descriptors: Sequence[int] = (),
     *,
     stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start `command(seccomp)`, where `seccomp` is a descriptor of the filter. stdout and stderr are pipes. Raises OSError."""
-    with _filter() as file:
+    """Start `program` with `arguments(seccomp)` of bubblewrap, where `seccomp` is a descriptor of the filter.
+
+    stdout and stderr are pipes. Bubblewrap reads its arguments from a file: the code can read its command line, but must not
+    read the paths of this machine there. Raises OSError.
+    """
+    with _file(seccomp.program(platform.machine())) as file, _file(_terminated(arguments(file.fileno()))) as options:
         return subprocess.Popen(
-            command(file.fileno()),
+            ["bwrap", "--args", str(options.fileno()), *program],
+            executable=bwrap,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(environment),
-            pass_fds=(file.fileno(), *descriptors),
+            pass_fds=(file.fileno(), options.fileno(), *descriptors),
             start_new_session=True,
         )
 
@@ -51,8 +58,12 @@ async def stop(process: subprocess.Popen[bytes]) -> int:
     return -9
 
 
-def _filter() -> IO[bytes]:
+def _terminated(arguments: Sequence[str]) -> bytes:
+    return b"".join(argument.encode() + b"\0" for argument in arguments)
+
+
+def _file(content: bytes) -> IO[bytes]:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
-    file.write(seccomp.program(platform.machine()))
+    file.write(content)
     file.seek(0)
     return file

@@ -45,7 +45,9 @@ class SingleRuns:
         resources = json.dumps(_resources(memory_mib, limits))
         try:
             process = sandboxed_process.start(
-                lambda seccomp: bubblewrap.once_command(self._bwrap, seccomp, module, arguments, resources),
+                self._bwrap,
+                bubblewrap.once_arguments,
+                bubblewrap.once_program(module, arguments, resources),
                 bubblewrap.interpreter_environment(1),
                 stdin=subprocess.PIPE,
             )
