@@ -26,6 +26,9 @@ from typing import Any
 HEADER = struct.Struct(">cI")
 READY, CODE, STARTUP, FIGURE, RESULT = b"Y", b"C", b"S", b"F", b"R"
 MAX_TEXT = 100_000
+MAX_RESULT_BYTES = 900_000
+# A run has a token, which its answers begin with.
+TOKEN_BYTES = 16
 NICE = 5
 PACKAGES = "/sandbox/packages"
 PROGRAMS = "/sandbox/inside"
@@ -86,12 +89,20 @@ def serve(connection: socket.socket) -> None:
     session = Session()
     send(connection, READY, b"")
     while (message := receive(connection)) is not None:
-        kind, code = message[0], message[1].decode(errors="replace")
+        kind, token, code = message[0], message[1][:TOKEN_BYTES], message[1][TOKEN_BYTES:].decode(errors="replace")
         result = session.run_startup(code) if kind == STARTUP else session.run(code)
         _flush()
         for figure in _figures():
-            send(connection, FIGURE, figure)
-        send(connection, RESULT, json.dumps(result).encode())
+            send(connection, FIGURE, token + figure)
+        send(connection, RESULT, token + encode_result(result))
+
+
+def encode_result(result: Mapping[str, str | None]) -> bytes:
+    """Return the result as JSON within the limit of the runner, whatever characters the texts consist of."""
+    data = json.dumps(result).encode()
+    if len(data) <= MAX_RESULT_BYTES:
+        return data
+    return json.dumps({name: text and _cut(text, MAX_TEXT // 4) for name, text in result.items()}).encode()
 
 
 def send(connection: socket.socket, kind: bytes, payload: bytes) -> None:
@@ -148,12 +159,12 @@ def _format(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, limit: int = MAX_TEXT) -> str:
     """Drop the middle of a long text."""
-    if len(text) <= MAX_TEXT:
+    if len(text) <= limit:
         return text
-    half = MAX_TEXT // 2
-    return f"{text[:half]}\n… {len(text) - MAX_TEXT} characters left out …\n{text[-half:]}"
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - limit} characters left out …\n{text[-half:]}"
 
 
 def _flush() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -14,13 +15,17 @@ from typing import Any
 
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnOutput, SandboxUnavailable
-from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT, STARTUP
+from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT, STARTUP, TOKEN_BYTES
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, priority, process_table, sandboxed_process
 from responses_app.sandbox.runner.output import OutputReader
 
 START_LIMIT_S = 30.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+# Parsing a result occupies the event loop, which also watches the memory of all containers.
+MAX_RESULT_BYTES = 1_000_000
+# Signature of a PNG image, and the length and type of its first chunk.
+PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
 MAX_FIGURES = 20
 MAX_FIGURE_BYTES = 32 * 1024 * 1024
 MAX_OPEN_FILES = 256
@@ -136,23 +141,28 @@ class InterpreterProcess:
         pipes = {"stdout": os.dup(self._process.stdout.fileno()), "stderr": os.dup(self._process.stderr.fileno())}
         self._output = OutputReader({"stdout": pipes["stdout"], "stderr": pipes["stderr"]}, options.output_bytes)
 
-    async def _exchange(self, message: bytes, code: str) -> tuple[str | None, str | None, tuple[bytes, ...]]:
+    async def _exchange(self, request: bytes, code: str) -> tuple[str | None, str | None, tuple[bytes, ...]]:
         """Send code and return value, error and figures. Messages of the interpreter can contain anything."""
-        data = code.encode("utf-8", "replace")
-        self._writer.write(HEADER.pack(message, len(data)) + data)
+        # An answer without the token of this run was sent before by code that wrote to the connection.
+        token = secrets.token_bytes(TOKEN_BYTES)
+        data = token + code.encode("utf-8", "replace")
+        self._writer.write(HEADER.pack(request, len(data)) + data)
         await self._writer.drain()
         figures: list[bytes] = []
         while True:
-            kind, payload = await self._receive()
+            kind, message = await self._receive()
+            payload = message[TOKEN_BYTES:]
+            if not message.startswith(token):
+                continue
             if kind == FIGURE and len(figures) < MAX_FIGURES and sum(map(len, figures)) + len(payload) <= MAX_FIGURE_BYTES:
-                figures.append(payload)
+                figures += [payload] if payload.startswith(PNG_START) else []
             elif kind == RESULT:
                 result = json.loads(payload)
                 return _text(result, "value"), _text(result, "error"), tuple(figures)
 
     async def _receive(self) -> tuple[bytes, bytes]:
         kind, length = HEADER.unpack(await self._reader.readexactly(HEADER.size))
-        if length > MAX_MESSAGE_BYTES:
+        if length > (MAX_RESULT_BYTES if kind == RESULT else MAX_MESSAGE_BYTES):
             raise ValueError("message too long")
         return kind, await self._reader.readexactly(length)
 

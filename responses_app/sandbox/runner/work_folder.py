@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,6 +20,7 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 PARTS = ("data", "tmp", "shm")
 MAX_DEPTH = 32
+MAX_LISTED_DEPTH = 64
 MAX_NAME_BYTES = 255
 
 
@@ -54,12 +55,14 @@ class WorkFolder:
             self.root.rmdir()
 
     def states(self) -> dict[str, FileState]:
-        """Return the regular files of the data folder by absolute path, as the code names the files."""
+        """Return the regular files of the data folder by absolute path, as the code names the files.
+
+        Files deeper than MAX_LISTED_DEPTH are left out; those deeper than MAX_DEPTH cannot be read.
+        """
         found: dict[str, FileState] = {}
-        with suppress(FileNotFoundError):  # Deleted during a run.
-            for folder, _, names, descriptor in os.fwalk(self.root / "data", follow_symlinks=False):
-                place = PurePosixPath(WORK_FOLDER) / PurePosixPath(folder).relative_to(self.root / "data")
-                found |= _regular_files(place, names, descriptor)
+        # The folder is unmounted if the container is deleted during a run.
+        with suppress(FileNotFoundError), _folder("data", self.root) as descriptor:
+            _add_files(found, PurePosixPath(WORK_FOLDER), descriptor, 1)
         return found
 
     def files(self) -> list[WorkFile]:
@@ -102,16 +105,29 @@ class WorkFolder:
             os.close(descriptor)
 
 
-def _regular_files(place: PurePosixPath, names: Iterable[str], descriptor: int) -> dict[str, FileState]:
-    """Return the regular files of an open folder. Names that are not UTF-8 are left out."""
-    found = {}
-    for name in names:
-        with suppress(OSError, UnicodeEncodeError):
-            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            name.encode()
-            if stat.S_ISREG(status.st_mode):
-                found[str(place / name)] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-    return found
+@contextmanager
+def _folder(name: str, parent: Path | int) -> Iterator[int]:
+    descriptor = (
+        os.open(parent / name, FOLDER_FLAGS) if isinstance(parent, Path) else os.open(name, FOLDER_FLAGS, dir_fd=parent)
+    )
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _add_files(found: dict[str, FileState], place: PurePosixPath, descriptor: int, depth: int) -> None:
+    """Add the regular files below an open folder. Names that are not UTF-8 are left out, and what the code deletes meanwhile."""
+    with suppress(OSError):
+        for name in os.listdir(descriptor):
+            with suppress(OSError, UnicodeEncodeError):
+                name.encode()
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found[str(place / name)] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+                elif stat.S_ISDIR(status.st_mode) and depth < MAX_LISTED_DEPTH:
+                    with _folder(name, descriptor) as folder:
+                        _add_files(found, place / name, folder, depth + 1)
 
 
 def path_parts(path: str) -> list[str]:

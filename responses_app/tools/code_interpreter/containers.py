@@ -22,6 +22,9 @@ KILLED = (
 # Files of a call that are stored beside the sandbox.
 MAX_FILES = 64
 MAX_FILE_BYTES = 64 * 1024 * 1024
+# Length of the column of paths.
+MAX_PATH_CHARS = 512
+MAX_NOTICE_CHARS = 200
 
 
 class ContainerProblem(Exception):
@@ -111,10 +114,14 @@ class ContainerSession:
             return []
         except ContainerExpired:
             await self._sandbox.create(row.uid, row.memory_limit)
-        async for file in row.files.order_by("pk"):
-            await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
         has_run = row.last_active_at > row.created_at
-        return [LOST_VARIABLES] if has_run else []
+        notices = [LOST_VARIABLES] if has_run else []
+        async for file in row.files.order_by("pk"):
+            try:
+                await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
+            except base.InvalidPath:
+                notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: a name may have 255 bytes.")
+        return notices
 
     async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:
         """Copy written files to the storage. Return notices about files that were left out."""
@@ -125,7 +132,13 @@ class ContainerSession:
             if file.size > MAX_FILE_BYTES:
                 notices.append(f"{file.path} is too long to be offered for download.")
                 continue
-            self._cite(row, await self._save(row, file.path))
+            if len(file.path) > MAX_PATH_CHARS:
+                notices.append(f"{file.path[:MAX_NOTICE_CHARS]}… has too long a path to be offered for download.")
+                continue
+            try:
+                self._cite(row, await self._save(row, file.path))
+            except base.InvalidPath:
+                notices.append(f"{file.path} is in too many folders to be offered for download.")
         return notices
 
     async def _save(self, row: Container, path: str) -> ContainerFile:

@@ -106,6 +106,25 @@ class CodeInterpreterTest(CutCase):
         assert (result.value, result.error) == ("'kept'", None)
         assert notices == [LOST_VARIABLES]
 
+    async def test_files_that_cannot_be_stored_are_named_and_the_others_are_stored(self) -> None:
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_deep", client, new_id)
+        folders = "import os; os.makedirs('/'.join('a' * 40)); os.makedirs('/'.join(['long' * 50] * 3))"
+        written = f"{folders}\nfor path in ('a/' * 40, ('long' * 50 + '/') * 3, 'z'): open(path + 'x', 'w').close()"
+        result, notices = await session.run("cntr_deep", written, lambda: None)
+        await client.delete("cntr_deep")
+        row = await Container.objects.aget(uid="cntr_deep")
+        await ContainerFile.objects.filter(container=row).aupdate(path="/mnt/data/" + "é" * 200)
+        again, later = await session.run("cntr_deep", "1", lambda: None)
+        await client.delete("cntr_deep")
+        await session.close()
+        assert (result.error, again.value, list(session.citable)) == (None, "1", ["/mnt/data/zx"])
+        assert [notice.partition(" ")[2] for notice in notices] == [
+            "is in too many folders to be offered for download.",
+            "has too long a path to be offered for download.",
+        ]
+        assert "a name may have 255 bytes" in later[-1]
+
     async def test_written_files_can_be_downloaded(self) -> None:
         async with self.serving(record_text(code("open('a.txt', 'w').write('hello')")), record_text(answer("Done."))) as client:
             item = (await self.stream(client, tools=[TOOL]))[-1]["response"]["output"][0]
