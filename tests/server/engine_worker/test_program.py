@@ -92,11 +92,11 @@ def test_worker_restarts_vllm_and_leaves_nothing_when_it_is_killed(worker: Start
     url = worker.url()
     assert asyncio.run(generated(url))
     pid = worker.process.pid
-    for victim in ("VLLM::EngineCore", "engines.vllm.server"):
-        processes = family(named(pid, "engines.vllm.server"))
-        os.kill(named(pid, victim), signal.SIGKILL)
-        assert left(processes, within=10) == []
-        wait_until_generated(url)
+    # A killed server of vLLM is tested with the web processes: tests/server/processes/test_supervisor.py.
+    processes = family(named(pid, "engines.vllm.server"))
+    os.kill(named(pid, "VLLM::EngineCore"), signal.SIGKILL)
+    assert left(processes, within=10) == []
+    wait_until_generated(url)
     processes = family(pid)
     shared = set[str]().union(*(orphan_guard.shared_memory(one) for one, _ in processes))
     assert shared
@@ -108,18 +108,15 @@ def test_worker_restarts_vllm_and_leaves_nothing_when_it_is_killed(worker: Start
 
 @pytest.mark.engine
 @pytest.mark.timeout(2 * LIMIT)
-@pytest.mark.parametrize("loading", [True, False])
-def test_signal_ends_all_processes(worker: Started, loading: bool) -> None:
-    if loading:
-        log = worker.folder / "vllm.log"
+def test_signal_while_loading_ends_all_processes(worker: Started) -> None:
+    """The end of a worker that is ready is tested where two are: tests/server/processes/test_engine_urls.py."""
+    log = worker.folder / "vllm.log"
 
-        def is_loading() -> bool:
-            assert worker.process.poll() is None, worker.log.read_text()
-            return log.exists() and log.stat().st_size > 0
+    def is_loading() -> bool:
+        assert worker.process.poll() is None, worker.log.read_text()
+        return log.exists() and log.stat().st_size > 0
 
-        wait_until(is_loading, limit_s=LIMIT, poll_s=0.1)
-    else:
-        worker.url()
+    wait_until(is_loading, limit_s=LIMIT, poll_s=0.1)
     processes = family(worker.process.pid)
     worker.process.send_signal(signal.SIGTERM)
     assert worker.process.wait(15) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from responses_app.engines.pool.rendezvous import ranking
 from tests.support.server.engine_worker import START_LIMIT_S, EngineWorker
+from tests.support.server.processes import family, left
 from tests.support.server.serve_command import START_LIMIT, Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3 * START_LIMIT_S)]
@@ -88,7 +90,7 @@ def test_every_turn_of_a_chain_finds_its_prefix_in_the_cache(client: httpx2.Clie
 def test_response_goes_on_at_the_other_engine_when_its_engine_is_killed(
     client: httpx2.Client, workers: list[EngineWorker], pooled: Server
 ) -> None:
-    """Must be the last test of the module: it kills an engine."""
+    """Must be the last test of the module that needs both engines: it kills one."""
     events = stream_and_kill(client, workers)
     response = events[-1]["response"]
     assert events[-1]["type"] in ("response.completed", "response.incomplete")
@@ -100,3 +102,14 @@ def test_response_goes_on_at_the_other_engine_when_its_engine_is_killed(
     assert client.get("/health").status_code == 200, "one engine is enough"
     assert "is out" in pooled.output
     assert "1 of 2 are left" in pooled.output
+
+
+def test_signal_ends_all_processes_of_ready_workers(workers: list[EngineWorker]) -> None:
+    """Must be the last test of the module. One of the engines was ready throughout."""
+    for worker in workers:
+        processes = family(worker.process.pid)
+        assert (worker.folder / "vllm.log").exists()
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.process.wait(15) == 0, worker.log.read_text()
+        assert left(processes, within=1) == []
+        assert not (worker.folder / "run").exists()

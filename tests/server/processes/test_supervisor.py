@@ -187,6 +187,7 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         # A stopped worker does not restart its engine during the following requests.
         worker = named(server.process.pid, "server.engine_worker.program")
         os.kill(worker, signal.SIGSTOP)
+        vllm = family(named(server.process.pid, "engines.vllm.server"))
         os.kill(named(server.process.pid, "engines.vllm.server"), signal.SIGKILL)
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
@@ -195,6 +196,7 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         assert server.ask(model="demo-chat", store=False).status_code == 503
         os.kill(worker, signal.SIGCONT)
         wait_until(lambda: server.ask(model="demo-chat", store=False).status_code == 200, limit_s=4 * START_LIMIT, poll_s=0.5)
+        assert left(vllm, within=1) == []
         everything = family(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0

@@ -23,6 +23,7 @@ class EngineWorker:
     def __init__(self, folder: Path, model: str = "demo-chat") -> None:
         port = free_port()
         self.url, self.log = f"http://127.0.0.1:{port}", folder.with_suffix(".log")
+        self.folder = folder / "engines" / model
         environ = os.environ | {"RESPONSES_DATA_DIR": str(folder), "VLLM_CPU_KVCACHE_SPACE": "1"}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
