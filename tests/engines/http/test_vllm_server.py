@@ -1,4 +1,4 @@
-"""Real `vllm serve`: the common requirements of engines, and the end of its processes with their owner."""
+"""Real `vllm serve`: the common requirements of engines, alone and in a pool, and the end of its processes with their owner."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import orphan_guard
 from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.pool.engine import EnginePool
 from tests.support.engines import text_checkpoint as checkpoint
 from tests.support.engines.generate import collect, make_request
 from tests.support.engines.requirements import START_LIMIT_S, EngineRequirements, Running
@@ -36,10 +38,15 @@ def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) 
         yield engine
 
 
+@pytest.fixture(scope="module")
+def base(server: tuple[subprocess.Popen[bytes], str]) -> str:
+    return urlsplit(server[1])._replace(query="").geturl()
+
+
 @pytest.fixture
-def running(engine: HttpVllm) -> Running:
+def running(base: str) -> Running:
     def count() -> float:
-        metrics = httpx2.get(f"{engine.base}/metrics").text
+        metrics = httpx2.get(f"{base}/metrics").text
         return float(re.findall(r"^vllm:num_requests_running\{.*\} (\S+)", metrics, re.MULTILINE)[0])
 
     return count
@@ -51,6 +58,24 @@ def test_engine_reads_the_served_model(engine: HttpVllm, tiny: Path) -> None:
 
 class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
+
+
+class TestRequirementsOfPool(EngineRequirements):
+    """Common requirements of engines, for a pool of two clients of the server under two names."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls, runner: asyncio.Runner, base: str, engine: HttpVllm) -> Iterator[EnginePool]:
+        """Start the pool after the server, which is ready when `engine` is."""
+        pool = EnginePool({name: HttpVllm(base, priorities=True) for name in ("http://a", "http://b")})
+        runner.run(pool.start())
+        yield pool
+        runner.run(pool.close())
+
+    def test_both_names_have_had_requests(self, engine: EnginePool) -> None:
+        """Must be the last test of the class: it reads what the others have done."""
+        assert all(status.requests for status in engine.statuses)
+        assert all(status.is_up and not status.in_flight for status in engine.statuses)
 
 
 def test_dead_server_is_reported_and_leaves_no_process(

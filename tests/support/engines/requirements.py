@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,6 +21,8 @@ TOKENIZER = checkpoint.tokenizer()
 EOS = TOKENIZER.eos_token_id
 STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
 LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
+# Tokens of prompts that the prefix cache of an engine cannot have from an earlier test.
+UNUSED = itertools.count(7)
 STOP_LIMIT_S = 2.0
 # Limit of the first test of a module, during which the engine starts: 20 s on an idle machine, up to 300 s on a busy one.
 START_LIMIT_S = 480.0
@@ -116,15 +119,16 @@ class EngineRequirements:
 
     def test_a_prompt_that_it_was_to_read_is_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def go() -> int | None:
-            await engine.prefill(make_request([7] * 300, 20, cache_salt="warm"))
-            return cached(await collect(engine, make_request([7] * 300, 1, cache_salt="warm")))
+            prompt = [next(UNUSED)] * 300
+            await engine.prefill(make_request(prompt, 20, cache_salt="warm"))
+            return cached(await collect(engine, make_request(prompt, 1, cache_salt="warm")))
 
         assert (runner.run(go()) or 0) > 200
 
     def test_number_of_cached_tokens_is_reported(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int | None]:
-            salts = (None, None, "mine", "mine")
-            return [cached(await collect(engine, make_request([9] * 300, 1, cache_salt=salt))) for salt in salts]
+            prompt, salts = [next(UNUSED)] * 300, (None, None, "mine", "mine")
+            return [cached(await collect(engine, make_request(prompt, 1, cache_salt=salt))) for salt in salts]
 
         first, again, salted, salted_again = runner.run(main())
         assert (first, salted) == (0, 0)
