@@ -226,7 +226,7 @@ def _logprobs(body: CreateResponse) -> int | None:
 
 def _stops(raw: object) -> list[str]:
     """Parse `stop`: a stop sequence or a list of stop sequences, as in Chat Completions. Raises InvalidRequest."""
-    if raw is None or raw == "":
+    if raw is None:
         return []
     stops: list[Any] = raw if isinstance(raw, list) else [raw]
     if len(stops) > MAX_STOPS:

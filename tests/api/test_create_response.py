@@ -62,7 +62,13 @@ class CreateTest(ApiCase):
                     self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
                     self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
             bad: Any
-            for bad, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
+            for bad, where in (
+                ("", "stop"),
+                (["x", ""], "stop[1]"),
+                ([5], "stop[0]"),
+                ({"x": 1}, "stop"),
+                (["x"] * 17, "stop"),
+            ):
                 with self.subTest(stop=bad):
                     response = await self.post(client, stop=bad)
                     self.assertEqual((response.status_code, orjson.loads(response.content)["error"]["param"]), (400, where))

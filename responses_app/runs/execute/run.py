@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from django.db import DatabaseError
 
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
-from responses_app.errors import ApiError, InternalError
+from responses_app.errors import ApiError, InternalError, InvalidRequest
 from responses_app.protocol.deltas import Compaction
 from responses_app.runs.execute.broadcast import Continuation, FrameBatches, Push
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, RunEndings
@@ -221,6 +221,9 @@ class Run:
             handed_over = await self._endings.fail("server_error", message)
         except TooManyRounds as error:
             handed_over = await self._endings.fail("server_error", TOO_MANY_ROUNDS.format(error.limit))
+        except InvalidRequest as error:
+            logger.info("%s: next round: %s", self.uid, error.message)
+            handed_over = await self._endings.fail(INVALID_PROMPT, error.message)
         except ApiError as error:
             logger.warning("%s: next round: %s", self.uid, error.message)
             handed_over = await self._endings.fail(error.code or "server_error", error.message)

@@ -66,23 +66,37 @@ class McpOffer:
         return McpCall(label, name)
 
     def tool_choice(self, choice: str | Json) -> str | Json:
-        """Return `choice` with functions in place of MCP tools. Raises UnsupportedInput for tools that no server has."""
+        """Return `choice` with functions in place of MCP tools, without allowed tools that no server has.
+
+        Raises UnsupportedInput if a call is required and none of the chosen tools is there.
+        """
         if isinstance(choice, str):
             return choice
         if choice.get("type") == "mcp":
-            return {"type": "allowed_tools", "mode": "required", "tools": list(self._chosen(choice))}
+            return {"type": "allowed_tools", "mode": "required", "tools": self._required([choice])}
         if choice.get("type") != "allowed_tools":
             return choice
-        chosen = [one for entry in choice["tools"] for one in (self._chosen(entry) if entry["type"] == "mcp" else [entry])]
+        chosen = self._required(choice["tools"]) if choice.get("mode") == "required" else self._chosen(choice["tools"])
         return {**choice, "tools": chosen}
 
-    def _chosen(self, choice: Json) -> Iterator[Json]:
-        label, name = choice["server_label"], choice.get("name")
-        found = [function for function, key in self._names.items() if key[0] == label and name in (None, key[1])]
-        if not found:
+    def _required(self, entries: Sequence[Json]) -> list[Json]:
+        """Return the functions of `entries`. Raises UnsupportedInput if there is none."""
+        chosen = self._chosen(entries)
+        if not chosen:
+            label, name = entries[0]["server_label"], entries[0].get("name")
             what = f"the tool '{name}'" if name else "tools"
             raise UnsupportedInput(f"The MCP server '{label}' does not offer {what}.", "tool_choice", "invalid_value")
-        return ({"type": "function", "name": function} for function in found)
+        return chosen
+
+    def _chosen(self, entries: Sequence[Json]) -> list[Json]:
+        return [one for entry in entries for one in (self._named(entry) if entry["type"] == "mcp" else [entry])]
+
+    def _named(self, entry: Json) -> Iterator[Json]:
+        """Yield the functions of an `mcp` entry."""
+        label, name = entry["server_label"], entry.get("name")
+        for function, key in self._names.items():
+            if key[0] == label and name in (None, key[1]):
+                yield {"type": "function", "name": function}
 
     def _description(self, label: str, name: str) -> str | None:
         """Return the description of a tool, with the description of the server in front."""
