@@ -389,10 +389,10 @@ def test_background_processes_stop_between_runs(limited: Runner) -> None:
 
 # Children whose main thread ends while another thread fills memory, and writes files.
 THREADS_WITHOUT_MAIN = """
-import ctypes, mmap, os, threading, time
+import ctypes, mmap, os, signal, threading
 def work(number, size):
-    memory = mmap.mmap(-1, size)
-    for offset in range(0, size, 4096): memory[offset] = 1
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+    while open('/proc/self/stat').read().rpartition(')')[2].split()[0] != 'Z': os.sched_yield()
     while True:
         open(f'/mnt/data/alive{number}', 'a').write('x')
 def start(count, size):
@@ -400,7 +400,7 @@ def start(count, size):
         if os.fork() == 0:
             threading.Thread(target=work, args=(number, size)).start()
             ctypes.CDLL(None).syscall(ctypes.c_long(EXIT), 0)
-    while not all(os.path.exists(f'/mnt/data/alive{number}') for number in range(count)): time.sleep(0.01)
+    while not all(os.path.exists(f'/mnt/data/alive{number}') for number in range(count)): os.sched_yield()
 """
 # Number of the system call exit, which ends a single thread.
 EXIT = 60 if os.uname().machine == "x86_64" else 93
@@ -408,7 +408,7 @@ EXIT = 60 if os.uname().machine == "x86_64" else 93
 
 def test_memory_of_processes_without_a_main_thread_counts(limited: Runner) -> None:
     code = THREADS_WITHOUT_MAIN.replace("EXIT", str(EXIT))
-    result = attack(limited, f"{code}start(4, 110 << 20)\nwhile True: time.sleep(1)")
+    result = attack(limited, f"{code}start(4, 110 << 20)\nsignal.pause()")
     assert "more than 256 MiB of memory" in str(result.error)
 
 

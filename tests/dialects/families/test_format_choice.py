@@ -69,7 +69,7 @@ def with_other_calls(family: FamilyFormat, output: OutputFormat) -> FamilyFormat
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_the_template_of_a_family_writes_is_read_by_the_detected_format(name: str) -> None:
+def test_detected_format_reads_what_the_template_of_a_family_writes(name: str) -> None:
     family = FAMILIES[name]
     found, choice = choose(family)
     assert choice.detection.warnings == ()
