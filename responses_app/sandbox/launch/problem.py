@@ -12,8 +12,8 @@ from pathlib import Path
 
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import launcher
-from responses_app.sandbox.runner import seccomp
 from responses_app.sandbox.launch.probe import ANSWER
+from responses_app.sandbox.runner import seccomp
 
 PROBE_LIMIT_S = 60.0
 MAX_MESSAGE = 300
