@@ -106,8 +106,11 @@ class OnceResult:
 class Sandbox(Protocol):
     """Back end for untrusted code. All methods raise SandboxUnavailable; methods of a container raise ContainerExpired."""
 
-    async def create(self, container_id: str, memory: str = "1g") -> ContainerStatus:
-        """Start a container, or return the status of a running one with this id. `memory` is a key of MEMORY_TIERS."""
+    async def create(self, container_id: str, memory: str = "1g", project: str = "") -> ContainerStatus:
+        """Start a container, or return the status of a running one with this id. `memory` is a key of MEMORY_TIERS.
+
+        Each project has a share of the containers.
+        """
         ...
 
     async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
@@ -139,9 +142,14 @@ class Sandbox(Protocol):
         ...
 
     async def run_once(
-        self, module: str, stdin: bytes | AsyncIterator[bytes], limits: OnceLimits | None = None, arguments: Sequence[str] = ()
+        self,
+        module: str,
+        stdin: bytes | AsyncIterator[bytes],
+        limits: OnceLimits | None = None,
+        arguments: Sequence[str] = (),
+        project: str = "",
     ) -> OnceResult:
-        """Run `python -m module` with the packages of the server in a new sandbox without a work folder."""
+        """Run `python -m module` with the packages of the server in a new sandbox without a work folder. Projects take turns."""
         ...
 
     async def close(self) -> None:

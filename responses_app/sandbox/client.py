@@ -43,9 +43,10 @@ class SandboxClient:
             trust_env=False,
         )
 
-    async def create(self, container_id: str, memory: str = "1g") -> ContainerStatus:
+    async def create(self, container_id: str, memory: str = "1g", project: str = "") -> ContainerStatus:
         """Start a container, or return the status of a running one."""
-        return decode_status(await self._json("PUT", _container(container_id), json={"memory": memory}))
+        body = {"memory": memory, "project": project}
+        return decode_status(await self._json("PUT", _container(container_id), json=body))
 
     async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
         """Run code; `on_output` takes output as soon as it comes."""
@@ -91,12 +92,18 @@ class SandboxClient:
         return decode_status(await self._json("GET", _container(container_id)))
 
     async def run_once(
-        self, module: str, stdin: bytes | AsyncIterator[bytes], limits: OnceLimits | None = None, arguments: Sequence[str] = ()
+        self,
+        module: str,
+        stdin: bytes | AsyncIterator[bytes],
+        limits: OnceLimits | None = None,
+        arguments: Sequence[str] = (),
+        project: str = "",
     ) -> OnceResult:
         """Run a module in a new sandbox."""
         limits = limits or OnceLimits()
         params = {
             "module": module,
+            "project": project,
             "argument": list(arguments),
             "wall_s": limits.wall_s,
             "memory_mib": limits.memory_mib,

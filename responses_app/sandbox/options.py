@@ -19,6 +19,8 @@ class RunnerOptions:
     max_files: int = 20_000
     max_containers: int = 16
     idle_s: float = 1200
+    # Longest wait of a run for a place of its project.
+    busy_wait_s: float = 60
     # Processes and threads of a container.
     max_processes: int = 128
     # Single runs at the same time.

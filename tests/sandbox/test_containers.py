@@ -14,13 +14,32 @@ from responses_app.sandbox.options import RunnerOptions
 from tests.support.sandbox.runner import Runner, runner
 from tests.support.waiting import eventually
 
-LIMITS = RunnerOptions(max_containers=2, memory_mib=2048, disk_mib=16, idle_s=3)
+LIMITS = RunnerOptions(max_containers=2, memory_mib=2048, disk_mib=16, idle_s=3, busy_wait_s=0.2)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     with runner(tmp_path_factory.mktemp("small"), LIMITS) as started:
         yield started
+
+
+async def begin_run(client: SandboxClient, container_id: str, project: str) -> asyncio.Task[RunResult]:
+    """Create a container and begin a run without an end. Return when the code runs."""
+    await client.create(container_id, project=project)
+    began = asyncio.Event()
+    code = "print('on', flush=True)\nwhile True: pass"
+    run = asyncio.create_task(client.run(container_id, code, lambda *_: began.set()))
+    await began.wait()
+    return run
+
+
+async def is_there(client: SandboxClient, container_id: str) -> bool:
+    """Return whether the container exists."""
+    try:
+        await client.status(container_id)
+    except ContainerExpired:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(("tier", "memory_mib"), [("1g", 1024), ("4g", 2048), ("64g", 2048)])
@@ -63,23 +82,58 @@ def test_new_container_ends_the_container_unused_for_longest(small: Runner) -> N
 
 def test_number_of_containers_that_run_code_is_limited(small: Runner) -> None:
     async def work(client: SandboxClient) -> None:
-        started = {one: asyncio.Event() for one in ("a", "b")}
-
-        async def run(one: str) -> None:
-            await client.create(one)
-            await client.run(one, "print('on', flush=True)\nwhile True: pass", lambda *_: started[one].set())
-
-        runs = [asyncio.create_task(run(one)) for one in started]
-        await asyncio.gather(*(event.wait() for event in started.values()))
+        runs = [await begin_run(client, one, project=one) for one in ("a", "b")]
         with pytest.raises(SandboxBusy, match="RESPONSES_SANDBOX_CONTAINERS"):
-            await client.create("c")
-        for one in started:
+            await client.create("c", project="c")
+        for one in ("a", "b"):
             await client.delete(one)
         await asyncio.gather(*runs)
         await client.create("c")
         await client.delete("c")
 
     small.use(work)
+
+
+def test_endless_runs_of_a_project_leave_place_for_the_code_of_others(small: Runner) -> None:
+    async def work(client: SandboxClient) -> tuple[str | None, str | None]:
+        await client.create("mine", project="quiet")
+        await client.run("mine", "x = 1")
+        running = await begin_run(client, "a1", project="busy")
+        with pytest.raises(SandboxBusy, match="RESPONSES_SANDBOX_CONTAINERS"):
+            await client.create("a2", project="busy")
+        kept = await client.run("mine", "x")
+        await client.delete("mine")
+        # The second container of the project waits for a place, and ends for the container of another project.
+        await client.create("a2", project="busy")
+        with pytest.raises(SandboxBusy, match="may run code in 1 of 2 containers"):
+            await client.run("a2", "print('never')")
+        await client.create("mine", project="quiet")
+        with pytest.raises(ContainerExpired):
+            await client.status("a2")
+        result = await client.run("mine", "2")
+        for one in ("a1", "mine"):
+            await client.delete(one)
+        await running
+        return kept.value, result.value
+
+    assert small.use(work) == ("1", "2")
+
+
+def test_new_container_ends_an_own_unused_one_before_others(small: Runner) -> None:
+    async def work(client: SandboxClient) -> str:
+        await client.create("quiet", project="quiet")
+        await client.create("old", project="busy")
+        await client.create("new", project="busy")
+        left = [one for one in ("quiet", "old", "new") if await is_there(client, one)]
+        await client.delete("quiet")
+        await client.create("second", project="busy")
+        await client.create("third", project="third")
+        left += [one for one in ("new", "second", "third") if await is_there(client, one)]
+        for one in ("second", "third"):
+            await client.delete(one)
+        return " ".join(left)
+
+    assert small.use(work) == "quiet new second third"
 
 
 @pytest.mark.slow
@@ -90,11 +144,7 @@ def test_idle_containers_expire_and_used_containers_do_not(small: Runner) -> Non
         gate = asyncio.create_task(client.run("used", "import os\nwhile not os.path.exists('gate'): pass"))
 
         async def has_expired() -> bool:
-            try:
-                await client.status("idle")
-            except ContainerExpired:
-                return True
-            return False
+            return not await is_there(client, "idle")
 
         await eventually(has_expired)
         await client.put_file("used", "gate", b"")

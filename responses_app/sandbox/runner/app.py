@@ -71,7 +71,8 @@ class RunnerApp:
 
     async def _create(self, request: Request) -> Response:
         body = await request.json()
-        status = await self._containers.create(request.path_params["container_id"], str(body.get("memory", "1g")))
+        memory, project = str(body.get("memory", "1g")), str(body.get("project", ""))
+        status = await self._containers.create(request.path_params["container_id"], memory, project)
         return JSONResponse(asdict(status))
 
     async def _status(self, request: Request) -> Response:
@@ -89,7 +90,7 @@ class RunnerApp:
             def on_output(stream: Stream, text: str) -> None:
                 send(encode_line(type=stream, text=text))
 
-            async with self._containers.use(container_id) as container:
+            async with self._containers.use_for_run(container_id) as container:
                 send(encode_result(await container.run(code, on_output)))
 
         return StreamingResponse(_lines(work, request), media_type="application/x-ndjson")
@@ -97,7 +98,8 @@ class RunnerApp:
     async def _run_once(self, request: Request) -> Response:
         query = request.query_params
         limits = OnceLimits(float(query["wall_s"]), int(query["memory_mib"]), int(query["output_bytes"]))
-        result = await self._single_runs.run(query["module"], query.getlist("argument"), _body(request), limits)
+        project, arguments = query.get("project", ""), query.getlist("argument")
+        result = await self._single_runs.run(project, query["module"], arguments, _body(request), limits)
         return Response(encode_once(result), media_type="application/x-ndjson")
 
     async def _list_files(self, request: Request) -> Response:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
 from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
+from responses_app.shares import ProjectShares, ShareExceeded, reserved_places
 
 logger = logging.getLogger("responses.sandbox")
 
@@ -40,10 +42,15 @@ EXPIRY_INTERVAL_S = 5.0
 class LiveContainer:
     """Container with a mounted work folder. The interpreter starts with the first run, and again after its end."""
 
-    def __init__(self, container_id: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions) -> None:
-        self.container_id, self.memory_mib, self.work = container_id, memory_mib, work
+    def __init__(
+        self, container_id: str, project: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions
+    ) -> None:
+        self.container_id, self.project, self.memory_mib, self.work = container_id, project, memory_mib, work
         self.last_used = 0.0
         self.users = 0
+        # Runs that have begun or wait for a place of the project. While all wait, another project may end the container.
+        self.pending_runs = 0
+        self.turn = asyncio.Lock()
         self.is_deleted = False
         self.interpreter: InterpreterProcess | None = None
         self._bwrap, self._options = bwrap, options
@@ -136,15 +143,16 @@ class ContainerRegistry:
         self._folder, self._bwrap, self._options, self._clock = folder, bwrap, options, clock
         self._containers: dict[str, LiveContainer] = {}
         self._mounted = 0
+        self._places = ProjectShares(options.max_containers, wait_s=options.busy_wait_s)
 
-    async def create(self, container_id: str, memory: str) -> ContainerStatus:
+    async def create(self, container_id: str, memory: str, project: str = "") -> ContainerStatus:
         """Return the status of a new or running container. At the limit, an unused container is ended.
 
         Raises SandboxBusy, SandboxError.
         """
         while container_id not in self._containers and len(self._containers) >= self._options.max_containers:
-            await self._end_unused()
-        container = self._containers.get(container_id) or self._add(container_id, memory)
+            await self.delete(self._choose_unused(project).container_id)
+        container = self._containers.get(container_id) or self._add(container_id, memory, project)
         container.last_used = self._clock()
         return self._status(container)
 
@@ -162,6 +170,20 @@ class ContainerRegistry:
         finally:
             container.users -= 1
             container.last_used = self._clock()
+
+    @asynccontextmanager
+    async def use_for_run(self, container_id: str) -> AsyncIterator[LiveContainer]:
+        """Yield a container for a run, after other runs of the container and a wait for a place of the project.
+
+        Raises ContainerExpired, SandboxBusy.
+        """
+        container = self._get(container_id)
+        container.pending_runs += 1
+        try:
+            async with container.turn, self._place_for_code(container.project), self.use(container_id) as used:
+                yield used
+        finally:
+            container.pending_runs -= 1
 
     async def delete(self, container_id: str) -> None:
         """End a container. An unknown id is no error."""
@@ -198,7 +220,7 @@ class ContainerRegistry:
         for container_id in list(self._containers):
             await self.delete(container_id)
 
-    def _add(self, container_id: str, memory: str) -> LiveContainer:
+    def _add(self, container_id: str, memory: str, project: str) -> LiveContainer:
         if not CONTAINER_ID.fullmatch(container_id):
             raise SandboxError("a container id consists of letters, digits, - and _")
         if memory not in MEMORY_TIERS:
@@ -211,18 +233,36 @@ class ContainerRegistry:
         except OSError as error:
             raise SandboxUnavailable(f"the work folder could not be made: {error}") from error
         memory_mib = min(MEMORY_TIERS[memory], self._options.memory_mib)
-        container = LiveContainer(container_id, memory_mib, work, self._bwrap, self._options)
+        container = LiveContainer(container_id, project, memory_mib, work, self._bwrap, self._options)
         self._containers[container_id] = container
         return container
 
-    async def _end_unused(self) -> None:
-        """End the container whose last use is the longest ago. Raises SandboxBusy if all are in use."""
-        unused = [container for container in self._containers.values() if not container.users]
-        if not unused:
+    @asynccontextmanager
+    async def _place_for_code(self, project: str) -> AsyncIterator[None]:
+        """Hold a place among the containers that run code. Raises SandboxBusy."""
+        limit = self._options.max_containers
+        try:
+            async with self._places.place(project):
+                yield
+        except ShareExceeded:
+            share = limit - reserved_places(limit)
             raise SandboxBusy(
-                f"{self._options.max_containers} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS"
-            )
-        await self.delete(min(unused, key=lambda container: container.last_used).container_id)
+                f"a project may run code in {share} of {limit} containers (RESPONSES_SANDBOX_CONTAINERS), and none became free"
+            ) from None
+
+    def _choose_unused(self, project: str) -> LiveContainer:
+        """Return the container to end for a new one of `project`: an own one, else one of the project with the most containers.
+
+        Containers of projects with no more containers than `project` stay. Raises SandboxBusy.
+        """
+        counts = Counter(container.project for container in self._containers.values())
+        unused = [container for container in self._containers.values() if not container.users]
+        own = [one for one in unused if one.project == project and not one.pending_runs]
+        others = [one for one in unused if one.project != project and counts[one.project] > counts[project]]
+        if not own and not others:
+            limit = self._options.max_containers
+            raise SandboxBusy(f"{limit} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS")
+        return min(own or others, key=lambda one: (-counts[one.project], one.pending_runs > 0, one.last_used))
 
     def _get(self, container_id: str) -> LiveContainer:
         try:

@@ -14,31 +14,29 @@ from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxBusy, SandboxUnavailable
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import process_table, sandboxed_process
+from responses_app.shares import ProjectShares, ShareExceeded
 
 CHUNK_BYTES = 1 << 16
 MAX_STDERR_BYTES = 100_000
 WATCH_INTERVAL_S = 0.1
-MAX_WAITING = 64
 
 
 class SingleRuns:
-    """Single runs, a limited number at the same time."""
+    """Single runs, a limited number at the same time. Projects take turns."""
 
     def __init__(self, bwrap: str, options: RunnerOptions) -> None:
         self._bwrap, self._options = bwrap, options
-        self._free = asyncio.Semaphore(options.max_single_runs)
-        self._waiting = 0
+        self._places = ProjectShares(options.max_single_runs, wait_s=None)
 
-    async def run(self, module: str, arguments: Sequence[str], stdin: AsyncIterator[bytes], limits: OnceLimits) -> OnceResult:
-        """Run `module`. Raises SandboxBusy, SandboxUnavailable."""
-        if self._waiting >= MAX_WAITING:
-            raise SandboxBusy("too many files wait for the sandbox")
-        self._waiting += 1
+    async def run(
+        self, project: str, module: str, arguments: Sequence[str], stdin: AsyncIterator[bytes], limits: OnceLimits
+    ) -> OnceResult:
+        """Run `module` for `project`. Raises SandboxBusy, SandboxUnavailable."""
         try:
-            async with self._free:
+            async with self._places.place(project):
                 return await self._run(module, arguments, stdin, limits)
-        finally:
-            self._waiting -= 1
+        except ShareExceeded:
+            raise SandboxBusy("too many files wait for the sandbox") from None
 
     async def _run(self, module: str, arguments: Sequence[str], stdin: AsyncIterator[bytes], limits: OnceLimits) -> OnceResult:
         memory_mib = min(limits.memory_mib, self._options.memory_mib)

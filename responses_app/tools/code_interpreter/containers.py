@@ -113,7 +113,7 @@ class ContainerSession:
             await self._sandbox.status(row.uid)
             return []
         except ContainerExpired:
-            await self._sandbox.create(row.uid, row.memory_limit)
+            await self._sandbox.create(row.uid, row.memory_limit, row.project)
         has_run = row.last_active_at > row.created_at
         notices = [LOST_VARIABLES] if has_run else []
         async for file in row.files.order_by("pk"):
