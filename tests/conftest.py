@@ -41,6 +41,7 @@ class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc]
         return _group(nodeid)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
     return FolderScheduling(config, log)
 

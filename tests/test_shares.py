@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from responses_app.shares import ProjectShares, ShareExceeded, reserved_places, shares_of
+from tests.support.waiting import run_ready_tasks
 
 
 def fill(shares: ProjectShares, project: str) -> int:
@@ -50,7 +51,7 @@ def test_waiting_project_with_fewest_places_is_next_then_the_one_with_the_oldest
         async with asyncio.TaskGroup() as group:
             for project in ("busy", "busy", "busy", "quiet", "other"):
                 group.create_task(work(project))
-                await asyncio.sleep(0)
+                await run_ready_tasks()
             gate.set()
         assert order == ["busy", "quiet", "other", "busy", "busy"]
         assert shares.has_free_place
@@ -66,7 +67,7 @@ def test_wait_ends_with_an_error_and_leaves_nothing_behind() -> None:
                 async with shares.place("b"):
                     pytest.fail("there is no place")
             waiting = asyncio.create_task(shares.place("b").__aenter__())
-            await asyncio.sleep(0)
+            await run_ready_tasks()
             with pytest.raises(ShareExceeded):
                 await shares.place("b").__aenter__()
             waiting.cancel()
@@ -88,7 +89,7 @@ def test_cancelled_wait_that_got_a_place_gives_it_to_the_next() -> None:
         holder = shares.place("a")
         await holder.__aenter__()
         first, second = asyncio.create_task(work("b")), asyncio.create_task(work("c"))
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         await holder.__aexit__(None, None, None)
         first.cancel()
         await got.wait()
