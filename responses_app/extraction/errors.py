@@ -26,4 +26,8 @@ def invalid(message: str) -> ExtractionError:
 
 
 class ExtractorBusy(RuntimeError):
-    """Too many files of the owner wait to be read."""
+    """Too many files of the project wait to be read."""
+
+
+class ExtractorUnavailable(ExtractorBusy):
+    """The sandbox that reads files is not reachable."""

@@ -12,8 +12,8 @@ from responses_app.sandbox.base import Sandbox
 from responses_app.workers.limits import LimitExceeded, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
-# A file at a time for each owner; the other process serves other owners.
-PROCESSES = 2
+# A project has at most two files in work, one of a request and one of a vector store. The third process serves other projects.
+PROCESSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,12 @@ class ExtractedText:
 _pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per_owner=1)
 
 
-async def extract_text(owner: str, data: bytes, name: str, sandbox: Sandbox | None = None) -> ExtractedText:
+async def extract_text(
+    project: str, data: bytes, name: str, sandbox: Sandbox | None = None, *, queue: str = ""
+) -> ExtractedText:
     """Extract the text of a file with the given name. Raises ExtractionError, ExtractorBusy.
 
-    `owner` is the project whose files wait for each other. With `sandbox`, no file is read outside of the sandbox.
+    Files of `project` in the same `queue` wait for each other. With `sandbox`, no file is read outside of the sandbox.
     """
     if not data:
         raise invalid("The file is empty.")
@@ -39,8 +41,8 @@ async def extract_text(owner: str, data: bytes, name: str, sandbox: Sandbox | No
         raise invalid(f"The file has more than {MAX_FILE_BYTES // MIB} MiB, so its text is not read.")
     payload = json.dumps(name).encode() + b"\n" + data
     if sandbox is not None:
-        return _parse_answer(await sandboxed.read_file(sandbox, owner, payload))
-    return _parse_answer(await _read_in_pool(owner, payload))
+        return _parse_answer(await sandboxed.read_file(sandbox, project, payload, queue))
+    return _parse_answer(await _read_in_pool(f"{queue}/{project}", payload))
 
 
 async def _read_in_pool(owner: str, payload: bytes) -> bytes:

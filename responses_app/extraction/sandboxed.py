@@ -7,7 +7,7 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from responses_app.extraction.errors import ExtractorBusy, invalid
+from responses_app.extraction.errors import ExtractorBusy, ExtractorUnavailable, invalid
 from responses_app.extraction.limits import MAX_CHARS, MIB, PROCESS
 from responses_app.sandbox.base import OnceLimits, OnceResult, Sandbox, SandboxBusy, SandboxUnavailable
 
@@ -25,10 +25,13 @@ UNAVAILABLE = "The sandbox, which reads files, is not available. Try again in a 
 _turns: weakref.WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock] = weakref.WeakValueDictionary()
 
 
-async def read_file(sandbox: Sandbox, owner: str, payload: bytes) -> bytes:
-    """Return the answer of the job to `payload`. Files of an owner take turns. Raises ExtractionError, ExtractorBusy."""
-    async with _turn(owner):
-        result = await _run(sandbox, payload)
+async def read_file(sandbox: Sandbox, project: str, payload: bytes, queue: str = "") -> bytes:
+    """Return the answer of the job to `payload`. Files of a project in the same `queue` are read one after the other.
+
+    Raises ExtractionError, ExtractorBusy.
+    """
+    async with _turn(f"{queue}/{project}"):
+        result = await _run(sandbox, project, payload)
     if result.problem is not None:
         raise invalid(f"The file takes too long or too much memory to read ({result.problem}).")
     if result.exit_code != 0:
@@ -36,15 +39,15 @@ async def read_file(sandbox: Sandbox, owner: str, payload: bytes) -> bytes:
     return result.stdout
 
 
-async def _run(sandbox: Sandbox, payload: bytes) -> OnceResult:
+async def _run(sandbox: Sandbox, project: str, payload: bytes) -> OnceResult:
     for _ in range(ATTEMPTS):
         try:
-            return await sandbox.run_once(JOB, payload, LIMITS)
+            return await sandbox.run_once(JOB, payload, LIMITS, project=project)
         except SandboxBusy as error:
             raise ExtractorBusy(f"Other files are being read: {error}. Try again in a moment.") from error
         except SandboxUnavailable as error:
             failure = error
-    raise ExtractorBusy(UNAVAILABLE) from failure
+    raise ExtractorUnavailable(UNAVAILABLE) from failure
 
 
 @asynccontextmanager

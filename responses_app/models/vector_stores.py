@@ -102,12 +102,28 @@ class VectorStoreFile(models.Model):
         verbose_name_plural = "files in vector stores"
         indexes = (
             models.Index(fields=("due_at",), name="store_file_due", condition=models.Q(status="in_progress")),
+            models.Index(fields=("store", "due_at"), name="store_file_queue", condition=models.Q(status="in_progress")),
+            models.Index(
+                fields=("due_at",),
+                name="store_file_claimed",
+                condition=models.Q(status="in_progress", claim__isnull=False),
+            ),
             models.Index(fields=("store", "-id"), name="store_file_order"),
         )
         constraints = (models.UniqueConstraint(fields=("store", "file"), name="store_file_unique"),)
 
     def __str__(self) -> str:
         return f"{self.file_id} in {self.store_id}"
+
+
+class IngestionTurn(models.Model):
+    """Last claim of a project's files. Projects take turns, so that the files of one project do not delay those of others."""
+
+    project = models.CharField(max_length=100, unique=True)
+    claimed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.project
 
 
 class FileChunk(models.Model):

@@ -8,16 +8,16 @@ from responses_app.extraction.extractor import ExtractedText, extract_text
 from responses_app.tools import sandbox_access
 
 
-async def extract_file_text(owner: str, data: bytes, name: str) -> ExtractedText:
-    """Extract the text of a file. `owner` is the project whose files take turns. Raises ExtractionError, ExtractorBusy.
+async def extract_file_text(project: str, data: bytes, name: str, *, queue: str = "") -> ExtractedText:
+    """Extract the text of a file. Files of `project` in the same `queue` take turns. Raises ExtractionError, ExtractorBusy.
 
     A sandbox that works and is not reachable at the moment raises ExtractorBusy: no file is then read outside.
     """
     # The first call in a process makes a trial run of the sandbox.
     if await asyncio.to_thread(sandbox_access.isolation_problem) is not None:
-        return await extract_text(owner, data, name)
+        return await extract_text(project, data, name, queue=queue)
     sandbox = sandbox_access.reader_client()
     try:
-        return await extract_text(owner, data, name, sandbox)
+        return await extract_text(project, data, name, sandbox, queue=queue)
     finally:
         await sandbox.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from responses_app.extraction import sandboxed
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy
 from responses_app.extraction.extractor import ExtractedText, extract_text
 from responses_app.sandbox.client import SandboxClient
@@ -51,7 +52,7 @@ def test_sandbox_refuses_a_file_without_readable_text(sandbox: Runner, data: byt
     assert refused.value.code == code, refused.value
 
 
-def test_files_of_an_owner_take_turns_in_the_sandbox(sandbox: Runner) -> None:
+def test_files_of_a_project_take_turns_in_the_sandbox(sandbox: Runner) -> None:
     async def work(client: SandboxClient) -> list[ExtractedText]:
         return await asyncio.gather(*(extract_text("tests", b"%d" % number, "a.txt", client) for number in range(6)))
 
@@ -63,3 +64,15 @@ def test_no_file_is_read_outside_of_a_sandbox_that_has_ended(tmp_path: Path) -> 
         pass
     with pytest.raises(ExtractorBusy, match="not available"):
         extract(ended, b"Oslo", "a.txt")
+
+
+def test_files_of_other_projects_are_read_while_a_slow_one_is(sandbox: Runner) -> None:
+    async def work(client: SandboxClient) -> ExtractedText:
+        async with sandboxed._turn("ingestion/busy"):
+            waiting = asyncio.create_task(extract_text("busy", b"Oslo", "a.txt", client, queue="ingestion"))
+            found = await extract_text("quiet", b"Rome", "a.txt", client, queue="ingestion")
+            assert not waiting.done()
+        await waiting
+        return found
+
+    assert sandbox.use(work).text == "Rome"

@@ -1,4 +1,4 @@
-"""Queue of files to ingest, in Postgres: claims with leases, results, and attempts with back-off.
+"""Queue of files to ingest, in Postgres: claims in turns of the projects, leases, results, and attempts with back-off.
 
 A worker that dies leaves its claim. At the end of the lease another worker claims the file again.
 """
@@ -6,7 +6,7 @@ A worker that dies leaves its claim. At the end of the lease another worker clai
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -22,19 +22,46 @@ LEASE_S = 30.0
 RENEW_EVERY_S = 10.0
 MAX_ATTEMPTS = 5
 RETRY_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
+# Pause of a file that waited in vain for other files of the project.
+BUSY_PAUSE_S = 2.0
 INSERT_BATCH = 200
 SERVER_ERROR = "server_error"
 CRASHED = "The server ended in each attempt to read the file."
 
-_CLAIM_SQL = """
-UPDATE responses_app_vectorstorefile SET claim = %(claim)s, attempts = attempts + 1,
-  due_at = clock_timestamp() + make_interval(secs => %(lease)s)
-WHERE id = (
-  SELECT id FROM responses_app_vectorstorefile
-  WHERE status = 'in_progress' AND due_at <= clock_timestamp() AND attempts < %(attempts)s
-  ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING id
-"""
+_DUE = "status = 'in_progress' AND due_at <= clock_timestamp() AND attempts < %(attempts)s"
+# Stores with due files. Each step of `busy` finds the next store in an index, so the number of waiting files does not matter.
+# First the project with the fewest files in work in all processes, then the project whose last claim is the longest ago.
+_TURNS_SQL = f"""
+WITH RECURSIVE busy (id) AS (
+  (SELECT store_id FROM responses_app_vectorstorefile WHERE status = 'in_progress' ORDER BY store_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT store_id FROM responses_app_vectorstorefile WHERE status = 'in_progress' AND store_id > busy.id
+    ORDER BY store_id LIMIT 1) FROM busy WHERE busy.id IS NOT NULL),
+running AS MATERIALIZED (
+  SELECT store.project, count(*) AS files FROM responses_app_vectorstorefile file
+  JOIN responses_app_vectorstore store ON store.id = file.store_id
+  WHERE file.status = 'in_progress' AND file.claim IS NOT NULL AND file.due_at > clock_timestamp() GROUP BY store.project)
+SELECT store.id, store.project FROM busy JOIN responses_app_vectorstore store USING (id)
+CROSS JOIN LATERAL (
+  SELECT file.id, due_at FROM responses_app_vectorstorefile file WHERE store_id = store.id AND {_DUE}
+  ORDER BY due_at, file.id LIMIT 1) AS first
+LEFT JOIN running USING (project) LEFT JOIN responses_app_ingestionturn turn USING (project)
+WHERE store.project <> ALL(%(full)s)
+ORDER BY coalesce(running.files, 0), turn.claimed_at NULLS FIRST, first.due_at, first.id
+"""  # noqa: S608 - no input
+_CLAIM_SQL = f"""
+WITH claimed AS (
+  UPDATE responses_app_vectorstorefile SET claim = %(claim)s, attempts = attempts + 1,
+    due_at = clock_timestamp() + make_interval(secs => %(lease)s)
+  WHERE id = (
+    SELECT id FROM responses_app_vectorstorefile WHERE store_id = %(store)s AND {_DUE}
+    ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+  RETURNING id),
+turn AS (
+  INSERT INTO responses_app_ingestionturn (project, claimed_at) SELECT %(project)s, clock_timestamp() FROM claimed
+  ON CONFLICT (project) DO UPDATE SET claimed_at = excluded.claimed_at)
+SELECT id FROM claimed
+"""  # noqa: S608 - no input
 # Files whose workers died in every attempt.
 _FAIL_SQL = """
 UPDATE responses_app_vectorstorefile SET status = 'failed', claim = NULL, error_code = %(code)s, error_message = %(message)s
@@ -61,14 +88,21 @@ class NewChunk:
         return len(self.chunk.text.encode()) + _REAL_BYTES * len(self.embedding or ())
 
 
-def claim_next() -> VectorStoreFile | None:
-    """Claim the file that is due for the longest time; None if no file is due. Files of many crashes become failed."""
+def claim_next(full: Collection[str] = ()) -> VectorStoreFile | None:
+    """Claim the file that is due for the longest time, of the project whose turn it is; None if no file is due.
+
+    Projects of `full` have no turn. Files of many crashes become failed.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM_SQL, {"claim": uuid.uuid4(), "lease": LEASE_S, "attempts": MAX_ATTEMPTS})
-        row = cursor.fetchone()
-        if row is None:
-            cursor.execute(_FAIL_SQL, {"code": SERVER_ERROR, "message": CRASHED, "attempts": MAX_ATTEMPTS})
-    return None if row is None else VectorStoreFile.objects.select_related("store", "file").filter(pk=row[0]).first()
+        cursor.execute(_TURNS_SQL, {"attempts": MAX_ATTEMPTS, "full": list(full)})
+        for store, project in cursor.fetchall():
+            values = {"claim": uuid.uuid4(), "lease": LEASE_S, "attempts": MAX_ATTEMPTS, "store": store, "project": project}
+            cursor.execute(_CLAIM_SQL, values)
+            # None if other workers have claimed the due files of the store meanwhile.
+            if (row := cursor.fetchone()) is not None:
+                return VectorStoreFile.objects.select_related("store", "file").filter(pk=row[0]).first()
+        cursor.execute(_FAIL_SQL, {"code": SERVER_ERROR, "message": CRASHED, "attempts": MAX_ATTEMPTS})
+    return None
 
 
 def renew(job: VectorStoreFile) -> bool:
@@ -105,9 +139,10 @@ def retry(job: VectorStoreFile, message: str) -> bool:
     return _claimed(job).update(claim=None, due_at=Now() + timedelta(seconds=pause)) > 0
 
 
-def release(job: VectorStoreFile) -> None:
-    """Return `job` to the queue, for another process at once. The attempt does not count."""
-    _claimed(job).update(claim=None, due_at=Now(), attempts=max(job.attempts - 1, 0))
+def release(job: VectorStoreFile, pause_s: float = 0.0) -> None:
+    """Return `job` to the queue, where it is due after `pause_s` seconds. The attempt does not count."""
+    due_at = Now() + timedelta(seconds=pause_s)
+    _claimed(job).update(claim=None, due_at=due_at, attempts=max(job.attempts - 1, 0))
 
 
 def _claimed(job: VectorStoreFile) -> QuerySet[VectorStoreFile]:

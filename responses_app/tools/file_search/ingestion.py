@@ -6,14 +6,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from responses_app.extraction.errors import ExtractionError, ExtractorBusy
+from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable
 from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
+from responses_app.shares import ProjectShares
 from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
@@ -30,7 +32,8 @@ POLL_S = 1.0
 NO_TEXT = "The file contains no text."
 MISSING_BYTES = "The bytes of the file are missing in the storage."
 INVALID_FILE = "invalid_file"
-EXTRACTION_OWNER = "ingestion"
+# Ingestions do not take the turns of files in requests of the same project.
+QUEUE = "ingestion"
 
 # Returns the text of a file. Raises IngestionFailed for a file without readable text.
 TextReader: TypeAlias = Callable[[File], Awaitable[str]]
@@ -54,8 +57,11 @@ def wake() -> None:
 
 
 async def ingest_files(read_text: TextReader | None = None, poll_s: float = POLL_S) -> None:
-    """Ingest files that are due until cancelled, RESPONSES_INGESTION_PARALLEL files at the same time."""
-    event, slots = asyncio.Event(), asyncio.Semaphore(settings.RESPONSES_INGESTION_PARALLEL)
+    """Ingest files that are due until cancelled, RESPONSES_INGESTION_PARALLEL files at the same time.
+
+    The last place is for a project without a file in work in this process, so that slow files of one project do not stop others.
+    """
+    event, slots = asyncio.Event(), ProjectShares(settings.RESPONSES_INGESTION_PARALLEL)
     _wake_events.add(event)
     try:
         async with asyncio.TaskGroup() as group:
@@ -64,26 +70,31 @@ async def ingest_files(read_text: TextReader | None = None, poll_s: float = POLL
                     async with asyncio.timeout(poll_s):
                         await event.wait()
                 event.clear()
-                await _start_due(group, slots, read_text or read_file_text)
+                await _start_due(group, slots, read_text or read_file_text, event)
     finally:
         _wake_events.discard(event)
 
 
-async def _start_due(group: asyncio.TaskGroup, slots: asyncio.Semaphore, read_text: TextReader) -> None:
-    """Claim files and start their ingestion until no file is due. Waits for a free slot before each claim."""
-    while True:
-        await slots.acquire()
+async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, read_text: TextReader, ended: asyncio.Event) -> None:
+    """Claim files and start their ingestion while there are free slots and due files. The end of an ingestion sets `ended`."""
+    while slots.has_free_place:
         try:
-            job = await _in_thread(jobs.claim_next)
+            job = await _in_thread(jobs.claim_next, slots.full_projects())
         except Exception as error:
             # The next look comes after the pause.
             logger.warning("no look for files to ingest: %s", type(error).__name__)
-            job = None
-        if job is None:
-            slots.release()
             return
+        if job is None:
+            return
+        project = job.store.project
+        slots.take(project)
         task = group.create_task(_guarded(_ingest(job, read_text)), name=f"job {job.pk}")
-        task.add_done_callback(lambda _: slots.release())
+        task.add_done_callback(partial(_end_ingestion, slots, project, ended))
+
+
+def _end_ingestion(slots: ProjectShares, project: str, ended: asyncio.Event, _task: asyncio.Task[None]) -> None:
+    slots.release(project)
+    ended.set()
 
 
 async def _guarded(work: Awaitable[None]) -> None:
@@ -130,8 +141,10 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
     except IngestionFailed as error:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
         await _in_thread(jobs.fail, job, error.code, error.message)
-    except (embedder.EmbeddingFailed, ExtractorBusy) as error:
+    except (embedder.EmbeddingFailed, ExtractorUnavailable) as error:
         await _in_thread(jobs.retry, job, str(error))
+    except ExtractorBusy:
+        await _in_thread(jobs.release, job, jobs.BUSY_PAUSE_S)
     except Exception as error:
         logger.exception("%s: attempt %d of the ingestion", job.file.uid, job.attempts)
         await _in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
@@ -141,8 +154,7 @@ async def read_file_text(file: File) -> str:
     """Return the text of a file, read in the sandbox or with limits. Raises IngestionFailed, ExtractorBusy."""
     try:
         data = await asyncio.to_thread(storage.read, file.storage_name, MAX_FILE_BYTES + 1)
-        # Ingestions of a process do not take the places of requests of the same project.
-        return (await extract_file_text(EXTRACTION_OWNER, data, file.filename)).text
+        return (await extract_file_text(file.project, data, file.filename, queue=QUEUE)).text
     except FileNotFoundError as error:
         raise IngestionFailed(INVALID_FILE, MISSING_BYTES) from error
     except ExtractionError as error:

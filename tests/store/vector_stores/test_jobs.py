@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 from django.db import connection
@@ -117,19 +119,84 @@ class JobsTest(TestCase):
         row.refresh_from_db()
         self.assertEqual((row.status, row.error_code), ("failed", "server_error"))
 
+    def test_projects_take_turns(self) -> None:
+        for project in ("busy", "busy", "quiet"):
+            store = make_store(project)
+            for _ in range(2):
+                add_file(store)
+        turns = []
+        for _ in range(6):
+            job = claim()
+            turns.append(job.store.project)
+            jobs.complete(job, new_chunks("Read."))
+        self.assertEqual(turns, ["busy", "quiet", "busy", "quiet", "busy", "busy"])
+
+    def test_project_with_the_fewest_files_in_work_is_next(self) -> None:
+        stores = {project: make_store(project) for project in ("busy", "quiet")}
+        for project in ("busy", "busy", "busy"):
+            add_file(stores[project])
+        first = [claim().store.project for _ in range(2)]
+        add_file(stores["quiet"])
+        jobs.complete(quiet := claim(), new_chunks("Read."))
+        add_file(stores["quiet"])
+        # The last claim of `quiet` is the newest, but no file of `quiet` is in work.
+        self.assertEqual((first, quiet.store.project, claim().store.project), (["busy", "busy"], "quiet", "quiet"))
+
+    def test_file_of_a_dead_worker_is_not_in_work(self) -> None:
+        stores = [make_store("busy"), make_store("quiet")]
+        add_file(stores[0])
+        dead = claim()
+        end_lease(dead)
+        for store in stores:
+            add_file(store)
+        self.assertEqual([claim().store.project for _ in range(3)], ["quiet", "busy", "busy"])
+
+    def test_full_project_has_no_turn(self) -> None:
+        stores = [make_store("busy"), make_store("quiet")]
+        for store in stores:
+            add_file(store)
+        job = jobs.claim_next(["busy", "other"])
+        assert job is not None
+        self.assertEqual(job.store.project, "quiet")
+        self.assertIsNone(jobs.claim_next(["busy"]))
+
+    def test_release_with_a_pause_counts_no_attempt(self) -> None:
+        row = add_file(self.store)
+        for _ in range(2 * jobs.MAX_ATTEMPTS):
+            jobs.release(claim(), pause_s=60)
+            self.assertIsNone(jobs.claim_next())
+            end_lease(row)
+        row.refresh_from_db()
+        self.assertEqual((row.status, row.attempts), ("in_progress", 0))
+
 
 @pytest.mark.django_db(transaction=True)
-def test_claims_of_two_workers_differ() -> None:
+def test_claim_skips_files_that_another_worker_holds() -> None:
     store = make_store()
     rows = [add_file(store) for _ in range(2)]
-    with connection.cursor() as cursor, connection.copy().cursor() as other:
-        cursor.execute("BEGIN")
+    with connection.copy().cursor() as other:
         other.execute("BEGIN")
-        claimed = []
-        for one in (cursor, other):
-            one.execute(jobs._CLAIM_SQL, {"claim": "00000000-0000-0000-0000-000000000001", "lease": 30, "attempts": 5})
-            claimed.append(one.fetchone()[0])
+        other.execute("SELECT FROM responses_app_vectorstorefile WHERE id = %s FOR UPDATE", [rows[0].pk])
+        assert claim().pk == rows[1].pk
+        assert jobs.claim_next() is None
         other.execute("ROLLBACK")
-        cursor.execute("ROLLBACK")
         other.connection.close()
-    assert sorted(claimed) == [row.pk for row in rows]
+    assert claim().pk == rows[0].pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_claims_of_workers_differ() -> None:
+    stores = [make_store(project) for project in ("one", "two")]
+    rows = [add_file(store).pk for store in stores for _ in range(6)]
+    together = Barrier(4)
+
+    def work() -> list[int]:
+        together.wait()
+        try:
+            return [job.pk for job in iter(jobs.claim_next, None)]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        claimed = [pk for future in [threads.submit(work) for _ in range(4)] for pk in future.result()]
+    assert sorted(claimed) == sorted(rows)

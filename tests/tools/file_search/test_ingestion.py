@@ -1,0 +1,96 @@
+"""Ingestion of files: projects take turns, slow files of one project do not stop others, and a wait is no attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+
+from responses_app.extraction.errors import ExtractorBusy, ExtractorUnavailable
+from responses_app.models import File, VectorStoreFile
+from responses_app.store.vector_stores import jobs
+from responses_app.tools.file_search.ingestion import TextReader, ingest, ingest_files
+from tests.support.store.vector_stores import add_file, make_store
+from tests.support.waiting import eventually
+
+Result = TypeVar("Result")
+
+
+def run_ingestion(read_text: TextReader, check: Callable[[], Awaitable[None]]) -> None:
+    """Ingest files until `check` has ended."""
+
+    async def main() -> None:
+        ingestion = asyncio.create_task(ingest_files(read_text, poll_s=0.02))
+        try:
+            await check()
+        finally:
+            ingestion.cancel()
+            with suppress(asyncio.CancelledError):
+                await ingestion
+
+    asyncio.run(main())
+
+
+async def in_thread(function: Callable[[], Result]) -> Result:
+    """Call a function that uses the database, and close its connection."""
+
+    def work() -> Result:
+        try:
+            return function()
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(work)
+
+
+async def are_completed(*rows: VectorStoreFile) -> bool:
+    found = VectorStoreFile.objects.filter(pk__in=[row.pk for row in rows]).values_list("status", flat=True)
+    return set(await in_thread(lambda: list(found))) == {"completed"}
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(RESPONSES_INGESTION_PARALLEL=2)
+def test_slow_files_of_a_project_do_not_stop_others() -> None:
+    slow = [add_file(make_store("busy")) for _ in range(3)]
+    quick = [add_file(make_store("quiet"))]
+    begun, gate = [], asyncio.Event()
+
+    async def read_text(file: File) -> str:
+        begun.append(file.project)
+        if file.project == "busy":
+            await gate.wait()
+        return "Read."
+
+    async def check() -> None:
+        await eventually(lambda: are_completed(*quick))
+        quick.append(await in_thread(lambda: add_file(make_store("quiet"))))
+        await eventually(lambda: are_completed(*quick))
+        assert begun.count("busy") == 1
+        gate.set()
+        await eventually(lambda: are_completed(*slow))
+
+    run_ingestion(read_text, check)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("error", "attempts"), [(ExtractorBusy("other files are read"), 0), (ExtractorUnavailable("no sandbox"), jobs.MAX_ATTEMPTS)]
+)
+def test_wait_for_other_files_is_no_attempt(error: ExtractorBusy, attempts: int) -> None:
+    row = add_file(make_store())
+
+    async def read_text(_file: File) -> str:
+        raise error
+
+    for _ in range(jobs.MAX_ATTEMPTS):
+        VectorStoreFile.objects.filter(pk=row.pk).update(due_at=row.created_at)
+        job = jobs.claim_next()
+        assert job is not None
+        asyncio.run(ingest(job, read_text))
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == ("failed" if attempts else "in_progress", attempts)
