@@ -11,6 +11,7 @@
       + RateLimited         429  with Retry-After
       + InternalError       500  an error of the server or of the model
       + ServiceUnavailable  503  the engine is not reachable; with Retry-After
+      + InsufficientStorage 507  the disk is almost full; responses are still answered
 
 No endpoint answers 409, because the client libraries of OpenAI retry 409 without notice.
 """
@@ -128,3 +129,14 @@ class ServiceUnavailable(ApiError):
     def __init__(self, message: str, *, retry_after: int = 2) -> None:
         super().__init__(message)
         self.headers = {"Retry-After": str(retry_after)}
+
+
+class InsufficientStorage(ApiError):
+    """Disk almost full (507). Not 503, as load balancers take that for a server that is down. Instructs clients not to retry."""
+
+    status = 507
+    default_code = "insufficient_storage"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.headers = {"x-should-retry": "false"}

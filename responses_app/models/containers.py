@@ -60,7 +60,7 @@ class Container(models.Model):
 
 
 class ContainerFile(models.Model):
-    """File in a container. The storage has the bytes; the sandbox gets a copy."""
+    """File in a container. The storage has the bytes, which an upload and other containers may share; the sandbox gets a copy."""
 
     uid = models.CharField("id", max_length=64, unique=True)
     container = models.ForeignKey(Container, on_delete=models.CASCADE, related_name="files", db_index=False)
@@ -68,11 +68,12 @@ class ContainerFile(models.Model):
     bytes = models.BigIntegerField("size", help_text="Bytes.")
     source = models.CharField(max_length=12, choices=FileSource)
     created_at = models.DateTimeField()
-    storage_name = models.CharField("name in the storage", max_length=200, unique=True, editable=False)
+    storage_name = models.CharField("name in the storage", max_length=200, editable=False)
 
     class Meta:
         ordering = ("-id",)
         verbose_name = "container file"
+        indexes = (models.Index(fields=("storage_name",), name="container_file_storage"),)
         constraints = (models.UniqueConstraint(fields=("container", "path"), name="container_file_path"),)
 
     def __str__(self) -> str:

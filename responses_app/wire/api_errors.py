@@ -10,11 +10,13 @@ from django.http.request import UnreadablePostError
 
 from responses_app.errors import (
     ApiError,
+    InsufficientStorage,
     InternalError,
     InvalidRequest,
     PayloadTooLarge,
     ServiceUnavailable,
 )
+from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded
 
 logger = logging.getLogger("responses.api")
 
@@ -23,6 +25,12 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
     """Convert an exception to an API error. Errors of the server are logged with `request_id` and `where`."""
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, FileQuotaExceeded):
+        return InvalidRequest(str(error), param="file", code="file_quota_exceeded")
+    if isinstance(error, ContainerQuotaExceeded):
+        return InvalidRequest(str(error), code="container_quota_exceeded")
+    if isinstance(error, DiskFull):
+        return InsufficientStorage(str(error))
     if isinstance(error, RequestDataTooBig):
         return PayloadTooLarge("The body of your request is larger than 64 MiB.")
     if isinstance(error, UnreadablePostError):

@@ -24,8 +24,7 @@ from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas import create_response
 from responses_app.schemas.errors import shorten, wrong_type
 from responses_app.store.db import release_connection
-from responses_app.store.files import container_files, files
-from responses_app.store.files.files import MIB
+from responses_app.store.files import container_files, files, quota
 from responses_app.store.files.pending import part_path
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.wire.multipart import Readable, body_stream, parse_form
@@ -53,7 +52,7 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
         else:
             row = _file_id(create_response.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
         if isinstance(row, str):
-            row = await container_files.copy_file(container, new_id("cfile_"), await _upload(key.project, row))
+            row = await _copy(container, row)
         await sandboxes.put_file(container, row)
         await ticket.release()
     return json_response(shape(row), headers=ticket.headers)
@@ -82,16 +81,20 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str, file: str) -> Http
 
 
 def _receive(container: Container, content_type: str, body: Readable) -> ContainerFile | str:
-    """Parse the form, and store the file and the row. Return the id of an uploaded file if the form has no file. Raises ApiError."""
+    """Parse the form, and store the file and the row. Return the id of an uploaded file if the form has no file.
+
+    Raises ApiError, WriteRefused, Container.DoesNotExist.
+    """
     name = container_files.new_name()
     path = part_path(name)
     try:
-        limit = settings.RESPONSES_FILE_MIB * MIB
+        quota.check_disk()
+        limit = settings.RESPONSES_FILE_MIB * quota.MIB
         form = parse_form(content_type, body, path, FIELDS, limit, needs_file=False)
         if not form.filename:
             return _file_id(dict(form.fields))
         check_filename(form.filename)
-        target = f"{container_files.WORK_FOLDER}/{form.filename}"
+        target = container_files.work_path(form.filename)
         row = container_files.new_row(container, new_id("cfile_"), target, FileSource.USER, form.size, name)
         container_files.insert(row)
     finally:
@@ -114,11 +117,16 @@ def _file_id(fields: Mapping[str, object]) -> str:
     return given
 
 
-async def _upload(project: str, uid: str) -> File:
-    found = await files.find(project, uid, timezone.now()) if is_id(uid) else None
-    if found is None:
-        raise NotFound(f"No such File object: {shorten(uid)}", param="file_id")
-    return found
+async def _copy(container: Container, uid: str) -> ContainerFile:
+    """Add the uploaded file `uid` to the container. Raises NotFound."""
+    upload = await files.find(container.project, uid, timezone.now()) if is_id(uid) else None
+    try:
+        if upload is not None:
+            return await sync_to_async(container_files.copy_upload)(container, new_id("cfile_"), upload)
+    except File.DoesNotExist:
+        # Deleted since.
+        pass
+    raise NotFound(f"No such File object: {shorten(uid)}", param="file_id")
 
 
 async def _find_file(project: str, uid: str, file: str) -> ContainerFile:

@@ -41,9 +41,12 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
             created_at=now,
             last_active_at=now,
         )
-        await sync_to_async(containers.create)(row)
-        for upload in uploads:
-            await container_files.copy_file(row, new_id("cfile_"), upload)
+        try:
+            await sync_to_async(container_files.create_container)(row, uploads, new_id)
+        except File.DoesNotExist:
+            # An upload was deleted since. The second look names its place in the request.
+            await _uploads(key.project, wanted.file_ids)
+            raise
         await ticket.release()
     return json_response(shape(row), headers=ticket.headers)
 

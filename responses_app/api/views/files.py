@@ -25,7 +25,7 @@ from responses_app.protocol.ids import PREFIXES
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.errors import invalid_value
 from responses_app.store.db import release_connection
-from responses_app.store.files import files, storage
+from responses_app.store.files import files, quota, storage
 from responses_app.store.files.pending import part_path, pending
 from responses_app.wire.file_download import download_response
 from responses_app.wire.multipart import FileForm, Readable, body_stream, parse_form
@@ -96,19 +96,21 @@ async def file_response(storage_name: str, filename: str, size: int, uid: str) -
 
 
 def _receive(project: str, content_type: str, body: Readable) -> File:
-    """Parse the form, store the file and insert the row. Raises ApiError."""
+    """Parse the form, store the file and insert the row. Raises ApiError, WriteRefused."""
     try:
-        _check_quota(files.quota_problem(project, 0))
+        quota.check_disk()
+        quota.check_files(project, 0)
         uid = new_id(PREFIXES["file"])
         with pending(uid):
             path = part_path(uid)
-            form = parse_form(content_type, body, path, FIELDS, settings.RESPONSES_FILE_MIB * files.MIB)
+            form = parse_form(content_type, body, path, FIELDS, settings.RESPONSES_FILE_MIB * quota.MIB)
             row = _row(uid, project, form)
+            quota.check_disk()
+            quota.check_files(project, row.bytes)
             storage.save(path, uid)
+            # Uploads at the same time have passed the check too. This one counts again, in turn.
             files.create(row)
         return row
-    except files.QuotaExceeded as error:
-        raise _quota_error(str(error)) from error
     finally:
         release_connection()
 
@@ -162,15 +164,6 @@ def _expires_at(form: FileForm, created_at: datetime) -> datetime | None:
         message = f"Invalid 'expires_after.seconds': expected an integer from {MIN_EXPIRY_S} to {MAX_EXPIRY_S}."
         raise InvalidRequest(message, param="expires_after.seconds", code="invalid_value")
     return created_at + timedelta(seconds=int(str(seconds)))
-
-
-def _check_quota(problem: str | None) -> None:
-    if problem is not None:
-        raise _quota_error(problem)
-
-
-def _quota_error(problem: str) -> InvalidRequest:
-    return InvalidRequest(problem, param="file", code="file_quota_exceeded")
 
 
 async def _find(project: str, uid: str) -> File:

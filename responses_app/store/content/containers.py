@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from responses_app.models import Container
 from responses_app.store.db import durable_transaction
+from responses_app.store.files import quota
 
 
 def of_project(project: str) -> QuerySet[Container]:
@@ -34,9 +35,11 @@ async def touch(row: Container) -> None:
 
 
 def create(row: Container) -> bool:
-    """Insert a container. Return False if the id exists."""
+    """Insert a container. Return False if the id exists. Raises ContainerQuotaExceeded."""
     try:
         with durable_transaction():
+            quota.lock(row.project)
+            quota.check_containers(row.project)
             row.save(force_insert=True)
     except IntegrityError:
         return False

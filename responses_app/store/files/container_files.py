@@ -1,9 +1,10 @@
-"""Files of containers: rows together with the bytes in the storage; deletion of containers."""
+"""Files of containers: rows together with the bytes in the storage; copies of uploads; deletion of containers."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,12 +15,19 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, QuerySet
 from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile, File, FileSource
+from responses_app.sandbox.base import WorkFile
+from responses_app.store.content import containers
 from responses_app.store.db import durable_transaction
-from responses_app.store.files import storage
-from responses_app.store.files.pending import part_path, pending
+from responses_app.store.files import quota, storage
+from responses_app.store.files.pending import delete_unreferenced, is_referenced, part_path, pending
 
 WORK_FOLDER = "/mnt/data"
 MINUTE = timedelta(minutes=1)
+# Limit of Linux for the name of a file.
+MAX_NAME_BYTES = 255
+# Bytes of a name extension, the dot included, that a shortened name keeps.
+MAX_EXTENSION_BYTES = 16
+DIGEST_CHARS = 8
 
 
 class FileTooLong(Exception):
@@ -27,24 +35,28 @@ class FileTooLong(Exception):
 
 
 async def save(
-    container: Container, uid: str, path: str, source: FileSource, chunks: AsyncIterator[bytes], max_bytes: int
+    container: Container, uid: str, file: WorkFile, chunks: Callable[[], AsyncIterator[bytes]], max_bytes: int
 ) -> ContainerFile:
-    """Store the file `path` of a container. A file at the same path is replaced and keeps its id; a new one gets the id `uid`.
+    """Store a file that code wrote. A file at the same path is replaced and keeps its id; a new one gets the id `uid`.
 
-    Raises FileTooLong, OSError, Container.DoesNotExist, and the errors of `chunks`.
+    `chunks` opens the bytes once a file of the size of `file` may be stored. Raises WriteRefused, FileTooLong, OSError,
+    Container.DoesNotExist, and the errors of `chunks`.
     """
+    path = file.path
+    await sync_to_async(check_write)(container, path, file.size)
     name = new_name()
     part = part_path(name)
     try:
-        size = await _collect(part, path, chunks, max_bytes)
-        row = new_row(container, uid, path, source, size, name)
+        size = await _collect(part, path, chunks(), max_bytes)
+        row = new_row(container, uid, path, FileSource.ASSISTANT, size, name)
         # A storage over the network must not hold the thread of the database, which also writes the log.
         async with _pending(name):
             await sync_to_async(storage.save, thread_sensitive=False)(part, name)
             before = await sync_to_async(_replace)(row)
         if before is not None:
             async with _pending(before):
-                await sync_to_async(storage.delete, thread_sensitive=False)(before)
+                if not await sync_to_async(is_referenced)(before):
+                    await sync_to_async(storage.delete, thread_sensitive=False)(before)
     finally:
         part.unlink(missing_ok=True)
     return row
@@ -65,14 +77,26 @@ def new_row(container: Container, uid: str, path: str, source: FileSource, size:
 def insert(row: ContainerFile) -> None:
     """Move the collected bytes into the storage, and write the row in place of the row with the same path.
 
-    Raises OSError, Container.DoesNotExist.
+    Raises WriteRefused, OSError, Container.DoesNotExist.
     """
+    check_write(row.container, row.path, row.bytes)
     with pending(row.storage_name):
         storage.save(part_path(row.storage_name), row.storage_name)
         before = _replace(row)
-    if before is not None:
-        with pending(before):
-            storage.delete(before)
+    _release(before)
+
+
+def check_write(container: Container, path: str, size: int) -> None:
+    """Check that a file of `size` bytes may be stored at `path`. Raises WriteRefused."""
+    quota.check_disk(size)
+    quota.check_files(container.project, size, container.files.filter(path=path).values_list("pk", flat=True).first())
+
+
+def _release(name: str | None) -> None:
+    """Delete the replaced file `name` from the storage unless another row names the file."""
+    if name is not None:
+        with pending(name):
+            delete_unreferenced(name)
 
 
 @asynccontextmanager
@@ -89,17 +113,24 @@ async def _pending(name: str) -> AsyncIterator[None]:
 
 
 def delete(row: ContainerFile) -> None:
-    """Delete a file: the row, then the bytes."""
+    """Delete a file: the row, then the bytes unless another row names them."""
     with pending(row.storage_name):
         ContainerFile.objects.filter(pk=row.pk).delete()
-        storage.delete(row.storage_name)
+        delete_unreferenced(row.storage_name)
 
 
 def delete_container(row: Container) -> None:
-    """Delete a container with its files."""
-    for file in row.files.all():
-        delete(file)
-    row.delete()
+    """Delete a container with its files. Files that are added meanwhile are deleted too."""
+    has_files = True
+    while has_files:
+        for file in row.files.all():
+            delete(file)
+        with durable_transaction():
+            # A writer of files locks the row too.
+            Container.objects.select_for_update().filter(pk=row.pk).first()
+            has_files = row.files.exists()
+            if not has_files:
+                Container.objects.filter(pk=row.pk).delete()
 
 
 def delete_all(rows: QuerySet[Container]) -> Iterator[int]:
@@ -118,10 +149,45 @@ def delete_unused(now: datetime, keep: timedelta | None) -> Iterator[int]:
     yield from delete_all(due)
 
 
-async def copy_file(container: Container, uid: str, file: File) -> ContainerFile:
-    """Copy an uploaded file into a container."""
-    path = f"{WORK_FOLDER}/{file.filename}"
-    return await save(container, uid, path, FileSource.USER, await storage.open_chunks(file.storage_name), file.bytes)
+def create_container(row: Container, uploads: Sequence[File], new_id: Callable[[str], str]) -> bool:
+    """Insert a container with copies of `uploads`, all or nothing. Return False if the id exists.
+
+    `new_id` makes an id from a prefix. Raises ContainerQuotaExceeded, File.DoesNotExist.
+    """
+    with durable_transaction():
+        if not containers.create(row):
+            return False
+        for upload in uploads:
+            copy_upload(row, new_id("cfile_"), upload)
+    return True
+
+
+def copy_upload(container: Container, uid: str, upload: File) -> ContainerFile:
+    """Add an uploaded file to a container. Both rows name the same bytes in the storage.
+
+    Raises File.DoesNotExist, Container.DoesNotExist.
+    """
+    row = new_row(container, uid, work_path(upload.filename), FileSource.USER, upload.bytes, upload.storage_name)
+    with durable_transaction():
+        # A deletion of the upload waits, and then keeps the bytes for the container.
+        File.objects.select_for_update().get(pk=upload.pk)
+        before = _write(row)
+    _release(before)
+    return row
+
+
+def work_path(filename: str) -> str:
+    """Return the path of a file in the work folder.
+
+    A name of more than MAX_NAME_BYTES bytes in UTF-8 is shortened before its extension, where a digest keeps names apart.
+    """
+    data = filename.encode("utf-8", "replace")
+    if len(data) > MAX_NAME_BYTES:
+        extension = os.path.splitext(filename)[1].encode("utf-8", "replace")
+        end = extension if len(extension) <= MAX_EXTENSION_BYTES else b""
+        end = f"~{hashlib.sha256(data).hexdigest()[:DIGEST_CHARS]}".encode() + end
+        filename = (data[: MAX_NAME_BYTES - len(end)].decode("utf-8", "ignore").encode() + end).decode()
+    return f"{WORK_FOLDER}/{filename}"
 
 
 async def _collect(part: Path, path: str, chunks: AsyncIterator[bytes], max_bytes: int) -> int:
@@ -137,14 +203,25 @@ async def _collect(part: Path, path: str, chunks: AsyncIterator[bytes], max_byte
 
 
 def _replace(row: ContainerFile) -> str | None:
-    """Insert or update the row. Return the storage name of the replaced bytes. Raises Container.DoesNotExist."""
+    """Insert or update the row of a file with bytes of its own. Return the storage name of the replaced bytes.
+
+    Raises FileQuotaExceeded, Container.DoesNotExist.
+    """
     with durable_transaction():
-        # Two writers of a path wait for each other.
-        Container.objects.select_for_update().get(pk=row.container_id)
-        before = ContainerFile.objects.filter(container=row.container_id, path=row.path).first()
-        if before is None:
-            row.save(force_insert=True)
-            return None
-        row.pk, row.uid, row.created_at = before.pk, before.uid, before.created_at
-        row.save(force_update=True)
-        return before.storage_name
+        quota.lock(row.container.project)
+        return _write(row, check_quota=True)
+
+
+def _write(row: ContainerFile, *, check_quota: bool = False) -> str | None:
+    """Write the row in this transaction. Return the storage name of the bytes that it named before."""
+    # Two writers of a path wait for each other.
+    container = Container.objects.select_for_update().get(pk=row.container_id)
+    before = ContainerFile.objects.filter(container=row.container_id, path=row.path).first()
+    if check_quota:
+        quota.check_files(container.project, row.bytes, None if before is None else before.pk)
+    if before is None:
+        row.save(force_insert=True)
+        return None
+    row.pk, row.uid, row.created_at = before.pk, before.uid, before.created_at
+    row.save(force_update=True)
+    return before.storage_name

@@ -1,4 +1,4 @@
-"""Rows of files with the quota of a project; deletion of rows together with the bytes in the storage."""
+"""Rows of uploaded files; deletion of rows together with the bytes in the storage."""
 
 from __future__ import annotations
 
@@ -6,44 +6,22 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from responses_app.models import File
-from responses_app.store.files import storage
-from responses_app.store.files.pending import pending
+from responses_app.store.files import quota
+from responses_app.store.files.pending import delete_unreferenced, pending
 from responses_app.store.paging import RowPage, read_page
 
 BATCH = 100
-MIB = 1024 * 1024
-# Namespace of the advisory locks, so that two uploads of a project count one after the other.
-LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('responses_app_file'), hashtext(%s))"
-
-
-class QuotaExceeded(Exception):
-    """Quota of the project exceeded: number of files, or bytes of all files."""
-
-
-def quota_problem(project: str, size: int) -> str | None:
-    """Return why the project may not add a file of `size` bytes, or None."""
-    used = File.objects.filter(project=project).aggregate(count=Count("pk"), size=Sum("bytes"))
-    if used["count"] >= settings.RESPONSES_FILES_PER_PROJECT:
-        return f"This project has {used['count']} files, which is the limit. Delete files before you add others."
-    limit = settings.RESPONSES_FILES_MIB_PER_PROJECT
-    if (used["size"] or 0) + size > limit * MIB:
-        return f"The files of this project may have {limit} MiB together. Delete files before you add others."
-    return None
 
 
 def create(row: File) -> None:
-    """Insert the row of a file whose bytes are in the storage. Raises QuotaExceeded."""
+    """Insert the row of a file whose bytes are in the storage. Raises FileQuotaExceeded."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(LOCK_SQL, [row.project])
-        problem = quota_problem(row.project, row.bytes)
-        if problem is not None:
-            raise QuotaExceeded(problem)
+        quota.lock(row.project)
+        quota.check_files(row.project, row.bytes)
         row.save(force_insert=True)
 
 
@@ -72,10 +50,10 @@ async def page(
 
 
 def delete(row: File) -> None:
-    """Delete a file: the row, then the bytes. A crash in between leaves a mark for the clean-up."""
+    """Delete a file: the row, then the bytes unless a container has them. A crash in between leaves a mark for the clean-up."""
     with pending(row.storage_name):
         row.delete()
-        storage.delete(row.storage_name)
+        delete_unreferenced(row.storage_name)
 
 
 def delete_all(rows: QuerySet[File]) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 A mark is a locked file in the folder of uploads, named after the file in the storage. The lock ends with the process. A mark without
 a lock belongs to an interrupted change: the file in the storage is deleted unless a row of the database names the file.
+Several rows may name a file: an upload, and its copies in containers. Changes of these rows have marks of their own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from django.conf import settings
 
@@ -22,6 +24,8 @@ from responses_app.store.files import storage
 logger = logging.getLogger("responses.files")
 
 MARK, PART = ".pending", ".part"
+# Between the name of the file and the rest of the name of a mark.
+SEPARATOR = "~"
 MODE = 0o600
 
 
@@ -43,7 +47,7 @@ def pending(name: str) -> Iterator[None]:
 
     An exception in the context has the mark resolved at once, as after a crash.
     """
-    path = upload_folder() / f"{name}{MARK}"
+    path = upload_folder() / f"{name}{SEPARATOR}{uuid4().hex}{MARK}"
     fd = _lock_new(path)
     try:
         try:
@@ -65,12 +69,25 @@ def clean_up() -> Iterator[int]:
             fd = os.open(path, os.O_RDWR)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _resolve(path.name.removesuffix(MARK))
+                name = path.name.removesuffix(MARK).partition(SEPARATOR)[0]
+                _resolve(name)
                 path.unlink(missing_ok=True)
-                logger.info("an interrupted change of the file %s was cleaned up", path.name.removesuffix(MARK))
+                logger.info("an interrupted change of the file %s was cleaned up", name)
             finally:
                 os.close(fd)
             yield 1
+
+
+def delete_unreferenced(name: str) -> None:
+    """Delete the file `name` from the storage unless a row names the file."""
+    if not is_referenced(name):
+        storage.delete(name)
+
+
+def is_referenced(name: str) -> bool:
+    """Return whether a row names the file `name` of the storage. False is final: a copy needs the row of its upload."""
+    # In this order: a container may have copied the upload just before the upload was deleted.
+    return any(model.objects.filter(storage_name=name).exists() for model in (File, ContainerFile))
 
 
 def _lock_new(path: Path) -> int:
@@ -86,5 +103,4 @@ def _lock_new(path: Path) -> int:
 def _resolve(name: str) -> None:
     """Remove the collected bytes of the file `name`, and the file in the storage unless a row names the file."""
     part_path(name).unlink(missing_ok=True)
-    if not any(model.objects.filter(storage_name=name).exists() for model in (File, ContainerFile)):
-        storage.delete(name)
+    delete_unreferenced(name)

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from asgiref.sync import sync_to_async
 from django.core.files.base import File as StorageFile
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import FileSystemStorage, Storage, storages
 
 ALIAS = "files"
 # The server sends a chunk after the client has read the chunk before, and looks every 20 ms.
@@ -30,6 +30,12 @@ class LocalFile(StorageFile):  # type: ignore[type-arg]
 def storage() -> Storage:
     """Return the storage of the settings."""
     return storages[ALIAS]
+
+
+def local_folder() -> Path | None:
+    """Return the folder of a storage in a folder, else None."""
+    current = storage()
+    return Path(current.location) if isinstance(current, FileSystemStorage) else None
 
 
 def save(path: Path, name: str) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from responses_app.dialects.citations.sources import ContainerFileSource
-from responses_app.models import Container, ContainerFile, FileSource
+from responses_app.models import Container, ContainerFile, File
 from responses_app.sandbox import base
 from responses_app.sandbox.base import ContainerExpired, RunResult, Sandbox
 from responses_app.store.content import containers
 from responses_app.store.files import container_files, files, storage
+from responses_app.store.files.quota import WriteRefused
 
 LOST_VARIABLES = "This container was restarted: variables of earlier calls are lost, and files in /mnt/data are still there."
 KILLED = (
@@ -25,6 +26,8 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 # Length of the column of paths.
 MAX_PATH_CHARS = 512
 MAX_NOTICE_CHARS = 200
+# Paths in a notice about files that were refused.
+MAX_NAMED = 8
 
 
 class ContainerProblem(Exception):
@@ -100,12 +103,16 @@ class ContainerSession:
             created_at=now,
             last_active_at=now,
         )
-        if not await sync_to_async(containers.create)(row):
-            raise ContainerProblem("The container cannot be created.")
         wanted = self._auto.get("file_ids") or ()
-        async for upload in files.visible(self._project, now).filter(uid__in=wanted):
-            await container_files.copy_file(row, self._new_id("cfile_"), upload)
-        return row
+        uploads = [upload async for upload in files.visible(self._project, now).filter(uid__in=wanted)]
+        try:
+            if await sync_to_async(container_files.create_container)(row, uploads, self._new_id):
+                return row
+        except WriteRefused as error:
+            raise ContainerProblem(str(error)) from None
+        except File.DoesNotExist:
+            raise ContainerProblem("A file of the container was deleted while the container was created.") from None
+        raise ContainerProblem("The container cannot be created.")
 
     async def _start(self, row: Container) -> list[str]:
         """Start the container in the sandbox unless it runs. Return notices for the model."""
@@ -126,9 +133,11 @@ class ContainerSession:
     async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:
         """Copy written files to the storage. Return notices about files that were left out."""
         notices: list[str] = []
+        refused: dict[str, list[str]] = {}
         for index, file in enumerate(written):
             if index == MAX_FILES:
-                return [*notices, f"{file.path} and the files behind it are too many to be offered for download."]
+                notices.append(f"{file.path} and the files behind it are too many to be offered for download.")
+                break
             if file.size > MAX_FILE_BYTES:
                 notices.append(f"{file.path} is too long to be offered for download.")
                 continue
@@ -136,17 +145,28 @@ class ContainerSession:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]}… has too long a path to be offered for download.")
                 continue
             try:
-                self._cite(row, await self._save(row, file.path))
+                self._cite(row, await self._save(row, file))
             except base.InvalidPath:
                 notices.append(f"{file.path} is in too many folders to be offered for download.")
-        return notices
+            except WriteRefused as error:
+                refused.setdefault(str(error), []).append(file.path)
+        return notices + [_refusal_notice(reason, paths) for reason, paths in refused.items()]
 
-    async def _save(self, row: Container, path: str) -> ContainerFile:
-        chunks = self._sandbox.read_file(row.uid, path)
-        return await container_files.save(row, self._new_id("cfile_"), path, FileSource.ASSISTANT, chunks, MAX_FILE_BYTES)
+    async def _save(self, row: Container, file: base.WorkFile) -> ContainerFile:
+        def read() -> AsyncIterator[bytes]:
+            return self._sandbox.read_file(row.uid, file.path)
+
+        return await container_files.save(row, self._new_id("cfile_"), file, read, MAX_FILE_BYTES)
 
     def _cite(self, row: Container, file: ContainerFile) -> None:
         self.citable[file.path] = ContainerFileSource(row.uid, file.uid, file.filename)
+
+
+def _refusal_notice(reason: str, paths: Sequence[str]) -> str:
+    """Return a notice about files that were not stored for the same reason."""
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    names = ", ".join(path[:MAX_NOTICE_CHARS] for path in paths[:MAX_NAMED])
+    return f"Not stored, and not offered for download: {names}{more}. {reason}"
 
 
 def _order(uid: str) -> str:

@@ -1,0 +1,115 @@
+"""Limits on writes: quota of a project over its stored files and its containers, and free space that the disk must keep.
+
+The quota counts the bytes in the storage: uploads, files of containers and files that code wrote. A file that a container
+shares with an upload counts once.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from responses_app.models import Container
+from responses_app.store.files import storage
+from responses_app.store.files.pending import upload_folder
+
+logger = logging.getLogger("responses.files")
+
+MIB = 1024 * 1024
+# Seconds between two log entries about a full disk.
+WARN_EVERY_S = 60.0
+# Namespace of the advisory locks, so that two writes of a project count one after the other.
+LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('responses_app_file'), hashtext(%s))"
+# UNION removes duplicates, so bytes with several rows count once.
+USAGE_SQL = """
+SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM (
+    SELECT storage_name, bytes FROM responses_app_file WHERE project = %(project)s
+    UNION
+    SELECT file.storage_name, file.bytes FROM responses_app_containerfile file
+    JOIN responses_app_container container ON container.id = file.container_id
+    WHERE container.project = %(project)s AND file.id IS DISTINCT FROM %(replaced)s::bigint
+) AS stored
+"""
+
+_last_warning = -WARN_EVERY_S
+
+
+class WriteRefused(Exception):
+    """Refused write. The message is a sentence for clients and for the model."""
+
+
+class FileQuotaExceeded(WriteRefused):
+    """Quota of the project exceeded: number of files, or bytes of all files."""
+
+
+class ContainerQuotaExceeded(WriteRefused):
+    """Limit on the containers of a project reached."""
+
+
+class DiskFull(WriteRefused):
+    """Free space of the disk below RESPONSES_MIN_FREE_MIB."""
+
+
+def lock(project: str) -> None:
+    """Wait until no other transaction adds files or containers to the project. The lock ends with the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_SQL, [project])
+
+
+def check_files(project: str, size: int, replaced: int | None = None) -> None:
+    """Check that the project may add a file of `size` bytes. Raises FileQuotaExceeded.
+
+    `replaced` is the primary key of the container file that the new file replaces.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(USAGE_SQL, {"project": project, "replaced": replaced})
+        count, used = cursor.fetchone()
+    most = settings.RESPONSES_FILES_PER_PROJECT
+    if count >= most:
+        raise FileQuotaExceeded(f"A project may have {most} files. Delete files or containers before you add others.")
+    limit = settings.RESPONSES_FILES_MIB_PER_PROJECT
+    if used + size > limit * MIB:
+        raise FileQuotaExceeded(
+            f"The files of this project, with those in containers, may have {limit} MiB together."
+            " Delete files or containers before you add others."
+        )
+
+
+def check_containers(project: str) -> None:
+    """Check that the project may add a container. Raises ContainerQuotaExceeded."""
+    most = settings.RESPONSES_CONTAINERS_PER_PROJECT
+    if Container.objects.filter(project=project).count() >= most:
+        raise ContainerQuotaExceeded(f"A project may have {most} containers. Delete containers before you create others.")
+
+
+def check_disk(size: int = 0) -> None:
+    """Check that RESPONSES_MIN_FREE_MIB are free after a write of `size` bytes. Raises DiskFull."""
+    floor = settings.RESPONSES_MIN_FREE_MIB
+    for folder in _written_folders() if floor else ():
+        free = shutil.disk_usage(folder).free
+        if free - size < floor * MIB:
+            _warn(folder, free)
+            raise DiskFull("The disk of the server is almost full, so no files can be stored. Responses are still answered.")
+
+
+def _written_folders() -> Iterator[Path]:
+    """Yield the folders on the disks that receive files. The folder of a storage may be missing before the first file."""
+    yield upload_folder()
+    folder = storage.local_folder()
+    if folder is not None:
+        yield next(one for one in (folder, *folder.parents) if one.exists())
+
+
+def _warn(folder: Path, free: int) -> None:
+    """Log that the disk of `folder` is almost full, at most once in WARN_EVERY_S."""
+    global _last_warning
+    now = time.monotonic()
+    if now - _last_warning >= WARN_EVERY_S:
+        _last_warning = now
+        logger.error("files are refused: %s has %d MiB of free space, see RESPONSES_MIN_FREE_MIB", folder, free // MIB)
