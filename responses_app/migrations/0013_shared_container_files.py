@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('responses_app', '0011_check_leases'),
+        ('responses_app', '0012_ingestion_turns'),
     ]
 
     operations = [
