@@ -72,7 +72,9 @@ def check_files(project: str, size: int, replaced: int | None = None) -> None:
         count, used = cursor.fetchone()
     most = settings.RESPONSES_FILES_PER_PROJECT
     if count >= most:
-        raise FileQuotaExceeded(f"A project may have {most} files. Delete files or containers before you add others.")
+        raise FileQuotaExceeded(
+            f"This project has reached its limit of files ({most}). Delete files or containers before you add others."
+        )
     limit = settings.RESPONSES_FILES_MIB_PER_PROJECT
     if used + size > limit * MIB:
         raise FileQuotaExceeded(
@@ -85,7 +87,7 @@ def check_containers(project: str) -> None:
     """Check that the project may add a container. Raises ContainerQuotaExceeded."""
     most = settings.RESPONSES_CONTAINERS_PER_PROJECT
     if Container.objects.filter(project=project).count() >= most:
-        raise ContainerQuotaExceeded(f"A project may have {most} containers. Delete containers before you create others.")
+        raise ContainerQuotaExceeded(f"This project has reached its limit of containers ({most}). Delete containers first.")
 
 
 def check_disk(size: int = 0) -> None:

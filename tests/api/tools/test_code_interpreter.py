@@ -125,6 +125,38 @@ class CodeInterpreterTest(CutCase):
         ]
         assert "a name may have 255 bytes" in later[-1]
 
+    async def test_files_beyond_the_quota_are_named_and_the_others_are_stored(self) -> None:
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_full", client, new_id)
+        written = "for name, size in (('a', 400), ('b', 800), ('c', 400)): open(name, 'wb').write(bytes(size * 1024))"
+        with override_settings(RESPONSES_FILES_MIB_PER_PROJECT=1):
+            result, notices = await session.run("cntr_full", written, lambda: None)
+            rewritten, none = await session.run("cntr_full", "open('a', 'wb').write(bytes(600 * 1024))", lambda: None)
+        with override_settings(RESPONSES_MIN_FREE_MIB=1024 * 1024 * 1024):
+            _, full = await session.run("cntr_full", written.replace("'b'", "'d'"), lambda: None)
+        await client.delete("cntr_full")
+        await session.close()
+        assert (result.error, rewritten.error, none) == (None, None, [])
+        assert [notice.split(". The ")[0] for notice in notices] == ["Not stored, and not offered for download: /mnt/data/b"]
+        assert "may have 1 MiB together" in notices[0]
+        paths = "/mnt/data/a, /mnt/data/c, /mnt/data/d"
+        assert [notice.split(". The ")[0] for notice in full] == [f"Not stored, and not offered for download: {paths}"]
+        sizes = {file.path: file.bytes async for file in ContainerFile.objects.all()}
+        assert sizes == {"/mnt/data/a": 600 * 1024, "/mnt/data/c": 400 * 1024}
+        assert sorted(session.citable) == ["/mnt/data/a", "/mnt/data/c"]
+
+    async def test_model_reads_why_a_file_or_a_container_is_refused_and_the_response_goes_on(self) -> None:
+        written = "open('a', 'w').write('x')"
+        with override_settings(RESPONSES_FILES_MIB_PER_PROJECT=0):
+            events = await self.run_code(written, record_text(answer("Full."), match=shows("may have 0 MiB together")))
+        call = events[-1]["response"]["output"][0]
+        assert (events[-1]["response"]["status"], call["status"]) == ("completed", "completed")
+        with override_settings(RESPONSES_CONTAINERS_PER_PROJECT=1):
+            events = await self.run_code(written, record_text(answer("Many."), match=shows("its limit of containers (1).")))
+        call = events[-1]["response"]["output"][0]
+        assert (events[-1]["response"]["status"], call["status"]) == ("completed", "failed")
+        assert await Container.objects.acount() == 1
+
     async def test_written_files_can_be_downloaded(self) -> None:
         async with self.serving(record_text(code("open('a.txt', 'w').write('hello')")), record_text(answer("Done."))) as client:
             item = (await self.stream(client, tools=[TOOL]))[-1]["response"]["output"][0]

@@ -139,7 +139,7 @@ class QuotaTest(TransactionTestCase):
             add(row, str(number), 1)
         upload(size=1)
         for write in (lambda: upload(size=1), lambda: add(row, "6", 1)):
-            with self.assertRaisesMessage(FileQuotaExceeded, "A project may have 6 files."):
+            with self.assertRaisesMessage(FileQuotaExceeded, "its limit of files (6)."):
                 write()
         add(row, "4", 2)
 
