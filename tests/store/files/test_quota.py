@@ -12,7 +12,7 @@ from threading import Barrier
 import pytest
 from django.conf import settings
 from django.core.files.storage import storages
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from responses_app.store.files import container_files, files, pending, quota, st
 from responses_app.store.files.pending import part_path
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded, WriteRefused
 from tests.support.store.file_storage import file_storage_settings
+from tests.support.waiting import wait_until
 
 PROJECT = "default"
 MIB = quota.MIB
@@ -74,6 +75,25 @@ def add(row: Container, name: str, size: int = MIB) -> ContainerFile:
 
 def copy(row: Container, file: File) -> ContainerFile:
     return container_files.copy_upload(row, new_id("cfile_"), file)
+
+
+def in_turn(works: Sequence[Callable[[], object]]) -> list[object]:
+    """Do all `works` once each of them waits for the turn of the project. Return the result or the exception of each."""
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            quota.lock(PROJECT)
+            results = thread.submit(in_parallel, works)
+            wait_until(lambda: waiting_for_lock() == len(works), limit_s=20)
+        return results.result()
+
+
+def waiting_for_lock() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        return int(cursor.fetchone()[0])
 
 
 def in_parallel(works: Sequence[Callable[[], object]]) -> list[object]:
@@ -150,7 +170,7 @@ class QuotaTest(TransactionTestCase):
     def test_parallel_writes_do_not_exceed_the_quota_together(self) -> None:
         row = container()
         works = [lambda: upload(size=3 * MIB), lambda: add(row, "a", 3 * MIB), lambda: add(row, "b", 3 * MIB)]
-        refused = [one for one in in_parallel(works) if isinstance(one, FileQuotaExceeded)]
+        refused = [one for one in in_turn(works) if isinstance(one, FileQuotaExceeded)]
         self.assertEqual(len(refused), 2)
         self.assertEqual(File.objects.count() + ContainerFile.objects.count(), 1)
         self.assertEqual(len(self.stored()), 1)
@@ -158,7 +178,7 @@ class QuotaTest(TransactionTestCase):
 
     def test_parallel_containers_do_not_exceed_the_limit_together(self) -> None:
         rows = [new_container(str(number)) for number in range(6)]
-        results = in_parallel([lambda row=row: containers.create(row) for row in rows])  # type: ignore[misc]
+        results = in_turn([lambda row=row: containers.create(row) for row in rows])  # type: ignore[misc]
         self.assertEqual(sum(one is True for one in results), 3)
         self.assertEqual(sum(isinstance(one, ContainerQuotaExceeded) for one in results), 3)
         self.assertEqual(Container.objects.count(), 3)
