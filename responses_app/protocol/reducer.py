@@ -79,7 +79,9 @@ class Reducer:
             return
         if not self.response and kind != "response.created":
             raise ProtocolError("these events do not begin with response.created")
-        if kind in _ACTIONS:
+        if kind in self.families.part_lists:
+            self._part_added(event, self.families.part_lists[kind])
+        elif kind in _ACTIONS:
             _ACTIONS[kind](self, event)
         elif kind in self.families.argument_keys:
             self._arguments(event, self.families.argument_keys[kind])
@@ -109,8 +111,8 @@ class Reducer:
     def _done(self, event: Json) -> None:
         self._item(event).done = event["item"]
 
-    def _part_added(self, event: Json) -> None:
-        self._item(event).part_lists.setdefault("content", []).append(_ReducedPart(event["part"]))
+    def _part_added(self, event: Json, list_key: str) -> None:
+        self._item(event).part_lists.setdefault(list_key, []).append(_ReducedPart(event["part"]))
 
     def _part_delta(self, event: Json, spec: PartSpec) -> None:
         part = self._part(event, spec.list_key, spec.index_key)
@@ -152,7 +154,6 @@ _ACTIONS: Final[dict[str, Callable[[Reducer, Json], None]]] = {
     **dict.fromkeys(("response.completed", "response.incomplete", "response.failed"), Reducer._terminal),
     "response.output_item.added": Reducer._added,
     "response.output_item.done": Reducer._done,
-    "response.content_part.added": Reducer._part_added,
     "response.output_text.annotation.added": Reducer._annotation,
 }
 

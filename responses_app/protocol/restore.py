@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from responses_app.protocol.items.base import Encryptor, Json, OpenItem
+from responses_app.protocol.items.base import PLAIN_REASONING, Json, OpenItem, ReasoningForm
 from responses_app.protocol.items.registry import FAMILIES, Registry
 
 
 def open_items_of(
-    events: Iterable[Json], encrypt: Encryptor | None = None, families: Registry = FAMILIES
+    events: Iterable[Json], reasoning_form: ReasoningForm = PLAIN_REASONING, families: Registry = FAMILIES
 ) -> tuple[list[OpenItem], int]:
     """Return the items that `events` leave open, in order, and how many items the events have opened."""
     found: dict[int, OpenItem] = {}
@@ -17,7 +17,7 @@ def open_items_of(
     for event in events:
         index = event.get("output_index")
         if event["type"] == "response.output_item.added":
-            found[event["output_index"]] = _new_item(event, encrypt, families)
+            found[event["output_index"]] = _new_item(event, reasoning_form, families)
             count += 1
         elif event["type"] == "response.output_item.done":
             del found[event["output_index"]]
@@ -26,8 +26,8 @@ def open_items_of(
     return [found[index] for index in sorted(found)], count
 
 
-def _new_item(event: Json, encrypt: Encryptor | None, families: Registry) -> OpenItem:
+def _new_item(event: Json, reasoning_form: ReasoningForm, families: Registry) -> OpenItem:
     family = families[event["item"]["type"]]
     item = family.item(family, dict(event["item"]), event["output_index"])
-    item.encrypt = encrypt
+    item.reasoning_form = reasoning_form
     return item

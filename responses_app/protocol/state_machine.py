@@ -28,7 +28,18 @@ from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items.base import Delta, Encryptor, EndItem, Family, ForItem, Item, Json, OpenItem, Step
+from responses_app.protocol.items.base import (
+    PLAIN_REASONING,
+    Delta,
+    EndItem,
+    Family,
+    ForItem,
+    Item,
+    Json,
+    OpenItem,
+    ReasoningForm,
+    Step,
+)
 from responses_app.protocol.items.message import OUTPUT_TEXT, MessageItem, OpenTextPart, TextDelta
 from responses_app.protocol.items.registry import FAMILIES, Registry
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput, ToolResult
@@ -40,20 +51,22 @@ class OutputStateMachine:
     __slots__ = (
         "_closed",
         "_current",
-        "_encrypt",
         "_families",
         "_held",
         "_index",
         "_kind",
         "_model_outputs",
         "_new_id",
+        "_reasoning_form",
         "_table",
         "_waiting",
     )
 
-    def __init__(self, new_id: IdFactory, encrypt: Encryptor | None = None, families: Registry = FAMILIES) -> None:
+    def __init__(
+        self, new_id: IdFactory, reasoning_form: ReasoningForm = PLAIN_REASONING, families: Registry = FAMILIES
+    ) -> None:
         self._new_id = new_id
-        self._encrypt = encrypt
+        self._reasoning_form = reasoning_form
         self._families = families
         self._table = transitions(families)
         self._index = 0
@@ -190,7 +203,7 @@ class OutputStateMachine:
         family = self._families.opened_by(delta)
         emitted = self._leave()
         item = family.item(family, family.new_item(delta, self._new_id), self._index)
-        item.encrypt = self._encrypt
+        item.reasoning_form = self._reasoning_form
         item.take_opening(delta)
         self._current, self._kind = item, item.kind
         self._index += 1

@@ -38,7 +38,7 @@ from responses_app.protocol.encoding import EncodedEvent, Encoder
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items.base import Delta, Encryptor, Item, Json
+from responses_app.protocol.items.base import Delta, Encryptor, Item, Json, ReasoningForm
 from responses_app.protocol.items.registry import FAMILIES, Registry
 from responses_app.protocol.items.streamed_call import is_json
 from responses_app.protocol.output_problems import (
@@ -56,8 +56,9 @@ from responses_app.protocol.state_machine import OutputStateMachine
 class Writer:
     """Writer of a response. Methods return events numbered from 0 without gaps, and raise ProtocolError out of turn.
 
-    `response` is a complete Response object, `in_progress` or `queued`. `new_id` makes ids. `encrypt`, if given, makes the
-    `encrypted_content` of each reasoning item, once. Events and snapshots share their items: do not change them.
+    `response` is a complete Response object, `in_progress` or `queued`; if its `reasoning.summary` is set, reasoning items have a
+    summary. `new_id` makes ids. `encrypt`, if given, makes the `encrypted_content` of each reasoning item, once. Events and snapshots
+    share their items: do not change them.
     """
 
     def __init__(
@@ -70,7 +71,8 @@ class Writer:
         if response["status"] not in ("queued", "in_progress"):
             raise ProtocolError(f"a response cannot begin {response['status']}")
         self._response: dict[str, Any] = {**response, "output": []}
-        self._output = OutputStateMachine(new_id, encrypt, families)
+        self._reasoning_form = ReasoningForm(encrypt, has_summary=_asks_for_summary(response))
+        self._output = OutputStateMachine(new_id, self._reasoning_form, families)
         self._problems = ProblemList()
         self._stage = "new"
         self._number = 0
@@ -93,7 +95,7 @@ class Writer:
         writer = cls(snapshot, new_id, encrypt, families)
         done = sorted(event["output_index"] for event in logged if event["type"] == "response.output_item.done")
         closed = dict(zip(done, snapshot["output"], strict=True))
-        writer._output.restore(closed, *open_items_of(logged, encrypt, families))
+        writer._output.restore(closed, *open_items_of(logged, writer._reasoning_form, families))
         writer._stage = "queued" if snapshot["status"] == "queued" else "running"
         writer._number = len(logged)
         return writer
@@ -272,6 +274,10 @@ class Writer:
         if problems := self.output_problems:
             self._response["output_problems"] = problems
         return self._assign_numbers([*emitted, events.lifecycle(stage, self._response)])
+
+
+def _asks_for_summary(response: Json) -> bool:
+    return bool((response.get("reasoning") or {}).get("summary"))
 
 
 def _error_object(code: str, message: str) -> Item:

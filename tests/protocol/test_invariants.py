@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from responses_app.protocol.writer import Writer
 from tests.support.protocol import openai_sdk as sdk
 from tests.support.protocol.response_strategies import (
     ENDINGS,
+    REASONING_OPTIONS,
     counted,
     crumbled,
     items,
@@ -33,6 +35,12 @@ EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "20"))
 few = settings(max_examples=max(EXAMPLES // 2, 1), deadline=None)
 many = settings(max_examples=EXAMPLES, deadline=None)
 TERMINAL = {"response.completed", "response.incomplete", "response.failed"}
+
+
+@pytest.fixture(autouse=True, params=[None, "auto"], ids=["plain", "summary"])
+def _reasoning_summary(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test without and with summaries of the reasoning."""
+    monkeypatch.setitem(REASONING_OPTIONS, "summary", request.param)
 
 
 def wire(value: Any) -> Any:

@@ -40,6 +40,7 @@ from responses_app.protocol.writer import Writer
 from tests.support.protocol import openai_sdk as sdk
 from tests.support.protocol.response_strategies import (
     ENDINGS,
+    REASONING_OPTIONS,
     SEARCHED,
     TOOL,
     USAGE,
@@ -65,6 +66,12 @@ TWO_CALLS: Final[list[Delta]] = [
     TextDelta(" more"),
     ForItem(1, CodeResult([{"type": "logs", "logs": "2"}])),
 ]
+
+
+@pytest.fixture(autouse=True, params=[None, "auto"], ids=["plain", "summary"])
+def _reasoning_summary(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test without and with summaries of the reasoning."""
+    monkeypatch.setitem(REASONING_OPTIONS, "summary", request.param)
 
 
 def wire(value: Any) -> Any:

@@ -32,7 +32,8 @@ class ItemRules:
         self.id = opened.get("id")
         self.type = opened.get("type")
         self.done: Mapping[str, Any] | None = None
-        self.part: PartRules | None = None
+        # List of parts -> the open part. A reasoning item may have an open part in each of its lists.
+        self.open_parts: dict[str, PartRules] = {}
         self.closed: dict[str, list[Any]] = {"content": [], "summary": []}
         self.stream_spec = spec
         self.spec = spec.items.get(str(self.type)) or ItemSpec(type=str(self.type))
@@ -89,8 +90,8 @@ class ItemRules:
         if self.known:
             yield from self._check_identity(item)
         yield from self._check_status(item)
-        if self.part is not None:
-            yield "C5", f"the item is done and its part {self.part.index} is open"
+        for part in self.open_parts.values():
+            yield "C5", f"the item is done and its part {part.index} is open"
         if self.known:
             yield from self._check_contents(item)
 
@@ -114,9 +115,9 @@ class ItemRules:
         if self.progress is not None:
             yield from self.progress.close(item)
         yield from self.commands.close(item)
-        if self.type in ("message", "reasoning") and self.part is None:
+        if self.type in ("message", "reasoning") and CONTENT.key not in self.open_parts:
             yield from self._check_part_list(CONTENT, item)
-        if self.type == "reasoning":
+        if self.type == "reasoning" and SUMMARY.key not in self.open_parts:
             yield from self._check_part_list(SUMMARY, item)
 
     def _check_part_list(self, parts: PartList, item: Mapping[str, Any]) -> Findings:
@@ -130,11 +131,11 @@ class ItemRules:
         if act == "open":
             yield from self._open_part(parts, index, event)
             return
-        if self.part is None and not self.known:
+        if not self.known and parts.key not in self.open_parts:
             # The part opened before the resume.
-            self.part = PartRules(parts, index or 0, kind, known=False)
-        part = self.part
-        if part is None or part.parts is not parts or part.index != index:
+            self.open_parts[parts.key] = PartRules(parts, index or 0, kind, known=False)
+        part = self.open_parts.get(parts.key)
+        if part is None or part.index != index:
             rule = "C5" if act == "close" else "C2"
             yield rule, f"no part is open at {parts.index_key} {event.get(parts.index_key)!r}"
         elif kind is not None and part.kind not in (kind, None):
@@ -142,22 +143,23 @@ class ItemRules:
         elif act == "close":
             yield from part.close(event.get("part"))
             self.closed[parts.key].append(event.get("part"))
-            self.part = None
+            del self.open_parts[parts.key]
         else:
             part.kind = kind
             yield from {"delta": part.delta, "done": part.done, "annotate": part.annotate}[act](event)
 
     def _open_part(self, parts: PartList, index: int | None, event: Mapping[str, Any]) -> Findings:
-        expected = len(self.closed[parts.key]) + (self.part is not None and self.part.parts is parts)
+        before = self.open_parts.get(parts.key)
+        expected = len(self.closed[parts.key]) + (before is not None)
         if index is None or (self.known and index != expected):
             yield parts.order, f"{parts.index_key} is {event.get(parts.index_key)!r} and not {expected}"
-        if self.part is not None:
-            yield parts.order, f"part {self.part.index} is still open"
+        if before is not None:
+            yield parts.order, f"part {before.index} is still open"
         part = event.get("part")
         if self.known or self.type is not None:
             yield from check_part_opens_empty(parts, self.type, part)
         kind = part.get("type") if isinstance(part, Mapping) else None
-        self.part = PartRules(parts, expected if index is None else index, kind)
+        self.open_parts[parts.key] = PartRules(parts, expected if index is None else index, kind)
 
 
 def _is_empty_action(action: object) -> bool:

@@ -62,10 +62,24 @@ class OutputItem:
     has_status: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ReasoningForm:
+    """Form of the reasoning items of a response. Without `encrypt` the items have no `encrypted_content`.
+
+    With `has_summary` the summary is a copy of the reasoning text.
+    """
+
+    encrypt: Encryptor | None = None
+    has_summary: bool = False
+
+
+PLAIN_REASONING: Final = ReasoningForm()
+
+
 class OpenItem:
     """Open item. The base class is for families without events between `added` and `done`."""
 
-    __slots__ = ("body", "encrypt", "family", "id", "index", "kind")
+    __slots__ = ("body", "family", "id", "index", "kind", "reasoning_form")
 
     def __init__(self, family: Family, body: Item, index: int) -> None:
         self.family = family
@@ -73,7 +87,7 @@ class OpenItem:
         self.body = body
         self.id: str = body["id"]
         self.index = index
-        self.encrypt: Encryptor | None = None
+        self.reasoning_form = PLAIN_REASONING
 
     def take_opening(self, delta: Any) -> None:
         """Store the values of the opening `delta` that the initial item does not show."""
@@ -162,6 +176,8 @@ class Family:
     whole: bool = False
     # Deltas of text -> the part that takes the text. A delta of text opens an item if the current one does not accept it.
     parts: Mapping[DeltaClass, PartSpec] = field(default_factory=dict)
+    # Parts that no delta names: the item makes these itself.
+    derived_parts: tuple[PartSpec, ...] = ()
     # Deltas that leave the item open, and deltas that close the item with a result.
     steps: Mapping[DeltaClass, Step] = field(default_factory=dict)
     results: Mapping[DeltaClass, Step] = field(default_factory=dict)
@@ -177,11 +193,16 @@ class Family:
         """Return the initial item for the opening `delta`."""
         return {"id": new_id(self.id_prefix), "type": self.type, **self.initial(delta, new_id)}
 
+    @property
+    def part_specs(self) -> tuple[PartSpec, ...]:
+        """Return all types of parts."""
+        return (*self.parts.values(), *self.derived_parts)
+
     def event_types(self) -> frozenset[str]:
         """Return the types of the events that only items of this family have."""
         progress = (f"response.{self.type}.{stage}" for stage in self.progress)
         stream = self.argument_stream
         arguments = () if stream is None else (stream.delta, stream.done)
         extra = () if self.extra_events is None else self.extra_events.collect
-        parts = (name for part in self.parts.values() for name in (part.delta, part.done, *part.delta_aliases))
+        parts = (name for part in self.part_specs for name in (part.delta, part.done, *part.delta_aliases))
         return frozenset((*progress, *arguments, *extra, *parts))

@@ -1,4 +1,4 @@
-"""Items that consist of content parts: messages and reasoning."""
+"""Items that consist of parts: messages and reasoning."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from responses_app.protocol.items.base import Delta, Family, Item, Json, OpenIte
 
 
 class PartedItem(OpenItem):
-    """Open item that consists of parts. At most a single part is open at a time."""
+    """Open item that consists of parts. At most a single part of the deltas is open at a time."""
 
     __slots__ = ("part", "part_lists")
 
     def __init__(self, family: Family, body: Item, index: int) -> None:
         super().__init__(family, body, index)
         self.part: OpenPart | None = None
-        self.part_lists: dict[str, list[Item]] = {part.list_key: [] for part in family.parts.values()}
+        self.part_lists: dict[str, list[Item]] = {part.list_key: [] for part in family.part_specs}
 
     def accepts(self, delta: Delta) -> bool:
         """Return whether the text of `delta` belongs to this item."""

@@ -55,10 +55,11 @@ class Registry(Mapping[str, Family]):
             delta.__name__: delta for family in self.values() for delta in (*family.steps, *family.results)
         }
         self.part_deltas: Final[Mapping[str, PartSpec]] = {
-            name: part
-            for family in self.values()
-            for part in family.parts.values()
-            for name in (part.delta, *part.delta_aliases)
+            name: part for family in self.values() for part in family.part_specs for name in (part.delta, *part.delta_aliases)
+        }
+        # Type of the event that opens a part -> key of the list that holds the part.
+        self.part_lists: Final[Mapping[str, str]] = {
+            part.added: part.list_key for family in self.values() for part in family.part_specs
         }
         # Type of the delta event -> key of the text in the item.
         self.argument_keys: Final[Mapping[str, str]] = {

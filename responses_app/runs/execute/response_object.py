@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
+
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 
@@ -77,7 +79,8 @@ def _is_answered_search(item: Mapping[str, Any]) -> bool:
 
 def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:
     given = reasoning or {}
-    shape = {"effort": given.get("effort"), "summary": given.get("summary"), "context": given.get("context")}
+    summary = given.get("summary") if settings.RESPONSES_REASONING_SUMMARY == "copy" else None
+    shape = {"effort": given.get("effort"), "summary": summary, "context": given.get("context")}
     return {**shape, **({"mode": given["mode"]} if given.get("mode") else {})}
 
 

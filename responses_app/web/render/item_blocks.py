@@ -135,7 +135,7 @@ class ItemRenderer:
     def _message(self, item: Mapping[str, Any]) -> list[BlockPart]:
         content = item.get("content")
         parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else list(content or ())
-        summary = [part for part in item.get("summary") or () if isinstance(part, Mapping)]
+        summary = [] if _copies(item.get("summary"), content) else list(item.get("summary") or ())
         shown = [self._part(part, position) for position, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)]
         encrypted = item.get("encrypted_content")
         return shown or ([BlockPart(note=f"Encrypted reasoning, {len(str(encrypted))} characters")] if encrypted else [])
@@ -153,6 +153,15 @@ class ItemRenderer:
             return BlockPart(html=markdown(text))
         shown, left_out = truncate(text, MAX_TEXT_CHARS)
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
+
+
+def _copies(summary: object, content: object) -> bool:
+    """Return whether a summary repeats the content, so that the text is shown once."""
+    return _texts(summary) == _texts(content)
+
+
+def _texts(parts: object) -> list[str]:
+    return [str(part.get("text")) for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
 
 
 def call_id_of(item: Mapping[str, Any]) -> str:

@@ -45,6 +45,8 @@ USAGE = {
     "output_tokens_details": {"reasoning_tokens": 2},
     "total_tokens": 12,
 }
+# Options of every Response of this module: property tests of a module with a summary change the entry.
+REASONING_OPTIONS: dict[str, str | None] = {"effort": None, "summary": None, "context": None}
 CITATION = {"type": "url_citation", "start_index": 0, "end_index": 1, "title": "A page", "url": "https://example.org/"}
 TOOL = {"name": "ask", "input_schema": {"type": "object"}, "description": "asks", "annotations": None}
 TOOL_ERROR = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no"}]}
@@ -78,7 +80,7 @@ def response(**changes: Any) -> dict[str, Any]:
         "frequency_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": None,
-        "reasoning": {"effort": None, "summary": None, "context": None},
+        "reasoning": dict(REASONING_OPTIONS),
         "safety_identifier": None,
         "service_tier": "auto",
         "store": True,

@@ -84,6 +84,9 @@ class Reasoning {
 
   apply(event) {
     if (!event.type.startsWith("response.reasoning") || !event.type.endsWith(".delta")) return;
+    // A summary may be a copy of the text that comes beside it.
+    this.hasContent ||= "content_index" in event;
+    if (this.hasContent && "summary_index" in event) return;
     this.text.append(event.delta);
     this.tail = (this.tail + event.delta).slice(-4 * SUMMARY_LENGTH);
     // The current line.
@@ -91,7 +94,8 @@ class Reasoning {
   }
 
   complete(item) {
-    const text = [...(item.summary ?? []), ...(item.content ?? [])].map((part) => part.text).join("\n\n");
+    const parts = item.content?.length ? item.content : (item.summary ?? []);
+    const text = parts.map((part) => part.text).join("\n\n");
     if (this.seconds === undefined) this.label.textContent = "Thought";
     this.latest.textContent = "";
     this.text.element.replaceChildren(...longText(text || "Reasoning is encrypted."));

@@ -12,6 +12,8 @@ from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
 
 DELTA: Final = ".delta"
+# Deltas of a summary that copies the reasoning come between those of the text, and are in the same groups.
+COPIES: Final = {"response.reasoning_summary_text.delta": "response.reasoning_text.delta"}
 # Shorter runs of deltas are not grouped.
 MIN_GROUP: Final = 3
 # The beginning of an event type without `response.`, and its kind. The first match counts.
@@ -52,7 +54,7 @@ def event_kind(event_type: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """Single event, or a run of deltas of the same type. `before` is the time of the previous event in milliseconds."""
+    """Single event, or a run of deltas of the same type, with copies. `before` is the time of the previous event in milliseconds."""
 
     headers: Sequence[EventHeader]
     before: int
@@ -89,8 +91,9 @@ class EventGroup:
 
     @property
     def rate(self) -> float | None:
-        """Return the deltas per second. A delta is usually a token."""
-        return (self.count - 1) * 1000 / self.took if self.took > 0 else None
+        """Return the deltas per second, without copies. A delta is usually a token."""
+        count = sum(header.type == self.first.type for header in self.headers)
+        return (count - 1) * 1000 / self.took if self.took > 0 else None
 
 
 def group(headers: Sequence[EventHeader], *, opened: range = range(0), before: int = 0) -> list[EventGroup]:
@@ -101,7 +104,7 @@ def group(headers: Sequence[EventHeader], *, opened: range = range(0), before: i
 def _groups(headers: Sequence[EventHeader], opened: range, before: int) -> Iterator[EventGroup]:
     def group_key(header: EventHeader) -> tuple[str, int]:
         single = not header.type.endswith(DELTA) or header.number in opened
-        return header.type, header.number if single else -1
+        return COPIES.get(header.type, header.type), header.number if single else -1
 
     for _, group in groupby(headers, group_key):
         run = list(group)
