@@ -63,9 +63,9 @@ def plamo_calls() -> CallFormat:
     return CallFormat(syntax, (syntax.begin,), (syntax.end,))
 
 
-def dsml_calls(section: str, space: str = "") -> CallFormat:
-    """Declare elements of DeepSeek, in a section of a name."""
-    mark = f"｜DSML｜{space}"
+def dsml_calls(section: str, space: str = "", word: str = "DSML") -> CallFormat:
+    """Declare elements of DeepSeek and GigaChat, in a section of a name; `word` marks the elements."""
+    mark = f"｜{word}｜{space}"
     syntax = XmlCalls(
         f"<{mark}{section}>",
         f"</{mark}{section}>",
@@ -127,6 +127,43 @@ def keyed_xml_calls(**form: Any) -> CallFormat:
     """Declare keyed elements in a section."""
     syntax = KeyedXmlCalls(**form, has_section=True)
     return CallFormat(syntax, (syntax.section[0], syntax.begin), (syntax.section[1], syntax.end))
+
+
+def solar_calls() -> CallFormat:
+    """Declare calls of Solar Open: an id, a name and JSON. The end of the section ends the output."""
+    syntax = NamedCalls(
+        "<|tool_calls|>",
+        "",
+        "<|tool_call:begin|>",
+        "<|tool_call:args|>",
+        "<|tool_call:end|>",
+        name_begin="<|tool_call:name|>",
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_begin), ("<|calls|>",))
+
+
+def solar2_calls() -> CallFormat:
+    """Declare calls of Solar Open 2: a line with the name, and a line for each parameter."""
+    tags = {
+        "tool_call": ("<|tool_call:start|>", "<|tool_call:end|>"),
+        "arg_key": ("<|tool_arg:start|>", "<|tool_arg:value|>"),
+        "arg_value": ("", "<|tool_arg:end|>"),
+    }
+    syntax = KeyedXmlCalls(other_tags=tags)
+    return CallFormat(syntax, (syntax.begin,), (syntax.end,))
+
+
+def element_calls(call_name: str) -> CallFormat:
+    """Declare keyed elements in elements of another name than `tool_call`."""
+    syntax = KeyedXmlCalls(call_name=call_name)
+    return CallFormat(syntax, (syntax.begin,), (syntax.end,))
+
+
+def rwkv_calls() -> CallFormat:
+    """Declare calls of RWKV: a title, and an object in a block of code."""
+    title = "**Tool Call:**"
+    syntax = JsonCalls(f"{title}\n```json\n", "\n```", "", ("```",), prefixes=("```json", "```"), is_block=False)
+    return CallFormat(syntax, (title,))
 
 
 def kimi_k3_calls() -> CallFormat:

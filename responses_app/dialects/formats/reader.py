@@ -20,14 +20,19 @@ class EndOfText(Exception):
 
 
 class Markers:
-    """Set of marker texts to search for. Raises ValueError if a marker begins another, as the grouping of text then matters."""
+    """Set of marker texts to search for.
 
-    def __init__(self, *texts: str) -> None:
+    Raises ValueError if a marker begins another, unless they `may_overlap`: then the longer is searched for, and `pass_until`
+    waits for text that decides.
+    """
+
+    def __init__(self, *texts: str, may_overlap: bool = False) -> None:
         self._texts = sorted(set(filter(None, texts)))
-        for one, other in pairwise(self._texts):
-            if other.startswith(one):
-                raise ValueError(f"The marker {one!r} begins the marker {other!r}.")
-        self._pattern = re.compile("|".join(map(re.escape, self._texts)) or r"(?!)")
+        overlap = next(((one, other) for one, other in pairwise(self._texts) if other.startswith(one)), None)
+        if overlap and not may_overlap:
+            raise ValueError("The marker {!r} begins the marker {!r}.".format(*overlap))
+        self._has_overlap = overlap is not None
+        self._pattern = re.compile("|".join(map(re.escape, reversed(self._texts))) or r"(?!)")
         self.first_chars = frozenset(text[0] for text in self._texts)
         self._longest = max(map(len, self._texts), default=0)
 
@@ -38,6 +43,10 @@ class Markers:
     def match(self, text: str, at: int) -> bool:
         """Return True if a marker stands at `at`."""
         return self._pattern.match(text, at) is not None
+
+    def may_grow(self, text: str, at: int) -> bool:
+        """Return True if the text from `at` on begins a longer marker than the marker that stands at `at`."""
+        return self._has_overlap and self.begins(text[at:])
 
     def partial(self, text: str, at: int) -> int:
         """Return the length of the longest end of `text[at:]` that begins a marker without completing it."""
@@ -164,12 +173,13 @@ class Reader:
         """
         while True:
             match = markers.search(self.text, self.at)
-            if match is not None:
+            is_over = self.closed and not self.cut
+            if match is not None and (is_over or not markers.may_grow(self.text, match.start())):
                 emit(self.text[self.at : match.start()])
                 self.at = match.end()
                 return match[0]
-            held = 0 if self.closed and not self.cut else markers.partial(self.text, self.at)
-            end = len(self.text) - held
+            held = 0 if is_over else markers.partial(self.text, self.at)
+            end = match.start() if match is not None else len(self.text) - held
             if end > self.at:
                 emit(self.text[self.at : end])
                 self.at = end

@@ -183,7 +183,8 @@ class FormatScanner:
             yield from self._read_lead(calls.syntax, marker)
         elif calls is not None and marker in calls.ends and self._format.keeps_markers:
             self._emit_marker(marker)
-        elif (reasoning is not None and marker in reasoning.ends) or (calls is not None and marker in calls.ends):
+        elif marker not in self._format.ignored:
+            # A closing marker without an opening marker.
             self._deltas.report(UNEXPECTED_MARKER, marker)
 
     def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
@@ -275,6 +276,6 @@ def _markers(format: OutputFormat) -> tuple[Markers, Markers]:
     begins, ends, leads = (calls.begins, calls.ends, calls.leads) if calls else ((), (), ())
     text = [*begins, *ends, *leads, *format.ignored]
     if reasoning is None:
-        return Markers(*text), Markers()
-    both = (*reasoning.begins, *reasoning.ends)
-    return Markers(*both, *text), Markers(*both, *((*begins, *ends) if reasoning.has_calls else ()))
+        return Markers(*text, may_overlap=True), Markers()
+    both, inside = (*reasoning.begins, *reasoning.ends), (*begins, *ends) if reasoning.has_calls else ()
+    return Markers(*both, *text, may_overlap=True), Markers(*both, *inside, may_overlap=True)

@@ -9,6 +9,7 @@ from responses_app.dialects.formats.base import CallFormat, OutputFormat, Reason
 from responses_app.dialects.formats.call_formats import (
     deepseek_calls,
     dsml_calls,
+    element_calls,
     gemma_calls,
     inkling_calls,
     internlm_calls,
@@ -22,9 +23,13 @@ from responses_app.dialects.formats.call_formats import (
     muse_calls,
     plamo_calls,
     python_calls,
+    rwkv_calls,
+    solar2_calls,
+    solar_calls,
     step3_calls,
     xml_calls,
 )
+from responses_app.dialects.formats.syntaxes.addressed_calls import RecipientCalls, ToolTagCalls
 from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.elements.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
@@ -49,13 +54,14 @@ REASONING: dict[str, ReasoningFormat] = {
         (
             "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "ernie45", "glm45", "glm47",
             "granite_thinking_parser", "holo2", "hunyuan_a13b", "kimi_k2", "ling3", "mimo", "minicpmv", "minimax_m2", "nemotron_v3",
-            "olmo3", "poolside_v1", "step3", "step3p5", "step5",
+            "iquest_q1", "olmo3", "poolside_v1", "step3", "step3p5", "step5",
         ),
         THINK_FORMAT,
     ),
     **dict.fromkeys(
         ("cohere_command3", "cohere_command4"), ReasoningFormat(("<|START_THINKING|>",), ("<|END_THINKING|>",))
     ),
+    "apriel": ReasoningFormat(("Here are my reasoning steps:",), ("[BEGIN FINAL RESPONSE]",)),
     "gemma4": ReasoningFormat(("<|channel>",), ("<channel|>",), title="thought\n"),
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
@@ -73,11 +79,15 @@ REASONING: dict[str, ReasoningFormat] = {
     "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
     "plamo3": ReasoningFormat(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),
     "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
+    "solar_open": ReasoningFormat(("<|think|>",), ("<|end|>",)),
+    "solar_open2": ReasoningFormat(("<|think:start|>",), ("<|think:end|>",)),
 }  # fmt: skip
 """Reasoning formats by the name of vLLM's reasoning parser."""
 
 # Markers around the answer, by the name of the reasoning parser or tool parser.
 _IGNORED: dict[str, tuple[str, ...]] = {
+    "apriel": ("[END FINAL RESPONSE]",),
+    "gigachat35": ("<|message_sep|>",),
     "granite": ("<response>", "</response>"),
     "hunyuan_a13b": ("<answer>", "</answer>"),
     **dict.fromkeys(
@@ -92,6 +102,7 @@ _IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "kimi_k3": ("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     "gemma4": ("<|tool_response>",),
+    "solar_open": ("<|begin|>assistant", "<|content|>", "<|end|>"),
 }
 
 
@@ -102,15 +113,22 @@ _MUSE_HEAD = r"(<\|start\|>assistant)? to={}<\|message\|>"
 _HEADS: dict[str, tuple[Format, Format | None]] = {
     "cohere_command3": (literal("<|START_RESPONSE|>"), None),
     "cohere_command4": (literal("<|START_TEXT|>"), None),
+    "functionary_v32": (literal("all\n"), None),
     "inkling": (
         one_of([literal("<|content_text|>"), literal("<|message_model|><|content_text|>")]),
         literal("<|message_model|>"),
     ),
+    "solar_open": (regex(r"(<\|begin\|>assistant)?<\|content\|>"), literal("<|begin|>assistant")),
     "kimi_k3": (literal(_RESPONSE), literal(_NO_RESPONSE)),
     **dict.fromkeys(("muse", "muse_glimmer"), (regex(_MUSE_HEAD.format("user")), regex(_MUSE_HEAD.format(r"[\w.\-]+")))),
 }
 # Beginning of the first message, by the name of the tool parser.
-_OPENINGS = {"inkling": "<|message_model|>", "muse": "<|start|>assistant", "muse_glimmer": "<|start|>assistant"}
+_OPENINGS = {
+    "functionary_v32": ">>>",
+    "inkling": "<|message_model|>",
+    "muse": "<|start|>assistant",
+    "muse_glimmer": "<|start|>assistant",
+}
 # Head of a call as a message with a role of its own, in the older form of GigaChat 3.
 _GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
@@ -146,6 +164,7 @@ CALLS: dict[str, CallFormat] = {
     ),
     "cohere_command3": _COHERE,
     "cohere_command4": _COHERE,
+    "cwm": CallFormat(ToolTagCalls(), ("<tool:",), ("</tool>",)),
     "deepseek_v3": deepseek_calls(fenced=True),
     "deepseek_v31": deepseek_calls(fenced=False),
     "deepseek_v32": dsml_calls("function_calls"),
@@ -153,9 +172,11 @@ CALLS: dict[str, CallFormat] = {
     "deepseek_v41": dsml_calls("calls", " "),
     "dots": invoke_calls("<dots_function_call>", "</dots_function_call>", has_json=True),
     "functionary_v31": CallFormat(NamedCalls("", "", "<function=", ">", "</function>"), ("<function=",), ("</function>",)),
+    "functionary_v32": CallFormat(RecipientCalls(), leads=(">>>",)),
     "functiongemma": gemma_calls("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
     "gigachat3": json_object_calls("<|function_call|>", "", _GIGACHAT_ROLE),
+    "gigachat35": dsml_calls("tool_calls", word="GCML"),
     "glm45": _GLM,
     "glm47": _GLM,
     "granite": CallFormat(
@@ -168,6 +189,7 @@ CALLS: dict[str, CallFormat] = {
     "hy_v4": keyed_xml_calls(),
     "inkling": inkling_calls(),
     "internlm": internlm_calls(),
+    "iquest_q1": element_calls("iquest_tool_call"),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
     ),
@@ -192,6 +214,7 @@ CALLS: dict[str, CallFormat] = {
     "muse_glimmer": muse_calls(),
     "nemotron_nano_v2": json_list_calls("<TOOLCALL>", "</TOOLCALL>"),
     "olmo3": python_calls("<function_calls>", "</function_calls>", "\n"),
+    "openpangu": json_list_calls("<|tool_call_start|>", "<|tool_call_end|>"),
     "phi4_mini_json": CallFormat(
         JsonCalls("functools[", "]", ends=("<|/tool_call|>",), prefixes=("functools[",)),
         ("<|tool_call|>",),
@@ -203,7 +226,10 @@ CALLS: dict[str, CallFormat] = {
     "pythonic": _PYTHON,
     "qwen3_coder": xml_calls("", pads=True),
     "qwen3_xml": xml_calls("", pads=True),
+    "rwkv": rwkv_calls(),
     "seed_oss": xml_calls("seed:", may_pad=True),
+    "solar_open": solar_calls(),
+    "solar_open2": solar2_calls(),
     "step3": step3_calls(),
     "step3p5": xml_calls("", pads=True),
     "step5": xml_calls("", pads=True),

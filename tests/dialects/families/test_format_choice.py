@@ -168,6 +168,15 @@ def test_another_declared_format_that_reads_the_calls_replaces_the_detected_form
     assert found.detection.warnings == ()
 
 
+def test_json_between_the_markers_of_python_calls_is_read() -> None:
+    # The form of openPangu has the markers of LFM2.
+    call = """'<|tool_call_start|>[{"name": "' + call.function.name + '", "arguments": ' """
+    template = CHATML.replace(ONE_CALL, f"{call} + call.function.arguments | tojson + '}}]<|tool_call_end|>'")
+    found = choose_for(template, "<|tool_call_start|>", "<|tool_call_end|>", model_type="new_model")
+    assert (found.detection.family, found.detection.tool_parser) == ("LFM2", "openpangu")
+    assert (found.detection.calls, found.detection.warnings) == (ReadBack.EQUAL, ())
+
+
 def test_tokens_around_a_turn_that_the_tokenizer_does_not_name_are_no_part_of_a_call() -> None:
     # The head of the assistant stands in the turn, not at the end of the prompt.
     template = CHATML.replace("'<|im_start|>' + message.role + '\n'", "'<|im_start|>  ' + message.role + '\n'")

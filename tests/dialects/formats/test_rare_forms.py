@@ -12,7 +12,7 @@ from responses_app.dialects.formats.reader import Reader
 from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
-from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
 from tests.support.dialects.parser_driver import joined
 
 PLACE = {"type": "object", "properties": {"name": {"type": "string"}, "height": {"type": "number"}}}
@@ -162,3 +162,50 @@ def test_repeated_markers_are_read_once(parser: str, marker: str, monkeypatch: p
     monkeypatch.setattr(Reader, "pass_until", counted)
     parse(None, parser, [marker * 500])
     assert 0 < count < 3 * 500 * len(marker)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hm.\n[BEGIN FINAL RESPONSE]\nHello [1].", [ReasoningDelta("Hm."), TextDelta("Hello [1].")]),
+        ("Hm.\n[BEGIN FINAL RESPONSE]\n[BEGIN", [ReasoningDelta("Hm."), TextDelta("[BEGIN")]),
+        ("Hm.\n[BEGIN FINAL RESPONSE]\n[", [ReasoningDelta("Hm."), TextDelta("[")]),
+        (
+            'Hm.\n[BEGIN FINAL RESPONSE]\n[run(command="ls")]',
+            [ReasoningDelta("Hm."), Call("run"), Arguments('{"command": "ls"}')],
+        ),
+    ],
+)
+def test_marker_that_begins_another_marker_does_not_depend_on_the_grouping(text: str, expected: list[Delta]) -> None:
+    found = parse_in_groups("apriel", "pythonic", text, thinking=True)
+    assert [delta for delta in found if isinstance(delta, ReasoningDelta | TextDelta | Call | Arguments)] == expected
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "arguments"),
+    [
+        ("cwm", "<tool: run>\nls -l\n  | wc\n</tool>", {"command": "ls -l\n  | wc"}),
+        ("cwm", '<tool: run>\n{"command": "ls"}\n</tool>', {"command": "ls"}),
+        ("cwm", "<tool: function>\nrun ls </tool>", {"command": "ls"}),
+        ("cwm", "<tool: run>\n</tool>", {}),
+        ("rwkv", '**Tool Call:**\n{"name": "run", "arguments": {"command": "ls"}}', {"command": "ls"}),
+        ("functionary_v32", '>>>run\n{"command": "ls"}', {"command": "ls"}),
+        (
+            "solar_open",
+            '<|tool_calls|><|tool_call:begin|>x1<|tool_call:name|>run<|tool_call:args|>{"command": "ls"}',
+            {"command": "ls"},
+        ),
+        (
+            "solar_open2",
+            "<|tool_call:start|>run\n<|tool_arg:start|>command<|tool_arg:value|> ls \n<|tool_arg:end|>\n<|tool_call:end|>",
+            {"command": " ls \n"},
+        ),
+    ],
+)
+def test_call_of_a_recent_family_is_read(parser: str, text: str, arguments: object) -> None:
+    assert call_of(parse_in_groups(None, parser, text)) == ("run", arguments)
+
+
+@pytest.mark.parametrize("text", ["Python asks >>> print(1)", "In the shell: <tool:\n>>> all", "a >>>b\n"])
+def test_text_with_the_marker_of_recipients_stays(text: str) -> None:
+    assert parse_in_groups(None, "functionary_v32", text) == [TextDelta(text), EndItem()]

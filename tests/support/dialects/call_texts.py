@@ -62,7 +62,7 @@ def _xml(mark: str, around: str = "\n") -> Calls:
     )
 
 
-def _dsml(section: str, space: str = "") -> Calls:
+def _dsml(section: str, space: str = "", word: str = "DSML") -> Calls:
     def call(name: str, *values: tuple[str, str, str]) -> str:
         parameters = "".join(
             f'<｜DSML｜parameter name="{key}" string="{string}">{value}</｜DSML｜parameter>\n' for key, string, value in values
@@ -82,7 +82,7 @@ def _dsml(section: str, space: str = "") -> Calls:
         ("place", "false", '{"name": "Åre", "height": 1.5}'),
     )
     texts = (block(oslo), block(oslo, rom), block(call("clock")), block(report))
-    return Calls(*(text.replace("｜DSML｜", f"｜DSML｜{space}") for text in texts))
+    return Calls(*(text.replace("｜DSML｜", f"｜{word}｜{space}") for text in texts))
 
 
 def _invoke(begin: str, end: str, prefix: str = "") -> Calls:
@@ -193,6 +193,24 @@ def _keyed_xml(separator: str, space: str, prefix: str = "") -> Calls:
     return Calls(*map(section, _glm(space)))
 
 
+def _solar2() -> Calls:
+    """Return the calls of `_glm` with the tags of Solar Open 2: a line for the name, and for each parameter."""
+    tags = {
+        "<tool_call>": "<|tool_call:start|>",
+        "</tool_call>": "<|tool_call:end|>",
+        "<arg_key>": "\n<|tool_arg:start|>",
+        "</arg_key><arg_value>": "<|tool_arg:value|>",
+        "</arg_value>": "<|tool_arg:end|>",
+    }
+
+    def call(text: str) -> str:
+        for tag, other in tags.items():
+            text = text.replace(tag, other)
+        return text.replace("<|tool_call:end|>", "\n<|tool_call:end|>")
+
+    return Calls(*map(call, _glm("")))
+
+
 def _json(begin: str, end: str, separator: str, shape: str) -> Calls:
     def call(name: str, arguments: str) -> str:
         return shape.replace("NAME", name).replace("%", arguments)
@@ -254,6 +272,7 @@ CALL_TEXTS: dict[str, Calls] = {
         ("cohere_command3", "cohere_command4"),
         _json("<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ",\n", '{"tool_call_id": "0", "tool_name": "NAME", "parameters": %}'),
     ),
+    "cwm": _json("", "", "\n", "<tool: NAME>\n%\n</tool>"),
     "deepseek_v3": _json(
         *_DEEPSEEK, "\n", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n%\n```<｜tool▁call▁end｜>"
     ),
@@ -263,9 +282,11 @@ CALL_TEXTS: dict[str, Calls] = {
     "deepseek_v41": _dsml("calls", " "),
     "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
     "functionary_v31": _json("", "", "", "<function=NAME>%</function>"),
+    "functionary_v32": _json("", "", "", ">>>NAME\n%"),
     "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>", f"{_TITLE},{_DRAFT},{_TAGS},{_PLACE}"),
     "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>', f"{_DRAFT},{_SORTED_PLACE},{_TAGS},{_TITLE}"),
     "gigachat3": _json_sections("<|function_call|>", ""),
+    "gigachat35": _dsml("tool_calls", word="GCML"),
     "glm45": _glm("\n"),
     "glm47": _glm(""),
     "granite-20b-fc": _json_sections("<function_call> ", ""),
@@ -276,6 +297,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "hy_v4": _keyed_xml("", ""),
     "inkling": _json("", "", "<|message_model|>", '<|content_invoke_tool_json|>{"name": "NAME", "args": %}<|end_message|>'),
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
+    "iquest_q1": Calls(*(text.replace("tool_call>", "iquest_tool_call>") for text in _glm(""))),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
     "k2_horizon": _keyed_xml("", "", "ifm|"),
     "kimi_k3": _kimi_k3(),
@@ -294,6 +316,7 @@ CALL_TEXTS: dict[str, Calls] = {
     **dict.fromkeys(("muse", "muse_glimmer"), _ATEM),
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
+    "openpangu": _json("<|tool_call_start|>[", "]<|tool_call_end|>", ", ", _OBJECT),
     "phi4_mini_json": _json("functools[", "]", ", ", _OBJECT),
     "plamo3": _json(
         "<|plamo:begin_tool_requests:plamo|>",
@@ -307,7 +330,12 @@ CALL_TEXTS: dict[str, Calls] = {
     "pythonic": _python("[", "]"),
     "qwen3_coder": _xml(""),
     "qwen3_xml": _xml(""),
+    "rwkv": _json_sections("**Tool Call:**\n```json\n", "\n```"),
     "seed_oss": _xml("seed:", around=""),
+    "solar_open": _json(
+        "<|tool_calls|>", "", "", "<|tool_call:begin|>0<|tool_call:name|>NAME<|tool_call:args|>%<|tool_call:end|>"
+    ),
+    "solar_open2": _solar2(),
     "step3": _elements(
         "<｜tool_calls_begin｜>",
         "<｜tool_call_begin｜>function<｜tool_sep｜>",

@@ -11,13 +11,16 @@ from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 
+# Id of a call: a number, or letters and digits.
+_ID = one_of([literal("0"), regex(r"[\w\-]{1,40}")])
+
 
 @dataclass(frozen=True, slots=True)
 class NamedCalls:
     """Section of calls `call_begin` name `argument_begin` JSON `call_end`, between `begin` and `end`.
 
-    Without `begin` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
-    head is `function`, and the name and a fenced block of JSON follow `argument_begin`.
+    Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
+    head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name.
     """
 
     begin: str
@@ -28,29 +31,35 @@ class NamedCalls:
     prefix: str = ""
     index_separator: str = ""
     fenced: bool = False
+    name_begin: str = ""
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
         found: str | None = begin
         if begin == self.begin:
             yield from reader.skip_space()
-            found = yield from reader.accept(self.call_begin, self.end)
+            found = yield from reader.accept(*self._nexts)
         if found is None:
             raise NotACall
         while found == self.call_begin:
             yield from self._call(reader, calls)
             yield from reader.skip_space()
-            found = yield from reader.accept(self.call_begin, self.end)
+            found = yield from reader.accept(*self._nexts)
+
+    @property
+    def _nexts(self) -> tuple[str, ...]:
+        """Markers of the next call, and of the end of the section."""
+        return (self.call_begin, self.end) if self.end else (self.call_begin,)
 
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        return (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end)
+        return (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end, self.name_begin)
 
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return self.begin or self.call_begin
+        return (self.begin if self.end else "") or self.call_begin
 
     @property
     def separator(self) -> str:
@@ -58,16 +67,19 @@ class NamedCalls:
         return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
-        """Return the tag of a section."""
+        """Return the tag of a section, or tags of calls, with or without the beginning of a section that has no end."""
         one = [self._tag(tool) for tool in tools]
-        if not self.begin:
-            return one
+        if not self.end:
+            return [*one, *({**each, "begin": self.begin + each["begin"]} for each in one if self.begin)]
         return [tag(self.begin, tags(one, "\n" if self.fenced else "", only_one=only_one), self.end)]
 
     def _tag(self, tool: Tool) -> Format:
         name, values = str(tool["name"]), arguments(dict(tool))
         if self.fenced:
             return tag(f"{self.call_begin}function{self.argument_begin}{name}\n```json\n", values, self._tail())
+        if self.name_begin:
+            content = sequence(_ID, literal(f"{self.name_begin}{name}{self.argument_begin}"), values)
+            return tag(self.call_begin, content, self._tail())
         if not self.index_separator:
             return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail())
         content = sequence(one_of([literal("0"), regex(r"\d{1,4}")]), literal(self.argument_begin), values)
@@ -97,7 +109,7 @@ class NamedCalls:
         calls.commit()
 
     def _name(self, head: str) -> str:
-        name = head.strip()
+        name = head.rpartition(self.name_begin)[2].strip() if self.name_begin else head.strip()
         if self.index_separator:
             before, _, index = name.rpartition(self.index_separator)
             name = before if before and index.strip().isdigit() else name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from responses_app.dialects.constraints.structural_tag import (
@@ -34,11 +34,12 @@ _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 
 @dataclass(frozen=True, slots=True)
 class KeyedXmlCalls:
-    """Syntax of calls of GLM, Hunyuan and K2-Horizon, with or without line breaks between the elements.
+    """Syntax of calls of GLM, Hunyuan, K2-Horizon, IQuest and Solar Open 2, with or without line breaks between the elements.
 
     `prefix` and `suffix` stand around the name of every element. With `has_section` parallel calls share an element `tool_calls`.
     With `has_separator` the element `tool_sep` ends the name. With `has_types` a type may stand before a value, and a call may be
-    a JSON object.
+    a JSON object. `call_name` is the name of the element of a call. `other_tags` replace the tags of an element by its name;
+    an empty tag means that the tag before is enough.
     """
 
     prefix: str = ""
@@ -46,24 +47,26 @@ class KeyedXmlCalls:
     has_section: bool = False
     has_separator: bool = False
     has_types: bool = False
+    call_name: str = "tool_call"
+    other_tags: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
 
     def mark(self, name: str) -> str:
         """Return the start tag of an element."""
-        return f"<{self.prefix}{name}{self.suffix}>"
+        return self.other_tags[name][0] if name in self.other_tags else f"<{self.prefix}{name}{self.suffix}>"
 
     def end_mark(self, name: str) -> str:
         """Return the end tag of an element."""
-        return f"</{self.prefix}{name}{self.suffix}>"
+        return self.other_tags[name][1] if name in self.other_tags else f"</{self.prefix}{name}{self.suffix}>"
 
     @property
     def begin(self) -> str:
         """Start tag of a call."""
-        return self.mark("tool_call")
+        return self.mark(self.call_name)
 
     @property
     def end(self) -> str:
         """End tag of a call."""
-        return self.end_mark("tool_call")
+        return self.end_mark(self.call_name)
 
     @property
     def section(self) -> tuple[str, str]:
@@ -95,12 +98,12 @@ class KeyedXmlCalls:
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
         names = [
-            *("tool_call", "arg_key", "arg_value"),
+            *(self.call_name, "arg_key", "arg_value"),
             *(["tool_calls"] if self.has_section else []),
             *(["arg_type"] if self.has_types else []),
         ]
         separator = [self.separator_mark] if self.has_separator else []
-        return (*map(self.mark, names), *map(self.end_mark, names), *separator)
+        return tuple(filter(None, (*map(self.mark, names), *map(self.end_mark, names), *separator)))
 
     @property
     def trigger(self) -> str:
@@ -162,8 +165,9 @@ class KeyedXmlCalls:
         schema = calls.properties(name).get(key.strip())
         if self.has_types:
             schema = yield from self._type(reader, calls, schema)
-        yield from reader.skip_space()
-        yield from reader.accept(self.mark("arg_value"))
+        if begin := self.mark("arg_value"):
+            yield from reader.skip_space()
+            yield from reader.accept(begin)
         reader.unfinished = ""
         writer.key(key.strip())
         stop = yield from self._value(reader, calls, schema)
@@ -210,5 +214,5 @@ class KeyedXmlCalls:
         begin, end = self.mark("arg_value"), self.end_mark("arg_value")
         content = text_value(parameter.schema, end) if is_text(parameter.schema) else value(parameter.schema)
         key = literal(f"{self.mark('arg_key')}{parameter.name}{self.end_mark('arg_key')}")
-        element = sequence(key, _BREAK, tag(begin, content, end), _BREAK)
+        element = sequence(key, *([_BREAK] if begin else []), tag(begin, content, end), _BREAK)
         return element if parameter.is_required else optional(element)

@@ -60,18 +60,25 @@ _SWITCHED: dict[str, Any] = {
 }
 
 
-def _dsml(word: str, space: str = "") -> dict[str, Any]:
-    """Return the calls in DSML within `word`, and `space` after the marker."""
-    start, end = f"<｜DSML｜{space}", f"</｜DSML｜{space}"
+def dsml_call(mark: str, space: str = "") -> str:
+    """Write a call as elements with `mark` and `space` before their names."""
+    start, end = f"<｜{mark}｜{space}", f"</｜{mark}｜{space}"
     parameter = (
         "{%- for key, value in call.function.arguments.items() %}"
         f"{literal(start + 'parameter name=' + chr(34))}{{{{- key }}}}{literal(chr(34) + ' string=' + chr(34))}"
         f"{{{{- 'true' if value is string else 'false' }}}}{literal(chr(34) + '>')}"
         "{{- value if value is string else value | tojson }}" + literal(f"{end}parameter>\n") + "{%- endfor %}"
     )
+    head = around(start + "invoke name=" + chr(34), NAME, chr(34) + ">" + chr(10))
+    return f"{head}{parameter}{literal(end + 'invoke>' + chr(10))}"
+
+
+def _dsml(word: str, space: str = "") -> dict[str, Any]:
+    """Return the calls in DSML within `word`, and `space` after the marker."""
+    start, end = f"<｜DSML｜{space}", f"</｜DSML｜{space}"
     return {
         "tools": described(f"{start}{word}>"),
-        "call": f"{around(start + 'invoke name=' + chr(34), NAME, chr(34) + '>' + chr(10))}{parameter}{literal(end + 'invoke>' + chr(10))}",
+        "call": dsml_call("DSML", space),
         "calls": (f"\n\n{start}{word}>\n", "", f"{end}{word}>"),
         "plain": (*_TURNS, *_THINK_MARKS, "｜DSML｜"),
         "tool": ("\n<function_results>\n<result>", "</result>\n</function_results>"),
@@ -105,8 +112,8 @@ def _kimi(name: str, model_type: str, **more: Any) -> FamilyFormat:
 
 
 FORMATS = (
-    _deepseek("r1-distill-qwen", "qwen2", **{**_OPENED, "history": ("", "</think>")}),
-    _deepseek("r1-distill-llama", "llama", **{**_OPENED, "history": ("", "</think>")}),
+    _deepseek("r1-distill-qwen", "qwen2", **{**_JSON_BLOCK, **_OPENED, "history": ("", "</think>")}),
+    _deepseek("r1-distill-llama", "llama", **{**_JSON_BLOCK, **_OPENED, "history": ("", "</think>")}),
     _deepseek("deepseek-r1-0528", "deepseek_v3", **{**_JSON_BLOCK, "reasoning": ("<think>\n", "\n</think>\n\n")}),
     _deepseek("deepseek-v3-0324", "deepseek_v3", **_JSON_BLOCK),
     _deepseek("deepseek-v3.1", "deepseek_v3", **{**_PLAIN_JSON, **_SWITCHED}),
