@@ -16,7 +16,7 @@ from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePl
 from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.chat.template_fit import TemplateFit
-from responses_app.dialects.chat.template_probe import TemplateProbe
+from responses_app.dialects.chat.template_probe import TemplateProbe, default_rules
 from responses_app.dialects.chat.unknown_calls import UnknownCallFilter
 from responses_app.dialects.content import item_type, iter_images
 from responses_app.dialects.formats.base import OutputFormat
@@ -67,9 +67,10 @@ class ChatDialect:
         self._marks = (reasoning.begins[0], reasoning.ends[0])
         self._call_text: CallText = partial(write_calls, (output.calls or DEFAULT_CALLS).syntax)
         self._fits = {
-            with_tools: TemplateProbe(template, self._marks, self._call_text, with_tools, self._reasons).fit()
+            with_tools: TemplateProbe(template, self._marks, self._call_text, with_tools, self._reasons, self._call_begin).fit()
             for with_tools in (True, False)
         }
+        self._default_rules = {thinking: default_rules(template, thinking=thinking) for thinking in (True, False)}
         self._texts: dict[int, str] = {}
 
     @property
@@ -77,6 +78,12 @@ class ChatDialect:
         """Return True if the model may reason."""
         reasoning = self._output.reasoning
         return reasoning is not None and (self._may_think or reasoning.begins[0] in self._template.source)
+
+    @property
+    def _call_begin(self) -> str:
+        """Marker with which calls begin, empty if calls begin without a marker."""
+        calls = self._output.calls
+        return next(iter(calls.begins), "") if calls else ""
 
     @property
     def template(self) -> ChatTemplate:
@@ -142,21 +149,27 @@ class ChatDialect:
         escape = self.vocabulary.escape_special
         try:
             offered = [escape_json(template_tool(tool), escape) for tool in tools.offered]
+            is_thinking = turn.effort not in QUIET
+            tools_text = "" if fit.tools else describe_tools(offered, self._call_text)
             converted = messages(
                 turn,
                 self._system_placement,
                 escape,
                 supports_images=self.supports_images,
                 image_placeholder=self._image_placeholder,
-                tools_text="" if fit.tools else describe_tools(offered, self._call_text),
+                tools_text=tools_text,
             )
+            if tools_text and converted[0] == {"role": "system", "content": tools_text}:
+                # A system message replaces the template's own.
+                rules = filter(None, (self._default_rules[is_thinking], tools_text))
+                converted[0] = {"role": "system", "content": "\n\n".join(rules)}
             rendered = self._template.render(
                 fit.apply(converted, self._call_text, self._marks),
                 today=turn.today,
                 tools=offered if fit.tools else [],
-                thinking=turn.effort not in QUIET,
+                thinking=is_thinking,
             )
-            text = fit.finish(rendered, self._marks)
+            text = fit.finish(rendered, self._marks, converted, self._call_begin)
         except TemplateRejected as error:
             raise UnsupportedInput(
                 f"The model's chat template refuses this input: {error}", "input", "invalid_value"

@@ -28,6 +28,7 @@ from responses_app.engine_interface import Constraint
 
 # Templates of some families have white space between the prompt and the output, and behind the reasoning.
 _GAP = regex(r"[ \n]{0,3}")
+_BREAK = regex(r"\n?")
 
 
 class ReasoningStart(Enum):
@@ -92,7 +93,7 @@ def _answer(output: OutputFormat, content: Format) -> Format:
     content = _behind(output.answer_head, content)
     if not output.answer_head or not output.ignored:
         return content
-    return sequence(content, optional(one_of([literal(marker) for marker in output.ignored])))
+    return sequence(content, optional(sequence(_BREAK, one_of([literal(marker) for marker in output.ignored]))))
 
 
 def _call_format(output: OutputFormat) -> CallFormat:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,6 +20,9 @@ THINKING_PART = "content part of type thinking"
 MARKED_TEXT = "text between the markers of reasoning"
 # Stand for the markers while the template is rendered: many templates remove text between the real ones. No client knows these.
 _HELD_MARKS = (f"[begin {token_hex(8)}]", f"[end {token_hex(8)}]")
+# Stands for the text beside a call. The mark is a word, so that no template changes it.
+_TEXT_MARK = f"marktext{token_hex(8)}x"
+_TEXT_MARKS = re.compile(rf"{_TEXT_MARK}(\d+)x")
 
 
 class TextPlace(Enum):
@@ -27,6 +31,8 @@ class TextPlace(Enum):
     BESIDE = auto()
     # A message of its own, before the message with the calls.
     BEFORE = auto()
+    # Written into the rendered prompt, before the marker with which the calls begin.
+    BEFORE_MARKER = auto()
     # The calls are written as text behind it.
     WITH_CALLS_AS_TEXT = auto()
 
@@ -60,13 +66,20 @@ class TemplateFit:
         fitted: list[Message] = []
         for index, group in _groups(messages):
             is_current = index > last_user
+            if self.text is TextPlace.BEFORE_MARKER and self.calls and _has_text_beside_calls(group[0]):
+                group = [_with_text_mark(group[0], index), *group[1:]]
             if self.reasoning_key == MARKED_TEXT:
                 group = [self._with_reasoning(each, _HELD_MARKS, is_current=is_current) for each in group]
             fitted += [self._with_reasoning(each, marks, is_current=is_current) for each in self._group(group, call_text)]
         return _joined(fitted)
 
-    def finish(self, prompt: str, marks: tuple[str, str]) -> str:
-        """Return the rendered prompt with the markers of reasoning in place."""
+    def finish(self, prompt: str, marks: tuple[str, str], messages: Sequence[Message] = (), call_begin: str = "") -> str:
+        """Return the rendered prompt with the markers of reasoning, and the texts beside calls of `messages`, in place.
+
+        `call_begin` is the marker with which calls begin.
+        """
+        if self.text is TextPlace.BEFORE_MARKER:
+            prompt = _with_texts(prompt, messages, call_begin)
         if self.reasoning_key != MARKED_TEXT:
             return prompt
         return prompt.replace(_HELD_MARKS[0], marks[0]).replace(_HELD_MARKS[1], marks[1])
@@ -97,6 +110,7 @@ class TemplateFit:
             "images of outputs: in a user message behind": not self.output_images and self.outputs,
             "several calls of a turn: a message for each": not self.parallel_calls and self.calls,
             "text beside a call: in a message before": self.text is TextPlace.BEFORE and self.calls,
+            "text beside a call: before the marker of the call": self.text is TextPlace.BEFORE_MARKER and self.calls,
             "text beside a call: with the call as text": self.text is TextPlace.WITH_CALLS_AS_TEXT and self.calls,
             f"call ids: shortened to {SHORT_ID} characters": self.short_ids and self.calls,
             f"reasoning before a call: as {self.reasoning_key}": self.reasoning_key not in ("reasoning_content", None),
@@ -169,6 +183,29 @@ def _groups(messages: Sequence[Message]) -> Iterator[tuple[int, list[Message]]]:
             end += 1
         yield at, list(messages[at:end])
         at = end
+
+
+def _has_text_beside_calls(message: Message) -> bool:
+    return bool(message.get("tool_calls")) and isinstance(message["content"], str) and bool(message["content"])
+
+
+def _with_text_mark(message: Message, index: int) -> Message:
+    """Replace the text of the message at `index` by a mark before the name of its first call."""
+    first, *others = message["tool_calls"]
+    function = {**first["function"], "name": f"{_TEXT_MARK}{index}x{first['function']['name']}"}
+    return {**message, "content": "", "tool_calls": [{**first, "function": function}, *others]}
+
+
+def _with_texts(prompt: str, messages: Sequence[Message], call_begin: str) -> str:
+    """Replace each mark of a text by the text, before the marker of calls that the mark stands behind."""
+    parts = _TEXT_MARKS.split(prompt)
+    done = parts[0]
+    for index, part in zip(parts[1::2], parts[2::2], strict=True):
+        at = done.rfind(call_begin) if call_begin else -1
+        if at < 0:
+            return prompt
+        done = f"{done[:at]}{messages[int(index)]['content']}{done[at:]}{part}"
+    return done
 
 
 def _as_text(message: Message, call_text: CallText) -> Message:

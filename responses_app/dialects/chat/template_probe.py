@@ -38,7 +38,7 @@ _CALL_FORMS: tuple[dict[str, Any], ...] = (
     {"outputs": False, "arguments_as_json": True},
     {"calls": False},
 )
-_TEXT_FORMS: tuple[dict[str, Any], ...] = ({}, {"text": TextPlace.BEFORE})
+_TEXT_FORMS: tuple[dict[str, Any], ...] = ({}, {"text": TextPlace.BEFORE}, {"text": TextPlace.BEFORE_MARKER})
 # Arguments in the notation of Python are no JSON, and a printed list of parts is no text.
 _NOTATION = ("'markcity'", "'thinking': 'markthought'", '"thinking": "markthought"')
 _KEYS = ("reasoning_content", "reasoning", "thinking", THINKING_PART, "content")
@@ -49,7 +49,7 @@ class TemplateProbe:
     """Search for the fit of a template, for prompts with tools or without.
 
     `marks` begin and end the model's reasoning, `reasons` is False for models without reasoning. `call_text` writes calls in the
-    model's output format.
+    model's output format, which begin with the marker `call_begin`.
     """
 
     template: ChatTemplate
@@ -57,6 +57,7 @@ class TemplateProbe:
     call_text: CallText
     with_tools: bool
     reasons: bool = True
+    call_begin: str = ""
 
     def fit(self) -> TemplateFit:
         """Find the fit. The first form of an input that the prompt shows in full is taken."""
@@ -93,7 +94,7 @@ class TemplateProbe:
 
     def _shows(self, fit: TemplateFit, messages: Sequence[Message], expected: Sequence[str]) -> bool:
         rendered = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
-        text = fit.finish(rendered, self.marks)
+        text = fit.finish(rendered, self.marks, messages, self.call_begin)
         if not fit.tools and not self._has_described_form(text):
             return False
         return all(mark in text for mark in expected) and not any(name in text for name in _NOTATION)
@@ -130,6 +131,17 @@ class TemplateProbe:
             return self.template.render(messages, today=_ANY_DAY, tools=[_TOOL] if tools else [])
         except TemplateRejected:
             return ""
+
+
+def default_rules(template: ChatTemplate, *, thinking: bool) -> str:
+    """Return the text that a template writes in the place of a missing system message; empty if the template writes none."""
+    try:
+        named, bare = (template.render(messages, today=_ANY_DAY, thinking=thinking) for messages in ([_SYSTEM, _USER], [_USER]))
+    except TemplateRejected:
+        return ""
+    before, mark, behind = named.partition(str(_SYSTEM["content"]))
+    has_place = mark and bare.startswith(before) and bare.endswith(behind) and len(bare) > len(before) + len(behind)
+    return bare[len(before) : len(bare) - len(behind)].strip() if has_place else ""
 
 
 def _lengths(conversation: Sequence[Message]) -> Iterator[Sequence[Message]]:

@@ -113,6 +113,8 @@ _MUSE_HEAD = r"(<\|start\|>assistant)? to={}<\|message\|>"
 _HEADS: dict[str, tuple[Format, Format | None]] = {
     "cohere_command3": (literal("<|START_RESPONSE|>"), None),
     "cohere_command4": (literal("<|START_TEXT|>"), None),
+    "granite": (literal("<response>"), None),
+    "hunyuan_a13b": (regex("<answer>\n?"), None),
     "functionary_v32": (literal("all\n"), None),
     "inkling": (
         one_of([literal("<|content_text|>"), literal("<|message_model|><|content_text|>")]),
@@ -240,8 +242,8 @@ CALLS: dict[str, CallFormat] = {
         ("[", "```json"),
     ),
 }
-"""Call formats by the name of vLLM's tool parser. vLLM has no parser for `functionary_v31`, `minimax_m1` and
-`nemotron_nano_v2`: names of our own. So is the reasoning format `longcat`."""
+"""Call formats by the name of vLLM's tool parser. vLLM has no parser for these names of our own: `functionary_v31`, `functionary_v32`,
+`minimax_m1`, `nemotron_nano_v2` and `openpangu`. So are the reasoning formats `apriel` and `longcat`."""
 
 
 def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat:
@@ -255,5 +257,5 @@ def output_format(reasoning_parser: str | None, tool_parser: str | None) -> Outp
     calls = CALLS[tool_parser] if tool_parser else None
     ignored = {*_IGNORED.get(reasoning_parser or "", ()), *_IGNORED.get(tool_parser or "", ())}
     parser = tool_parser or reasoning_parser or ""
-    answer_head, call_head = _HEADS.get(parser, (None, None))
+    answer_head, call_head = _HEADS.get(parser) or _HEADS.get(reasoning_parser or "") or (None, None)
     return OutputFormat(reasoning, calls, tuple(sorted(ignored)), answer_head, call_head, _OPENINGS.get(parser, ""))

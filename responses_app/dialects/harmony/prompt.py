@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -37,6 +37,8 @@ EFFORTS = {
 }
 _PHASES = {"commentary": "commentary", "final_answer": "final"}
 _SYSTEM_ROLES = frozenset({"system", "developer"})
+# Keywords of a schema that describes no parameters.
+_EMPTY_OBJECT_KEYS = frozenset({"$schema", "type", "properties", "required", "additionalProperties", "title", "description"})
 
 
 class Head(NamedTuple):
@@ -131,8 +133,12 @@ def _response_format(form: Item) -> str:
 
 
 def tool_description(tool: Tool) -> ToolDescription:
-    """Convert a tool for the harmony library."""
-    return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
+    """Convert a tool for the harmony library. Without parameters the library writes `() => any`, as gpt-oss's chat template does."""
+    schema = tool.get("parameters")
+    has_parameters = (
+        not isinstance(schema, Mapping) or bool(schema.get("properties")) or not schema.keys() <= _EMPTY_OBJECT_KEYS
+    )
+    return ToolDescription.new(tool["name"], tool.get("description") or "", schema if has_parameters else None)
 
 
 def _positions(turn: Turn, head: int) -> Iterator[tuple[Item, _ItemPosition]]:

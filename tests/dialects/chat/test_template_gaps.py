@@ -307,3 +307,55 @@ def test_nothing_is_dropped(template: str, turn: Turn) -> None:
 def test_nothing_is_refused(template: str, turn: Turn) -> None:
     dialect = DIALECTS[template]
     assert dialect.render(turn)
+
+
+# The template of Mistral Nemo: no text beside calls, roles that alternate, and outputs in a form of their own.
+MISTRAL = ALTERNATING + (
+    "{% for message in messages %}"
+    "{% if message.role == 'user' %}{{ ('[TOOLS]' if tools and loop.last) ~ '[INST]' ~ message.content ~ '[/INST]' }}"
+    "{% elif message.role == 'tool' %}{{ '[TOOL_RESULTS]' ~ message.content ~ '[/TOOL_RESULTS]' }}"
+    "{% elif message.tool_calls %}{{ '[TOOL_CALLS][' }}"
+    "{% for call in message.tool_calls %}{{ call.function | tojson }}{% endfor %}{{ ']</s>' }}"
+    "{% else %}{{ message.content ~ '</s>' }}{% endif %}{% endfor %}{{ '' if not tools else tools | tojson }}"
+)
+
+
+@pytest.mark.parametrize("text", ["Let me look.", 'A "quote" \\1 [TOOL_CALLS]?'])
+def test_text_beside_a_call_stands_before_the_marker_of_the_call_and_the_output_keeps_its_form(text: str) -> None:
+    dialect = ChatDialect(byte_vocabulary(), ChatTemplate(MISTRAL), [0], OutputFormat(None, CALLS["mistral"]))
+    items = (user("Hi"), assistant(text), function_call("a", '{"city": "Oslo"}'), call_output("a", "clear"))
+    with_text, without = (
+        dialect.token_text(dialect.render(Turn(items=each, today=TODAY, tools=(WEATHER,))))
+        for each in (items, (items[0], *items[2:]))
+    )
+    assert "[/INST][TOOL_CALLS][" in without
+    assert without.count("[TOOL_RESULTS]clear[/TOOL_RESULTS]") == 1
+    assert with_text == without.replace("[/INST][TOOL_CALLS][", f"[/INST]{text}[TOOL_CALLS][")
+    more = (
+        *items,
+        assistant("Done."),
+        user("Again"),
+        assistant(text),
+        function_call("b", '{"city": "Rome"}'),
+        call_output("b", "rain"),
+    )
+    twice = dialect.token_text(dialect.render(Turn(items=more, today=TODAY, tools=(WEATHER,))))
+    assert twice.count(f"[/INST]{text}[TOOL_CALLS][") == 2
+    assert "text beside a call: before the marker of the call" in dialect.fit.remarks()
+
+
+DEFAULT_RULES = (
+    "{{ '<sys>Date.\n' ~ (messages[0].content if messages[0].role == 'system' else "
+    "('Think well.' if enable_thinking else 'You are Smol.')) ~ '</sys>' }}"
+    "{% for message in messages if message.role != 'system' %}[{{ message.role }}]{{ message.content }}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(("effort", "rules"), [(None, "Think well."), ("none", "You are Smol.")])
+def test_described_tools_keep_the_default_system_message_of_the_template(effort: Any, rules: str) -> None:
+    dialect = ChatDialect(byte_vocabulary(), ChatTemplate(DEFAULT_RULES), [0])
+    text = prompt(dialect, user("Hi"), tools=(WEATHER,), effort=effort)
+    assert text.startswith(f"<sys>Date.\n{rules}\n\nYou can call tools.")
+    assert prompt(dialect, user("Hi"), effort=effort).startswith(f"<sys>Date.\n{rules}</sys>")
+    named = prompt(dialect, user("Hi"), tools=(WEATHER,), effort=effort, instructions="Be brief.")
+    assert named.startswith("<sys>Date.\nBe brief.\n\nYou can call tools.")

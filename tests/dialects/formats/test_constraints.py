@@ -114,12 +114,25 @@ def test_format_and_tools_together(parser: str) -> None:
         ("kimi_k3", "<|open|>response<|sep|>"),
         ("inkling", "<|message_model|><|content_text|>"),
         ("muse_glimmer", " to=user<|message|>"),
+        ("granite", "<response>"),
+        ("hunyuan_a13b", "<answer>\n"),
+        ("functionary_v32", "all\n"),
+        ("solar_open", "<|begin|>assistant<|content|>"),
     ],
 )
 def test_head_of_a_constrained_answer_is_allowed(parser: str, head: str) -> None:
     assert accepts(parser, head + '{"age":3}', format=PERSON)
     assert accepts(parser, '{"age":3}', format=PERSON)
     assert not accepts(parser, head + "Hello.", format=PERSON)
+
+
+@pytest.mark.parametrize(
+    ("parser", "answer"),
+    [("granite", '<response>{"age":3}</response>'), ("hunyuan_a13b", '<answer>\n{"age":3}\n</answer>')],
+)
+def test_tags_of_a_constrained_answer_are_allowed_behind_reasoning(parser: str, answer: str) -> None:
+    assert accepts(parser, f"<think>Hm.</think>\n{answer}", parser, format=PERSON)
+    assert accepts(parser, '<think>Hm.</think>{"age":3}', parser, format=PERSON)
 
 
 @pytest.mark.parametrize("name", ["RESPONSE", "TEXT"])
@@ -162,6 +175,16 @@ OTHER_FORMS = {
     "indented objects": ("cohere_command3", TEXTS["cohere_command3"].two.replace('{"tool_call_id', '    {"tool_call_id')),
     "id of a call": ("mistral", TEXTS["mistral"].one.replace("[ARGS]", "[CALL_ID]a1b2c3d4e[ARGS]")),
     "other key of arguments": ("internlm", TEXTS["internlm"].one.replace("parameters", "arguments")),
+    "both kinds of quotes": (
+        "lfm2",
+        CALL_TEXTS["lfm2"].one.replace('"Oslo"', repr('He said "hi", it\'s')),
+    ),
+    "both kinds of quotes in an object": (
+        "pythonic",
+        CALL_TEXTS["pythonic"].typed.replace("'Åre'", repr('He said "hi", it\'s')).replace("'a'", repr('it\'s "a"')),
+    ),
+    "call behind the marker of the prompt": ("functionary_v32", TEXTS["functionary_v32"].two.removeprefix(">>>")),
+    "call in a message behind reasoning": ("solar_open", "<|begin|>assistant" + TEXTS["solar_open"].two),
     "single quotes": ("lfm2", CALL_TEXTS["lfm2"].typed),
 }
 
@@ -199,3 +222,21 @@ def test_optional_parameters_may_come_before_required_ones(arguments: str, is_va
     schema = {"type": "object", "properties": dict.fromkeys("abc", number), "required": ["b"]}
     tool = {"type": "function", "name": "count", "parameters": schema}
     assert accepts("pythonic", f"[count({arguments})]", tools=[tool], tool_choice="required") is is_valid
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string"},
+        {"type": "string", "minLength": 1, "maxLength": 30},
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "A text."},
+        {},
+    ],
+)
+@pytest.mark.parametrize("text", ["'a'", '"a"', repr('He said "hi" – it\'s')])
+def test_strings_of_forced_python_calls_have_quotes_of_both_kinds(schema: dict[str, object], text: str) -> None:
+    tool = {"type": "function", "name": "note", "parameters": {"type": "object", "properties": {"text": schema}}}
+    assert accepts("pythonic", f"[note(text={text})]", tools=[tool], tool_choice="required")
+    too_long = f"[note(text='{'a' * 31}')]"
+    assert accepts("pythonic", too_long, tools=[tool], tool_choice="required") is ("maxLength" not in schema)

@@ -64,6 +64,14 @@ def test_function_tools_are_declared_and_none_are_with_tool_choice_none() -> Non
     assert "get_weather" not in harmony().encoding.decode(harmony().render(turn(tool_choice="none")))
 
 
+@pytest.mark.parametrize(
+    "schema", [{"type": "object", "properties": {}}, {"type": "object", "additionalProperties": False}, {}]
+)
+def test_a_tool_without_parameters_is_declared_without_an_object(schema: dict[str, Any]) -> None:
+    tool = {"type": "function", "name": "clock", "parameters": schema}
+    assert "type clock = () => any;" in harmony().encoding.decode(harmony().render(turn(tools=(tool,))))
+
+
 def test_turn_with_tools_is_rendered_in_channels() -> None:
     text = prompt(
         user("Weather?"),

@@ -68,7 +68,7 @@ class RecipientCalls:
         """Text between two calls."""
         return ""
 
-    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002 (the caller limits the calls)
         """Return the tags of the calls, and of a first call behind a prompt that ends with the marker."""
         return [tag(f"{begin}{tool['name']}\n", arguments(dict(tool)), "") for begin in (_RECIPIENT, "") for tool in tools]
 
@@ -115,7 +115,7 @@ class ToolTagCalls:
         """Text between two calls."""
         return "\n"
 
-    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002 (the caller limits the calls)
         """Return the tags of the calls."""
         return [self._tag(tool) for tool in tools]
 

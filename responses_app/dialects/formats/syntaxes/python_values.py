@@ -26,7 +26,12 @@ from responses_app.dialects.constraints.structural_tag import (
 )
 from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
 
-_SINGLE_QUOTED = regex(r"'([^'\\\n]|\\[^\n])*'")
+_SINGLE_QUOTED_CHAR = r"([^'\\\n]|\\[^\n])"
+_SINGLE_QUOTED = regex(f"'{_SINGLE_QUOTED_CHAR}*'")
+# Keywords of a schema without rules, and the rules of strings that a regular expression has.
+_NOTES, _LENGTHS = frozenset({"type", "title", "description", "default"}), frozenset({"minLength", "maxLength"})
+# Longest string that the grammar counts.
+_MAX_COUNTED = 4096
 _SPACE = regex(" ?")
 _NAMES = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
 _CONSTANTS = {"true": True, "false": False, "null": None}
@@ -41,9 +46,18 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def python_value(schema: object) -> Format:
-    """Match a value of a schema in the notation of JSON or Python; only JSON if the schema has rules beyond types."""
-    if not isinstance(schema, Mapping) or not is_plain(schema):
-        return json_value(schema if isinstance(schema, Mapping) else True)
+    """Match a value of a schema in the notation of JSON or Python; only JSON for rules beyond types and lengths of strings."""
+    if not isinstance(schema, Mapping):
+        return json_value(True)
+    if choices := _alternatives(schema):
+        return one_of([python_value(choice) for choice in choices])
+    if schema.get("type") == "string" and set(schema) <= _NOTES | _LENGTHS:
+        return _string(schema)
+    # The values inside of a list or object have rules of their own.
+    if not is_plain({key: value for key, value in schema.items() if key not in ("items", "properties")}):
+        return json_value(schema)
+    if not set(schema) - _NOTES:
+        return one_of([json_value(True), _SINGLE_QUOTED, *(literal(name) for name in ("True", "False", "None"))])
     if isinstance(schema.get("enum"), list):
         return one_of([literal(text) for value in schema["enum"] for text in _written(value)] or [json_value(dict(schema))])
     kind = str(schema.get("type", ""))
@@ -54,13 +68,27 @@ def python_value(schema: object) -> Format:
     return one_of([literal(name) for name in names]) if names else json_value(schema)
 
 
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the schemas of which a value may match any."""
+    if isinstance(schema.get("type"), list) and "enum" not in schema:
+        return [{**schema, "type": kind} for kind in schema["type"]]
+    choices = schema.get("anyOf")
+    is_union = isinstance(choices, list) and set(schema) <= {"anyOf", *_NOTES}
+    return [choice for choice in choices or [] if isinstance(choice, Mapping)] if is_union else []
+
+
 def _written(value: Any) -> list[str]:
     """Return the texts of a value in JSON and in Python, without repetition."""
     return list(dict.fromkeys((json.dumps(value, ensure_ascii=False), repr(value))))
 
 
 def _string(schema: Mapping[str, Any]) -> Format:
-    return one_of([json_value(schema), _SINGLE_QUOTED])
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if least is None and most is None:
+        return one_of([json_value(schema), _SINGLE_QUOTED])
+    if not isinstance(most or 0, int) or (most or 0) > _MAX_COUNTED:
+        return json_value(schema)
+    return one_of([json_value(schema), regex(f"'{_SINGLE_QUOTED_CHAR}{{{least or 0},{'' if most is None else most}}}'")])
 
 
 def _array(schema: Mapping[str, Any]) -> Format:
