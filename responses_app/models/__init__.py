@@ -6,7 +6,7 @@ from responses_app.models.accounts import LoginAttempt, Membership
 from responses_app.models.approvals import Approval
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
-from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus
+from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
 from responses_app.models.log import Event, LogPage, StoredRequest
 from responses_app.models.responses import (
@@ -67,6 +67,7 @@ __all__ = [
     "Response",
     "Status",
     "StoreFileStatus",
+    "StoredFile",
     "StoredRequest",
     "ToolOutput",
     "VectorStore",

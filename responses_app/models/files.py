@@ -26,6 +26,21 @@ class FileStatus(models.TextChoices):
     ERROR = "error"
 
 
+class StoredFile(models.Model):
+    """Bytes in the storage, which count for the quota of a project. An upload and files of containers may share them."""
+
+    name = models.CharField("name in the storage", max_length=200, primary_key=True)
+    project = models.CharField(max_length=100)
+    bytes = models.BigIntegerField("size", help_text="Bytes.")
+
+    class Meta:
+        verbose_name = "stored file"
+        indexes = (models.Index(fields=("project",), include=("bytes",), name="stored_file_project"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class File(models.Model):
     """Uploaded file: the fields of the API and the name in the storage. The storage has the bytes, the row is written after them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +19,7 @@ from responses_app.sandbox.base import WorkFile
 from responses_app.store.content import containers
 from responses_app.store.db import durable_transaction
 from responses_app.store.files import quota, storage
-from responses_app.store.files.pending import delete_unreferenced, is_referenced, part_path, pending
+from responses_app.store.files.pending import delete_unreferenced, part_path, pending, release
 
 WORK_FOLDER = "/mnt/data"
 MINUTE = timedelta(minutes=1)
@@ -50,13 +50,11 @@ async def save(
         size = await _collect(part, path, chunks(), max_bytes)
         row = new_row(container, uid, path, FileSource.ASSISTANT, size, name)
         # A storage over the network must not hold the thread of the database, which also writes the log.
-        async with _pending(name):
+        async with _pending(name) as marks:
             await sync_to_async(storage.save, thread_sensitive=False)(part, name)
-            before = await sync_to_async(_replace)(row)
-        if before is not None:
-            async with _pending(before):
-                if not await sync_to_async(is_referenced)(before):
-                    await sync_to_async(storage.delete, thread_sensitive=False)(before)
+            before = await sync_to_async(_replace)(row, marks)
+            if before is not None and await sync_to_async(release)(before):
+                await sync_to_async(storage.delete, thread_sensitive=False)(before)
     finally:
         part.unlink(missing_ok=True)
     return row
@@ -80,36 +78,32 @@ def insert(row: ContainerFile) -> None:
     Raises WriteRefused, OSError, Container.DoesNotExist.
     """
     check_write(row.container, row.path, row.bytes)
-    with pending(row.storage_name):
+    with ExitStack() as marks:
+        marks.enter_context(pending(row.storage_name))
         storage.save(part_path(row.storage_name), row.storage_name)
-        before = _replace(row)
-    _release(before)
+        before = _replace(row, marks)
+        if before is not None:
+            delete_unreferenced(before)
 
 
 def check_write(container: Container, path: str, size: int) -> None:
     """Check that a file of `size` bytes may be stored at `path`. Raises WriteRefused."""
     quota.check_disk(size)
-    quota.check_files(container.project, size, container.files.filter(path=path).values_list("pk", flat=True).first())
-
-
-def _release(name: str | None) -> None:
-    """Delete the replaced file `name` from the storage unless another row names the file."""
-    if name is not None:
-        with pending(name):
-            delete_unreferenced(name)
+    replaced = container.files.filter(path=path).values_list("storage_name", flat=True).first()
+    quota.check_files(container.project, size, replaced)
 
 
 @asynccontextmanager
-async def _pending(name: str) -> AsyncIterator[None]:
-    """Mark the file `name` as `pending` does, with the database in its thread."""
-    mark = pending(name)
-    await sync_to_async(mark.__enter__)()
+async def _pending(name: str) -> AsyncIterator[ExitStack]:
+    """Mark the file `name` as `pending` does, with the database in its thread. The stack takes more marks."""
+    marks = ExitStack()
+    await sync_to_async(marks.enter_context)(pending(name))
     try:
-        yield
+        yield marks
     except BaseException as error:
-        await sync_to_async(mark.__exit__)(type(error), error, error.__traceback__)
+        await sync_to_async(marks.__exit__)(type(error), error, error.__traceback__)
         raise
-    await sync_to_async(mark.__exit__)(None, None, None)
+    await sync_to_async(marks.close)()
 
 
 def delete(row: ContainerFile) -> None:
@@ -168,11 +162,13 @@ def copy_upload(container: Container, uid: str, upload: File) -> ContainerFile:
     Raises File.DoesNotExist, Container.DoesNotExist.
     """
     row = new_row(container, uid, work_path(upload.filename), FileSource.USER, upload.bytes, upload.storage_name)
-    with durable_transaction():
-        # A deletion of the upload waits, and then keeps the bytes for the container.
-        File.objects.select_for_update().get(pk=upload.pk)
-        before = _write(row)
-    _release(before)
+    with ExitStack() as marks:
+        with durable_transaction():
+            # A deletion of the upload waits, and then keeps the bytes for the container.
+            File.objects.select_for_update().get(pk=upload.pk)
+            before = _write(row, marks)
+        if before is not None:
+            delete_unreferenced(before)
     return row
 
 
@@ -202,26 +198,29 @@ async def _collect(part: Path, path: str, chunks: AsyncIterator[bytes], max_byte
     return size
 
 
-def _replace(row: ContainerFile) -> str | None:
+def _replace(row: ContainerFile, marks: ExitStack) -> str | None:
     """Insert or update the row of a file with bytes of its own. Return the storage name of the replaced bytes.
 
     Raises FileQuotaExceeded, Container.DoesNotExist.
     """
     with durable_transaction():
+        # Before any row is locked, in the order of `create_container`.
         quota.lock(row.container.project)
-        return _write(row, check_quota=True)
+        return _write(row, marks, is_copy=False)
 
 
-def _write(row: ContainerFile, *, check_quota: bool = False) -> str | None:
-    """Write the row in this transaction. Return the storage name of the bytes that it named before."""
+def _write(row: ContainerFile, marks: ExitStack, *, is_copy: bool = True) -> str | None:
+    """Write the row in this transaction. Return the storage name of the bytes that the row had before, with a mark in `marks`."""
     # Two writers of a path wait for each other.
-    container = Container.objects.select_for_update().get(pk=row.container_id)
+    Container.objects.select_for_update().get(pk=row.container_id)
     before = ContainerFile.objects.filter(container=row.container_id, path=row.path).first()
-    if check_quota:
-        quota.check_files(container.project, row.bytes, None if before is None else before.pk)
+    if not is_copy:
+        replaced = None if before is None else before.storage_name
+        quota.add_file(row.container.project, row.storage_name, row.bytes, replaced)
     if before is None:
         row.save(force_insert=True)
         return None
+    marks.enter_context(pending(before.storage_name))
     row.pk, row.uid, row.created_at = before.pk, before.uid, before.created_at
     row.save(force_update=True)
     return before.storage_name

@@ -20,8 +20,7 @@ BATCH = 100
 def create(row: File) -> None:
     """Insert the row of a file whose bytes are in the storage. Raises FileQuotaExceeded."""
     with transaction.atomic():
-        quota.lock(row.project)
-        quota.check_files(row.project, row.bytes)
+        quota.add_file(row.project, row.storage_name, row.bytes)
         row.save(force_insert=True)
 
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 from django.conf import settings
 
 from responses_app.local.data_dir import make_folder
-from responses_app.models import ContainerFile, File
+from responses_app.models import ContainerFile, File, StoredFile
 from responses_app.store.files import storage
 
 logger = logging.getLogger("responses.files")
@@ -80,14 +80,20 @@ def clean_up() -> Iterator[int]:
 
 def delete_unreferenced(name: str) -> None:
     """Delete the file `name` from the storage unless a row names the file."""
-    if not is_referenced(name):
+    if release(name):
         storage.delete(name)
 
 
-def is_referenced(name: str) -> bool:
-    """Return whether a row names the file `name` of the storage. False is final: a copy needs the row of its upload."""
+def release(name: str) -> bool:
+    """Remove the file `name` from the quota unless a row names the file. Return whether the bytes can be deleted.
+
+    No row can name the file later: a copy needs the row of its upload.
+    """
     # In this order: a container may have copied the upload just before the upload was deleted.
-    return any(model.objects.filter(storage_name=name).exists() for model in (File, ContainerFile))
+    if any(model.objects.filter(storage_name=name).exists() for model in (File, ContainerFile)):
+        return False
+    StoredFile.objects.filter(name=name).delete()
+    return True
 
 
 def _lock_new(path: Path) -> int:

@@ -1,7 +1,7 @@
 """Limits on writes: quota of a project over its stored files and its containers, and free space that the disk must keep.
 
-The quota counts the bytes in the storage: uploads, files of containers and files that code wrote. A file that a container
-shares with an upload counts once.
+The quota counts rows of StoredFile: the bytes of uploads, of files of containers and of files that code wrote. Bytes that
+containers share with an upload have one row.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Count, Sum
 
-from responses_app.models import Container
+from responses_app.models import Container, ContainerFile, File, StoredFile
 from responses_app.store.files import storage
 from responses_app.store.files.pending import upload_folder
 
@@ -26,16 +27,6 @@ MIB = 1024 * 1024
 WARN_EVERY_S = 60.0
 # Namespace of the advisory locks, so that two writes of a project count one after the other.
 LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('responses_app_file'), hashtext(%s))"
-# UNION removes duplicates, so bytes with several rows count once.
-USAGE_SQL = """
-SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM (
-    SELECT storage_name, bytes FROM responses_app_file WHERE project = %(project)s
-    UNION
-    SELECT file.storage_name, file.bytes FROM responses_app_containerfile file
-    JOIN responses_app_container container ON container.id = file.container_id
-    WHERE container.project = %(project)s AND file.id IS DISTINCT FROM %(replaced)s::bigint
-) AS stored
-"""
 
 _last_warning = -WARN_EVERY_S
 
@@ -62,16 +53,28 @@ def lock(project: str) -> None:
         cursor.execute(LOCK_SQL, [project])
 
 
-def check_files(project: str, size: int, replaced: int | None = None) -> None:
+def add_file(project: str, name: str, size: int, replaced: str | None = None) -> None:
+    """Count the bytes `name` of the storage in this transaction, in turn with other writes of the project.
+
+    The arguments are those of `check_files`. Raises FileQuotaExceeded.
+    """
+    lock(project)
+    check_files(project, size, replaced)
+    StoredFile.objects.create(name=name, project=project, bytes=size)
+
+
+def check_files(project: str, size: int, replaced: str | None = None) -> None:
     """Check that the project may add a file of `size` bytes. Raises FileQuotaExceeded.
 
-    `replaced` is the primary key of the container file that the new file replaces.
+    `replaced` is the name in the storage of the container file that the new file replaces.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(USAGE_SQL, {"project": project, "replaced": replaced})
-        count, used = cursor.fetchone()
+    stored = StoredFile.objects.filter(project=project)
+    if replaced is not None and not _is_shared(replaced):
+        stored = stored.exclude(name=replaced)
+    usage = stored.aggregate(count=Count("pk"), size=Sum("bytes"))
+    used = usage["size"] or 0
     most = settings.RESPONSES_FILES_PER_PROJECT
-    if count >= most:
+    if usage["count"] >= most:
         raise FileQuotaExceeded(
             f"This project has reached its limit of files ({most}). Delete files or containers before you add others."
         )
@@ -81,6 +84,12 @@ def check_files(project: str, size: int, replaced: int | None = None) -> None:
             f"The files of this project, with those in containers, may have {limit} MiB together."
             " Delete files or containers before you add others."
         )
+
+
+def _is_shared(name: str) -> bool:
+    """Return whether several rows name the bytes `name`."""
+    copies = ContainerFile.objects.filter(storage_name=name).values_list("pk", flat=True)
+    return len(copies[:2]) > 1 or File.objects.filter(storage_name=name).exists()
 
 
 def check_containers(project: str) -> None:

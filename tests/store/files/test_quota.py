@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from threading import Barrier
 
@@ -16,7 +17,7 @@ from django.db import connection, transaction
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
 
-from responses_app.models import Container, ContainerFile, File, FilePurpose, FileSource
+from responses_app.models import Container, ContainerFile, File, FilePurpose, FileSource, StoredFile
 from responses_app.runs.ids import new_id
 from responses_app.store.content import containers
 from responses_app.store.files import container_files, files, pending, quota, storage
@@ -148,6 +149,7 @@ class QuotaTest(TransactionTestCase):
         self.assertEqual(add(row, "b.txt", 3 * MIB).uid, file.uid)
         with self.assertRaises(FileQuotaExceeded):
             add(row, "b.txt", 3 * MIB + 1)
+        self.assertEqual(StoredFile.objects.count(), 2)
         container_files.delete_container(row)
         upload("c.txt", 3 * MIB)
         self.assertEqual(len(self.stored()), 2)
@@ -251,6 +253,17 @@ class QuotaTest(TransactionTestCase):
         (self.folder / "uploads" / f"{file.uid}~1.pending").touch()
         self.assertEqual(list(pending.clean_up()), [1])
         self.assertEqual(self.stored(), set())
+
+    def test_migration_counts_the_files_that_were_stored_before(self) -> None:
+        file, row = upload(), container()
+        copy(row, file)
+        add(row, "b", 5)
+        before = set(StoredFile.objects.values_list("name", "project", "bytes"))
+        self.assertEqual(len(before), 2)
+        StoredFile.objects.all().delete()
+        with connection.cursor() as cursor:
+            cursor.execute(import_module("responses_app.migrations.0014_stored_files").FILL)
+        self.assertEqual(set(StoredFile.objects.values_list("name", "project", "bytes")), before)
 
     def test_storage_without_a_folder_shares_bytes_too(self) -> None:
         memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
