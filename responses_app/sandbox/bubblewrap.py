@@ -15,7 +15,11 @@ from importlib import resources
 from pathlib import Path
 
 CODE = "/sandbox/code"
-PACKAGES = "/sandbox/packages"
+# Packages of containers with the state of their installation, and the part that containers see.
+INSTALLATION = "/sandbox/installation"
+SHARED = "/sandbox/packages"
+# Appears in `SHARED` when the installation has ended, also in containers that run already.
+PACKAGES = f"{SHARED}/site"
 INSIDE = "/sandbox/inside"
 WORK = "/sandbox/work"
 CGROUP = "/sandbox/cgroup"
@@ -80,7 +84,7 @@ def interpreter_arguments(work: Path, seccomp: int) -> list[str]:
     """Return the arguments of bubblewrap for a container's interpreter. `seccomp` is a descriptor."""
     folders = {"data": "/mnt/data", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108 - names inside the sandbox
     writable = [part for name, place in folders.items() for part in ("--bind", str(work / name), place)]
-    extra = ["--ro-bind", INSIDE, INSIDE, "--ro-bind-try", PACKAGES, PACKAGES, *writable, "--chdir", "/mnt/data"]
+    extra = ["--ro-bind", INSIDE, INSIDE, "--ro-bind-try", f"{INSTALLATION}/shared", SHARED, *writable, "--chdir", "/mnt/data"]
     # The runner sets the priority from outside. Code cannot undo it, as /proc is read-only.
     return [*_inner(seccomp, extra), "--remount-ro", "/proc"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from responses_app.local.data_dir import data_dir
 from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.sandbox.options import RunnerOptions
 
@@ -36,6 +38,22 @@ def isolation_problem() -> str | None:
 def is_configured() -> bool:
     """Return whether the settings name a runner."""
     return bool(settings.RESPONSES_SANDBOX_URL)
+
+
+def has_packages() -> bool:
+    """Return whether RESPONSES_SANDBOX_PACKAGES has packages installed for containers."""
+    return bool(settings.RESPONSES_SANDBOX_PACKAGES)
+
+
+def packages_note() -> str:
+    """Return a sentence about packages that containers lack; empty if nothing is missing, or if the operator has the runner."""
+    own = settings.RESPONSES_SANDBOX_URL.startswith("unix:") and code_interpreter() != "off"
+    folder = data_dir() / packages.FOLDER
+    if not own or packages.is_installed(folder):
+        return ""
+    if not has_packages():
+        return "Code in containers has the standard library alone: RESPONSES_SANDBOX_PACKAGES is off."
+    return f"The packages of containers ({packages.names()}) are {packages.summary(folder)}. Code without these does not wait."
 
 
 def sandbox_client() -> SandboxClient:

@@ -25,9 +25,6 @@ Json: TypeAlias = Mapping[str, Any]
 
 # Seconds for the connection and the list of tools.
 TEST_LIMIT_S: Final = 20.0
-# Shorter values of headers and variables are ordinary words, such as `read`, and no secrets.
-MIN_SECRET_LENGTH: Final = 8
-REDACTED: Final = "[redacted]"
 # The cache of tool lists is separate for each project. No project has this name.
 NO_PROJECT: Final = ""
 
@@ -81,7 +78,7 @@ async def run_test(server: McpServer, limit_s: float = TEST_LIMIT_S) -> TestResu
         async with asyncio.timeout(limit_s):
             listed = await sessions.list_tools(server.label, use_cache=False)
     except McpError as error:
-        return TestResult(server.label, error=_redact(str(error), server))
+        return TestResult(server.label, error=server.redact(str(error)))
     except TimeoutError:
         return TestResult(server.label, error=f"The MCP server did not list its tools within {limit_s:g} seconds.")
     finally:
@@ -112,19 +109,9 @@ def _public_values(label: str, values: Json) -> dict[str, str]:
 
 def _listed_tool(tool: Json, server: McpServer) -> ListedTool:
     annotations = tool.get("annotations") or {}
-    hints = tuple(_redact(f"{name}: {_as_json_word(value)}", server) for name, value in annotations.items())
-    return ListedTool(_redact(tool["name"], server), _redact(tool.get("description", ""), server), hints)
+    hints = tuple(server.redact(f"{name}: {_as_json_word(value)}") for name, value in annotations.items())
+    return ListedTool(server.redact(tool["name"]), server.redact(tool.get("description", "")), hints)
 
 
 def _as_json_word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _redact(text: str, server: McpServer) -> str:
-    """Replace credentials of `server` that the server itself has repeated."""
-    values = [*server.headers.values(), *server.environment.values()]
-    # A token may come back without `Bearer`.
-    for value in sorted([*values, *(value.partition(" ")[2] for value in values)], key=len, reverse=True):
-        if len(value) >= MIN_SECRET_LENGTH:
-            text = text.replace(value, REDACTED)
-    return text

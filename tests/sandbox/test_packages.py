@@ -55,4 +55,4 @@ def test_failed_installation_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
     with pytest.raises(packages.PackagesMissing, match="verbatim-no-such-package"):
         packages.install(tmp_path)
-    assert not packages.packages_folder(tmp_path).exists()
+    assert not packages.is_installed(tmp_path)

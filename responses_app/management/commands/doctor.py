@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,7 +11,6 @@ from responses_app.local.data_dir import data_dir
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts, local_problem
-from responses_app.server.processes.sandbox_starter import FOLDER
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         self.stdout.write("The sandbox works: a trial run has succeeded.")
 
     def _lines(self, facts: MachineFacts) -> list[tuple[str, object]]:
-        folder = packages.packages_folder(data_dir() / FOLDER)
+        folder = data_dir() / packages.FOLDER
         return [
             ("bubblewrap", bubblewrap.find_bubblewrap() if facts.has_bubblewrap else "missing"),
             ("kernel.unprivileged_userns_clone", facts.unprivileged_userns_clone),
@@ -37,5 +37,11 @@ class Command(BaseCommand):
             ("kernel.apparmor_restrict_unprivileged_userns", facts.apparmor_restricts),
             ("AppArmor profile of this process", facts.apparmor_profile),
             ("seccomp filter of this process", "yes" if facts.has_seccomp_filter else "no"),
-            ("packages of the containers", folder if folder.exists() else "not installed: manage.py sandbox --prepare"),
+            ("packages of the containers", _packages(folder)),
         ]
+
+
+def _packages(folder: Path) -> str:
+    if packages.is_installed(folder):
+        return str(packages.packages_folder(folder))
+    return f"{packages.summary(folder)}; bin/serve installs these, or manage.py sandbox --prepare"

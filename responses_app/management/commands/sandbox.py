@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from responses_app.local.data_dir import ROOT, data_dir
 from responses_app.sandbox.launch import launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
-from responses_app.server.processes.sandbox_starter import FOLDER, socket_url
+from responses_app.server.processes.sandbox_starter import socket_url
 from responses_app.tools.sandbox_access import runner_options
 
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, listen: str | None, prepare: bool, **_options: Any) -> None:
         """Run the command."""
-        folder = data_dir() / FOLDER
+        folder = data_dir() / packages.FOLDER
         if prepare:
             self._prepare()
             return
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def _prepare(self) -> None:
         try:
-            place = packages.install(data_dir() / FOLDER)
+            place = packages.install(data_dir() / packages.FOLDER)
         except (packages.PackagesMissing, OSError) as error:
             raise CommandError(f"the packages could not be installed: {error}") from error
         self.stdout.write(f"The packages are in {place}.")

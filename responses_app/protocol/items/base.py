@@ -191,7 +191,10 @@ class Family:
 
     def new_item(self, delta: Any, new_id: IdFactory) -> Item:
         """Return the initial item for the opening `delta`."""
-        return {"id": new_id(self.id_prefix), "type": self.type, **self.initial(delta, new_id)}
+        uid, ending = new_id(self.id_prefix), getattr(delta, "id_ending", "")
+        # An id of the log, which a replay uses again, has the ending already.
+        uid = uid if uid.endswith(ending) else uid + ending
+        return {"id": uid, "type": self.type, **self.initial(delta, new_id)}
 
     @property
     def part_specs(self) -> tuple[PartSpec, ...]:

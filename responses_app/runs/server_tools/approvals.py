@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from responses_app.errors import InvalidRequest
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.server_tools import approval_address
 from responses_app.store.content import approvals
 
 Item = Mapping[str, Any]
@@ -95,6 +96,12 @@ def _check_server(create_request: CreateRequest, request: Item) -> None:
         message = (
             f"The call of approval request {request['id']} cannot be made: 'tools' has no tool of type 'mcp' with the "
             f"'server_label' '{label}'. Send the tool again, with 'authorization' if the server needs it."
+        )
+        raise InvalidRequest(message, param="tools")
+    if not approval_address.is_for_server(request["id"], create_request.project, create_request.mcp_tools[label]):
+        message = (
+            f"The approval request {request['id']} was made for another server: the tool with the 'server_label' '{label}' has "
+            "another address now. Send the address of the approval request, or ask again without this approval."
         )
         raise InvalidRequest(message, param="tools")
 

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
+from responses_app.runs.server_tools import approval_address
 from responses_app.store.content import approvals
 from responses_app.tools import sandbox_access
 from responses_app.tools.base import ToolExecutor
@@ -33,7 +34,7 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
         return None
     # The MCP client is slow to import, and most servers never need it.
     from responses_app.tools.mcp import servers
-    from responses_app.tools.mcp.executor import McpExecutor
+    from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
     from responses_app.tools.mcp.sessions import McpSessions
 
     async def claim(request_id: str) -> bool:
@@ -41,7 +42,12 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
 
     known = {label: servers.server_of(tool, create_request.secrets.get(label, {})) for label, tool in tools.items()}
     sessions = McpSessions(known, ToolLimits.from_settings(), create_request.project)
-    return McpExecutor(tools, sessions, claim)
+    project = create_request.project
+    bound = BoundApprovals(
+        {label: approval_address.id_ending(project, tool) for label, tool in tools.items()},
+        lambda request_id, tool: approval_address.is_for_server(request_id, project, tool),
+    )
+    return McpExecutor(tools, sessions, claim, bound)
 
 
 def _web_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:

@@ -30,7 +30,8 @@ MAX_RESULT_BYTES = 900_000
 # A run has a token, which its answers begin with.
 TOKEN_BYTES = 16
 NICE = 5
-PACKAGES = "/sandbox/packages"
+# May appear after the start of the interpreter.
+PACKAGES = "/sandbox/packages/site"
 PROGRAMS = "/sandbox/inside"
 # Font cache of matplotlib, made when the packages were installed.
 FONT_CACHE = f"{PACKAGES}/.matplotlib"
@@ -43,6 +44,7 @@ class Session:
         self.module = ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         self._runs = 0
+        self._has_packages = False
         self._process_id = os.getpid()
 
     def run_startup(self, code: str) -> dict[str, str | None]:
@@ -54,9 +56,22 @@ class Session:
         self._runs += 1
         return self._run(code, f"<code {self._runs}>")
 
+    def _find_packages(self) -> None:
+        """Let imports find the packages once these are there, and give matplotlib its cache of fonts."""
+        if self._has_packages or not os.path.isdir(PACKAGES):
+            return
+        self._has_packages = True
+        sys.path_importer_cache.pop(PACKAGES, None)
+        if os.path.isdir(FONT_CACHE):
+            try:
+                shutil.copytree(FONT_CACHE, os.environ.get("MPLCONFIGDIR", ""), dirs_exist_ok=True)
+            except OSError:  # The code may have filled the folder.
+                return
+
     def _run(self, code: str, name: str) -> dict[str, str | None]:
         linecache.cache[name] = (len(code), None, [f"{line}\n" for line in code.split("\n")], name)
         sys.modules["__main__"] = self.module
+        self._find_packages()
         try:
             value = self._evaluate(code, name)
             text = None if value is None else _cut(repr(value))
@@ -128,8 +143,6 @@ def prepare(limits: Mapping[str, int]) -> None:
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(number, (bound, bound))
     sys.path[:0] = ["", PROGRAMS, PACKAGES]
-    if os.path.isdir(FONT_CACHE):
-        shutil.copytree(FONT_CACHE, os.environ["MPLCONFIGDIR"], dirs_exist_ok=True)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="replace")

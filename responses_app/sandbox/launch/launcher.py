@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> None:
     except (bubblewrap.BubblewrapMissing, OSError) as error:
         raise SystemExit(f"sandbox: {error}") from None
     limits = RunnerOptions.from_json(options.options)
-    installed = None if options.without_packages else _packages(options.folder)
+    installed = None if options.without_packages else _packages(options.folder, waits=not options.without_waiting)
     cgroup = delegated_cgroup.prepare()
     if cgroup:
         limits = replace(limits, cgroup=bubblewrap.CGROUP)
@@ -80,7 +80,7 @@ def folders(installed: Path | None = None) -> dict[str, str]:
     }
     found |= {prefix: prefix for prefix in (sys.base_prefix, sys.prefix) if not prefix.startswith("/usr")}
     if installed is not None:
-        found[bubblewrap.PACKAGES] = str(installed)
+        found[bubblewrap.INSTALLATION] = str(installed)
     return found
 
 
@@ -128,12 +128,12 @@ def _moved(program: str, sources: Mapping[str, str], staged: Mapping[str, str]) 
     return program
 
 
-def _packages(folder: Path) -> Path | None:
+def _packages(folder: Path, *, waits: bool) -> Path | None:
     try:
-        if not packages.packages_folder(folder).exists():
-            names = ", ".join(requirement.partition("==")[0] for requirement in packages.REQUIREMENTS)
-            logger.warning("installing %s for containers; the first call of the code interpreter waits for the end", names)
-        return packages.install(folder)
+        if waits and not packages.is_installed(folder):
+            logger.warning("installing %s for containers; calls wait for the end", packages.names())
+            packages.install(folder)
+        return packages.prepared_folder(folder)
     except (packages.PackagesMissing, OSError) as error:
         logger.warning("containers have no packages beside the standard library: %s", error)
         return None
@@ -156,6 +156,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--ready", type=int, default=-1)
     parser.add_argument("--options", default="{}")
     parser.add_argument("--without-packages", action="store_true")
+    parser.add_argument("--without-waiting", action="store_true", help="another process installs the packages")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,7 @@
-"""Packages for the code in containers, installed with pip in a folder of their own at the first start."""
+"""Packages for the code in containers, installed with pip in a folder of their own.
+
+The folder has the parts `shared`, which containers see and where `site` appears at the end, and `state.json` for the runner.
+"""
 
 from __future__ import annotations
 
@@ -11,44 +14,113 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from responses_app.sandbox.installation import STATE_FILE, InstallationState
+
 REQUIREMENTS = ("numpy==2.4.6", "pandas==3.1.1", "matplotlib==3.11.2", "pillow==13.0.0")
+# Folder of the sandbox in the data folder.
+FOLDER = "sandbox"
 INSTALL_LIMIT_S = 900.0
 FONT_CACHE = ".matplotlib"
 MAX_MESSAGE = 500
+# Words of pip and uv about a package index that does not answer.
+UNREACHABLE = (
+    *("NewConnectionError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "name resolution", "NameResolutionError"),
+    *("Connection refused", "dns error", "error sending request", "Could not connect", "Network is unreachable", "ProxyError"),
+)
 
 
 class PackagesMissing(Exception):
-    """Failure of the installation. The message is the end of pip's output."""
+    """Failure of the installation. The message has the end of pip's output, `step` is a sentence without it."""
+
+    def __init__(self, message: str) -> None:
+        is_offline = any(word in message for word in UNREACHABLE)
+        self.step = "the package index cannot be reached" if is_offline else "pip has failed; the log has its output"
+        super().__init__(f"{self.step}: {message[-MAX_MESSAGE:]}" if is_offline else message[-MAX_MESSAGE:])
+
+
+def names() -> str:
+    """Return the names of the packages for a sentence."""
+    return ", ".join(requirement.partition("==")[0] for requirement in REQUIREMENTS)
 
 
 def packages_folder(folder: Path) -> Path:
     """Return the place of the packages below `folder` for this version of Python and these requirements."""
-    text = " ".join([sys.version, *REQUIREMENTS])
-    return folder / f"packages-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return folder / f"containers-{_version()}"
+
+
+def is_installed(folder: Path) -> bool:
+    """Return whether the packages are complete."""
+    return _site(folder).exists() or _earlier_place(folder).exists()
+
+
+def prepared_folder(folder: Path) -> Path:
+    """Return the folder of the packages, where the packages may appear later. Raises OSError."""
+    target = packages_folder(folder)
+    (target / "shared").mkdir(parents=True, exist_ok=True)
+    # The account of the runner reads the packages.
+    for part in (target, target / "shared"):
+        part.chmod(0o755)
+    if not _site(folder).exists() and _earlier_place(folder).exists():
+        _earlier_place(folder).rename(_site(folder))
+    return target
 
 
 def install(folder: Path) -> Path:
     """Return the folder with the packages, installed at the first call. Raises PackagesMissing, OSError."""
-    target = packages_folder(folder)
-    if target.exists():
+    target = prepared_folder(folder)
+    if _site(folder).exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.exists():
-            _install(target)
+        if not _site(folder).exists():
+            _install(target, _site(folder))
     return target
 
 
-def _install(target: Path) -> None:
-    fresh = target.with_name(f".{target.name}")
+def write_state(folder: Path, state: InstallationState) -> None:
+    """Write the state of the installation, for the runner and for the pages. Raises OSError."""
+    target = prepared_folder(folder)
+    fresh = target / f".{STATE_FILE}"
+    fresh.write_text(state.to_json())
+    fresh.chmod(0o644)
+    fresh.rename(target / STATE_FILE)
+
+
+def read_state(folder: Path) -> InstallationState | None:
+    """Return the state that was written last; None before the first installation."""
+    return InstallationState.read(packages_folder(folder))
+
+
+def summary(folder: Path) -> str:
+    """Return a sentence about the packages."""
+    if is_installed(folder):
+        return "installed"
+    state = read_state(folder)
+    return "not installed" if state is None else state.sentence()
+
+
+def _version() -> str:
+    text = " ".join([sys.version, *REQUIREMENTS])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _site(folder: Path) -> Path:
+    return packages_folder(folder) / "shared" / "site"
+
+
+def _earlier_place(folder: Path) -> Path:
+    """Return the place of the packages in earlier versions of the server."""
+    return folder / f"packages-{_version()}"
+
+
+def _install(target: Path, site: Path) -> None:
+    fresh = target / "fresh"
     shutil.rmtree(fresh, ignore_errors=True)
     # Wheels only: the installation runs no code of a package.
     _run([*_installer(fresh), *REQUIREMENTS], os.environ)
     _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
-    # The account of the runner reads the packages.
     fresh.chmod(0o755)
-    fresh.rename(target)
+    fresh.rename(site)
 
 
 def _installer(target: Path) -> list[str]:
@@ -73,4 +145,4 @@ def _run(command: list[str], environment: os._Environ[str] | dict[str, str]) -> 
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PackagesMissing(str(error)) from error
     if done.returncode:
-        raise PackagesMissing((done.stderr or done.stdout).strip()[-MAX_MESSAGE:])
+        raise PackagesMissing((done.stderr or done.stdout).strip())

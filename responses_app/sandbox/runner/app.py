@@ -20,6 +20,7 @@ from responses_app.sandbox.base import WORK_FOLDER, OnceLimits, SandboxError, St
 from responses_app.sandbox.messages import encode_error, encode_file, encode_line, encode_once, encode_result
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner.containers import ContainerRegistry
+from responses_app.sandbox.runner.package_wait import PackageWait
 from responses_app.sandbox.runner.single_runs import SingleRuns
 from responses_app.sandbox.runner.work_folder import path_parts
 
@@ -33,6 +34,7 @@ class RunnerApp:
 
     def __init__(self, containers: ContainerRegistry, single_runs: SingleRuns, options: RunnerOptions) -> None:
         self._containers, self._single_runs, self._options = containers, single_runs, options
+        self._packages = PackageWait()
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -90,8 +92,10 @@ class RunnerApp:
             def on_output(stream: Stream, text: str) -> None:
                 send(encode_line(type=stream, text=text))
 
+            # Before the wait for a place, so that a run that waits for packages occupies none.
+            await self._packages.wait_for(f"{self._options.startup_code}\n{code}")
             async with self._containers.use_for_run(container_id) as container:
-                send(encode_result(await container.run(code, on_output)))
+                send(encode_result(self._packages.explained(await container.run(code, on_output))))
 
         return StreamingResponse(_lines(work, request), media_type="application/x-ndjson")
 

@@ -28,8 +28,11 @@ def served() -> list[str]:
     return [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
 
 
-def banner(options: Options, names: Sequence[str], key: str = "", link: str = "") -> str:
-    """Return first commands to copy. Without `key` and `link` (the sign-in path), the banner names the places of both."""
+def banner(options: Options, names: Sequence[str], key: str = "", link: str = "", note: str = "") -> str:
+    """Return first commands to copy. Without `key` and `link` (the sign-in path), the banner names the places of both.
+
+    `note` says what the code interpreter still waits for.
+    """
     body = f'{{"model": "{names[0]}", "input": "Hello!"}}'
     return f"""
 Ready.
@@ -38,7 +41,7 @@ Ready.
   API key   {key or _key_place()}
   models    {", ".join(names)}
   sign in   {_sign_in(options, link)}
-{_demo_tools(options)}
+{f"  code      {note}{chr(10)}" if note else ""}{_demo_tools(options)}
   curl {options.address}/v1/responses -H "Authorization: Bearer {_key_in_shell()}" \\
     -H "Content-Type: application/json" -d '{body}'
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from responses_app.local import data_dir as local_data_dir
+from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import ports, startup
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
 from responses_app.server.bootstrap.startup import CannotStart
@@ -19,7 +20,7 @@ from responses_app.server.cli.args import Options, parse
 from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.cli.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import sandbox_starter, supervisor
+from responses_app.server.processes import package_installer, sandbox_starter, supervisor
 from responses_app.server.processes.log_redirect import terminal
 from responses_app.server.processes.process_tree import die_with_parent
 
@@ -89,10 +90,11 @@ def _sandbox(folder: Path) -> Iterator[None]:
         yield
         return
     options = ["--options", sandbox_access.runner_options().to_json()]
-    bare = ["--without-packages", *options]
-    # The reading of files must not wait until the packages for code are installed.
+    bare, waiting = ["--without-packages", *options], ["--without-waiting", *options]
+    has_packages = setting != "off" and sandbox_access.has_packages()
     with (
-        sandbox_starter.started(folder, bare if setting == "off" else options),
+        package_installer.installing(folder / packages.FOLDER, wanted=has_packages),
+        sandbox_starter.started(folder, waiting if has_packages else bare),
         sandbox_starter.started(folder, bare, sandbox_starter.READER_SOCKET),
     ):
         yield
@@ -129,9 +131,11 @@ def _work(
             progress.line(line)
         from project.asgi import application, gate, limits
         from responses_app.server.http.server import tcp
+        from responses_app.tools import sandbox_access
 
         # A sign-in link is made only for a terminal.
-        ready = banner(options, served(), key, sign_in_link()) if progress.live else banner(options, served())
+        note = sandbox_access.packages_note()
+        ready = banner(options, served(), *((key, sign_in_link()) if progress.live else ()), note=note)
         if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.line(ready), gate, limits):
             raise ports.CannotListen(failure)
         return life.code

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from responses_app.local.data_dir import ROOT, make_folder
 from responses_app.sandbox import unix_socket
-from responses_app.sandbox.launch import launcher
+from responses_app.sandbox.launch import launcher, packages
 
 SOCKET = "sandbox.sock"
 # Socket of the runner that reads files, and installs no packages before.
 READER_SOCKET = "sandbox-reader.sock"
-FOLDER = "sandbox"
 # Pause after the end of a runner, so that a runner that cannot start is not started all the time.
 RESTART_PAUSE_S = 1.0
 STOP_LIMIT_S = 5.0
@@ -49,7 +48,7 @@ class _Starter:
     def __init__(self, data_dir: Path, arguments: Sequence[str], name: str) -> None:
         make_folder(data_dir)
         self._listening = unix_socket.listen(data_dir / name)
-        self._command = [sys.executable, "-m", launcher.__name__, "--folder", str(data_dir / FOLDER), *arguments]
+        self._command = [sys.executable, "-m", launcher.__name__, "--folder", str(data_dir / packages.FOLDER), *arguments]
         self._path = data_dir / name
         self._woken, self._wake = socket.socketpair()
         self._process: subprocess.Popen[bytes] | None = None

@@ -117,9 +117,12 @@ class Supervisor:
 
     async def _ready(self, key: str) -> str:
         """Return the banner. A sign-in link is made only for a terminal."""
+        from responses_app.tools.sandbox_access import packages_note
+
+        note = packages_note()
         if not self.progress.live:
-            return banner(self.options, served())
-        return banner(self.options, served(), key, await asyncio.to_thread(self._way_in))
+            return banner(self.options, served(), note=note)
+        return banner(self.options, served(), key, await asyncio.to_thread(self._way_in), note)
 
     def _engine(self, entry: str) -> str:
         """Return a model's RESPONSES_MODELS entry for web processes; start a worker for a `vllm://` engine."""

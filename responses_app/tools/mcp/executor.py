@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import orjson
@@ -19,15 +20,30 @@ ALREADY_USED = "This approval was used by another response, so the call was not 
 ClaimApproval: TypeAlias = Callable[[str], Awaitable[bool]]
 
 
+def _any_server(_request_id: str, _tool: Json) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class BoundApprovals:
+    """Binding of approvals: endings of the ids of approval requests by label, and a check of an id for a tool of the request."""
+
+    id_endings: Mapping[str, str] = field(default_factory=dict)
+    is_for_server: Callable[[str, Json], bool] = _any_server
+
+
 class McpExecutor:
     """MCP tools of a run, a `ToolExecutor`.
 
     `tools` are the `mcp` tools of the request by label. `claim` takes an approval request for this run; it returns False if
-    another response has used the approval.
+    another response has used the approval. `approvals` binds approvals to the addresses of the servers.
     """
 
-    def __init__(self, tools: Mapping[str, Json], sessions: McpSessions, claim: ClaimApproval) -> None:
+    def __init__(
+        self, tools: Mapping[str, Json], sessions: McpSessions, claim: ClaimApproval, approvals: BoundApprovals | None = None
+    ) -> None:
         self._tools, self._sessions, self._claim = tools, sessions, claim
+        self._approvals = approvals or BoundApprovals()
         self._offer = McpOffer(tools, {})
 
     async def prepare(self, items: Sequence[Json]) -> None:
@@ -35,7 +51,7 @@ class McpExecutor:
 
     def offer(self, items: Sequence[Json]) -> McpOffer:
         """Return the offer: the tools of the newest listing of each server."""
-        self._offer = McpOffer(self._tools, _listings(items), self._sessions.prepare)
+        self._offer = McpOffer(self._tools, _listings(items), self._sessions.prepare, self._approvals.id_endings)
         return self._offer
 
     def openings(self, items: Sequence[Json]) -> list[Delta]:
@@ -43,9 +59,11 @@ class McpExecutor:
         listed = _listings(items)
         deltas: list[Delta] = [McpList(label) for label, tool in self._tools.items() if _needs_listing(tool, listed.get(label))]
         for request in _approved_requests(items):
-            if request["server_label"] in self._tools:
+            label = request["server_label"]
+            # An approval for another address under the same label is not used.
+            if label in self._tools and self._approvals.is_for_server(request["id"], self._tools[label]):
                 deltas += [
-                    McpCall(request["server_label"], request["name"], request["id"]),
+                    McpCall(label, request["name"], request["id"]),
                     Arguments(request["arguments"]),
                     EndItem(),
                 ]

@@ -14,7 +14,8 @@ from responses_app.tools.mcp import filters
 class McpOffer:
     """MCP tools that the model may call. `tools` are the `mcp` tools of the request, `listings` the listed tools; both by label.
 
-    `on_call` gets the label of the server when the model begins to write a call that needs no approval.
+    `on_call` gets the label of the server when the model begins to write a call that needs no approval. `id_endings` are the endings
+    of ids of approval requests, by label.
     """
 
     def __init__(
@@ -22,8 +23,9 @@ class McpOffer:
         tools: Mapping[str, Json],
         listings: Mapping[str, Sequence[Json]],
         on_call: Callable[[str], None] | None = None,
+        id_endings: Mapping[str, str] | None = None,
     ) -> None:
-        self._tools, self._on_call = tools, on_call
+        self._tools, self._on_call, self._id_endings = tools, on_call, id_endings or {}
         self._listed = {
             (label, one["name"]): one
             for label, tool in tools.items()
@@ -60,7 +62,7 @@ class McpOffer:
             return None
         tool = self.tool(label, name)
         if tool is not None and filters.needs_approval(tool, self._tools[label].get("require_approval", "always")):
-            return McpApprovalRequest(label, name, "")
+            return McpApprovalRequest(label, name, "", self._id_endings.get(label, ""))
         if tool is not None and self._on_call is not None:
             self._on_call(label)
         return McpCall(label, name)

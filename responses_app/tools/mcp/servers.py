@@ -10,11 +10,9 @@ import orjson
 from django.conf import settings
 
 from responses_app.tools.http_headers import bearer_header
+from responses_app.tools.mcp import redaction
 
 Json: TypeAlias = Mapping[str, Any]
-# Shorter values of headers are no credentials, and replacing them would damage ordinary texts.
-MIN_SECRET_LENGTH = 8
-REDACTED = "[redacted]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,7 @@ class McpServer:
 
     def redact(self, text: str) -> str:
         """Return `text` without the credentials of the server, which a server may repeat in answers."""
-        for secret in self._secrets():
-            text = text.replace(secret, REDACTED)
-        return text
-
-    def _secrets(self) -> list[str]:
-        """Return the credentials, the longest first: headers with and without their scheme, and variables of the environment."""
-        values = [*self.headers.values(), *self.environment.values()]
-        values += [value.partition(" ")[2].strip() for value in self.headers.values()]
-        return sorted({value for value in values if len(value) >= MIN_SECRET_LENGTH}, key=len, reverse=True)
+        return redaction.redact(text, self.headers.values(), self.environment.values())
 
 
 def server_of(tool: Json, headers: Mapping[str, str]) -> McpServer:

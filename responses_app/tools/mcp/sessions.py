@@ -57,7 +57,8 @@ class McpSessions:
         async with self._list_locks[label]:
             found = _lists.get(key) if use_cache else None
             if found is None:
-                found = _lists[key] = await self._list(await self._session(label))
+                listed = await self._list(await self._session(label))
+                found = _lists[key] = _redacted(listed, self._servers[label].redact)
             return found
 
     async def call(
@@ -83,10 +84,12 @@ class McpSessions:
             result = await (await self._session(label)).call(name, arguments, report_progress)
         redact = self._servers[label].redact
         content = [part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for part in result.content]
-        content = [{**part, "text": redact(part["text"])} if part["type"] == "text" else part for part in content]
+        content = [
+            {**part, "text": redact(part["text"])} if part["type"] == "text" else _redacted(part, redact) for part in content
+        ]
         structured = result.structured_content
         if structured is not None:
-            structured = json.loads(redact(json.dumps(structured, ensure_ascii=False)))
+            structured = _redacted(structured, redact)
         return outcome(content, structured, self._limits.result_bytes, is_error=bool(result.is_error))
 
     def prepare(self, label: str) -> None:
@@ -143,6 +146,11 @@ class McpSessions:
             raise McpError(f"The MCP server lists its tools in more than {limits.list_pages} pages, which is the limit.")
         _check_size(tools)
         return list({tool["name"]: tool for tool in reversed(tools)}.values())[::-1]
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return the JSON `value` with redacted texts."""
+    return json.loads(redact(json.dumps(value, ensure_ascii=False)))
 
 
 def _check_size(tools: Sequence[Json]) -> None:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from responses_app.models import Container, ContainerFile
 from responses_app.store.content import containers
 from responses_app.store.files import container_files
+from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.wire.file_download import download_response
@@ -34,6 +35,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "containers": [(row, containers.is_expired(row, now)) for row in page.rows],
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
+        "packages_note": sandbox_access.packages_note(),
     }
     return render(request, "web/containers.html", context)
 

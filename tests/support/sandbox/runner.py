@@ -57,12 +57,17 @@ class Runner:
 
 
 @contextmanager
-def runner(folder: Path, options: RunnerOptions | None = None, *, with_packages: bool = False) -> Iterator[Runner]:
-    """Start a runner whose socket is in `folder`, and kill it at the end."""
+def runner(
+    folder: Path, options: RunnerOptions | None = None, *, with_packages: bool = False, packages: Path = PACKAGES
+) -> Iterator[Runner]:
+    """Start a runner whose socket is in `folder`, and kill it at the end.
+
+    The runner does not wait for `packages` other than PACKAGES.
+    """
     url = f"unix:{folder / 'sandbox.sock'}"
     read_end, write_end = os.pipe()
-    command = [sys.executable, "-m", "responses_app.sandbox.launch.launcher", "--folder", str(PACKAGES), "--listen", url]
-    extra = [] if with_packages else ["--without-packages"]
+    command = [sys.executable, "-m", "responses_app.sandbox.launch.launcher", "--folder", str(packages), "--listen", url]
+    extra = ([] if packages == PACKAGES else ["--without-waiting"]) if with_packages else ["--without-packages"]
     process = subprocess.Popen(
         [*command, *extra, "--ready", str(write_end), "--options", (options or RunnerOptions()).to_json()],
         pass_fds=[write_end],

@@ -47,8 +47,8 @@ class Server:
         self.folder = folder
         self.given_key = environ.get("RESPONSES_API_KEY")
         if root == ROOT:
-            # A sandbox without packages starts at once.
-            environ = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **environ}
+            # An installation occupies the processors of other tests.
+            environ = {"RESPONSES_SANDBOX_PACKAGES": "off", **environ}
         self.log = folder.with_suffix(f".{self.port}.log")
         inherited = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:

@@ -59,11 +59,12 @@ class McpResult(ToolResult):
 
 @dataclass(slots=True)
 class McpApprovalRequest(Delta):
-    """A whole MCP call that waits for the approval of the client."""
+    """A whole MCP call that waits for the approval of the client. The id of the item gets the ending `id_ending`."""
 
     server_label: str
     name: str
     arguments: str
+    id_ending: str = ""
 
 
 class McpListToolsItem(OpenItem):

@@ -7,9 +7,14 @@ from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.test import override_settings
 
 from responses_app.models import ApiKey, Approval
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.ids import new_id
+from responses_app.runs.server_tools import approval_address
+from responses_app.runs.server_tools.executors import server_tools
 from responses_app.store.content import approvals
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
@@ -234,3 +239,36 @@ class RefusedApprovalsTest(McpCase):
         async with self.serving(record_text(HELLO)) as client:
             made = await self.made(client, input=[LISTING, REQUEST, answer_to("mcpr_1")], tools=[self.tool])
             self.assertEqual(self.calls(made), [("mcpr_1", "deleted a")])
+
+
+class BoundApprovalsTest(McpCase):
+    async def test_approval_is_for_the_address_of_its_request_alone(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            other = {**self.tool, "server_url": f"{self.tool['server_url']}?other"}
+            body: dict[str, Any] = {"previous_response_id": first["id"], "input": [answer_to(request["id"])]}
+            self.refused(await self.post(client, **body, tools=[other]), 400, None, "tools", "was made for another server")
+            stateless = {"store": False, "input": [HELLO_USER, request, answer_to(request["id"])], "tools": [other]}
+            self.refused(await self.post(client, **stateless), 400, None, "tools", "was made for another server")
+            second = await self.made(client, **body, tools=[self.tool])
+            self.assertEqual(self.calls(second), [(request["id"], "deleted a.txt")])
+
+    async def test_approval_that_was_not_used_is_not_used_for_another_address_later(self) -> None:
+        async with self.serving(record_text(DELETE)) as client:
+            _, request = await self.request_of(client)
+            tool = {**self.tool, "server_url": f"{self.tool['server_url']}?other"}
+            items = [request, {**answer_to(request["id"]), "id": "mcpr_0"}]
+            executor = server_tools(CreateRequest("test", None, "m", [], tools=[tool]), "resp_1")
+            assert executor is not None
+            self.assertEqual([type(one).__name__ for one in executor.openings(items)], ["McpList"])
+            await executor.close()
+
+    def test_ids_without_a_hash_and_older_secret_keys_stay_usable(self) -> None:
+        uid = new_id("mcpr_")
+        ending = approval_address.id_ending("p", self.tool)
+        self.assertTrue(approval_address.is_for_server(uid, "p", self.tool))
+        self.assertFalse(approval_address.is_for_server(uid + ending, "q", self.tool))
+        with override_settings(SECRET_KEY="k" * 50, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+            self.assertTrue(approval_address.is_for_server(uid + ending, "p", self.tool))
+        with override_settings(SECRET_KEY="k" * 50, SECRET_KEY_FALLBACKS=[]):
+            self.assertFalse(approval_address.is_for_server(uid + ending, "p", self.tool))

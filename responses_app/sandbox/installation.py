@@ -1,0 +1,43 @@
+"""State of the installation of packages for containers, which the installing process writes and the runner reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+STATE_FILE = "state.json"
+# Names under which code imports the packages.
+IMPORT_NAMES = re.compile(r"\b(?:numpy|pandas|matplotlib|mpl_toolkits|pylab|PIL)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationState:
+    """State since `since`, in seconds since 1970. `failure` says why the last try failed, `retry_at` is the time of the next."""
+
+    step: Literal["installing", "failed"]
+    since: float
+    failure: str = ""
+    retry_at: float = 0.0
+
+    @classmethod
+    def read(cls, folder: Path) -> InstallationState | None:
+        """Return the state in `folder`; None without a readable state."""
+        try:
+            return cls(**json.loads((folder / STATE_FILE).read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def to_json(self) -> str:
+        """Return the state as JSON."""
+        return json.dumps(asdict(self))
+
+    def sentence(self) -> str:
+        """Return the state in words, without the output of pip."""
+        now = time.time()
+        if self.step == "installing":
+            return f"being installed for {max(now - self.since, 0):.0f} seconds"
+        return f"not installed: {self.failure}; the next try is in {max(self.retry_at - now, 0):.0f} seconds"

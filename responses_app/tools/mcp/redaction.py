@@ -1,0 +1,102 @@
+"""Redaction of credentials that an MCP server repeats: as they are, in JSON, and in base64 at any place of a longer text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+# Shorter values of headers are no credentials, and replacing them would damage ordinary texts.
+MIN_SECRET_LENGTH = 8
+REDACTED = "[redacted]"
+# Longer credentials are redacted as they are, and their first bytes in base64.
+MAX_BASE64_BYTES = 1024
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+# Forms of the two letters that differ: standard, URL-safe, percent-encoded, and escaped in JSON.
+LETTERS = {"+": r"(?:\+|-|%2[Bb]|\\u002[Bb])", "/": r"(?:\\?/|_|%2[Ff])"}
+# Line breaks inside of base64, also as JSON writes them.
+BREAK = r"(?:[ \t\r\n]|\\[rn])*"
+# Forms and the letters that they mean, for a search without patterns.
+FORMS = (
+    *((form, "") for form in ("\\n", "\\r", "\n", "\r", " ", "\t")),
+    *((form, "+") for form in ("-", "%2B", "%2b", "\\u002B", "\\u002b")),
+    *((form, "/") for form in ("\\/", "_", "%2F", "%2f")),
+)
+PADDING = r"(?:=|%3[Dd]){0,2}"
+
+
+def redact(text: str, headers: Iterable[str], others: Iterable[str]) -> str:
+    """Return `text` without the values of `headers`, with and without their scheme, and without the values `others`."""
+    secrets = sorted(_secrets([*headers], [*others]), key=len, reverse=True)
+    for secret in secrets:
+        for form in _plain_forms(secret):
+            text = text.replace(form, REDACTED)
+    if not secrets:
+        return text
+    # Patterns are slow, so a search for plain letters decides first.
+    letters = _letters(text)
+    for secret in secrets:
+        raw = secret.encode("utf-8", "replace")[:MAX_BASE64_BYTES]
+        for before in range(3):
+            if _own_letters(raw, before) in letters:
+                text = _pattern(raw, before).sub(REDACTED, text)
+    return text
+
+
+def _secrets(headers: list[str], others: list[str]) -> set[str]:
+    values = {*headers, *others}
+    for header in headers:
+        scheme, _, value = header.partition(" ")
+        values.add(value.strip())
+        if scheme.lower() == "basic":
+            user_and_password = _decoded(value.strip())
+            values |= {user_and_password, user_and_password.partition(":")[2]}
+    return {value for value in values if len(value) >= MIN_SECRET_LENGTH}
+
+
+def _decoded(value: str) -> str:
+    try:
+        return base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+
+
+def _plain_forms(secret: str) -> set[str]:
+    """Return the secret as it is, and as JSON writes it."""
+    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+
+
+def _letters(text: str) -> str:
+    """Return `text` with all forms of base64 as standard base64 on one line."""
+    for form, letter in FORMS:
+        if form in text:
+            text = text.replace(form, letter)
+    return text
+
+
+def _own_letters(secret: bytes, before: int) -> str:
+    """Return the base64 letters that have bits of the secret alone, behind `before` other bytes."""
+    encoded = base64.b64encode(b"\0" * before + secret).decode()
+    return encoded[-(-before * 8 // 6) : (before + len(secret)) * 8 // 6]
+
+
+@lru_cache(64)
+def _pattern(secret: bytes, before: int) -> re.Pattern[str]:
+    """Return a pattern for the base64 of the secret behind `before` other bytes, with the letters that have bits of neighbours."""
+    first_bit, last_bit = before * 8, (before + len(secret)) * 8
+    bits = int.from_bytes(secret, "big") << (-last_bit % 6)
+    count = -(-last_bit // 6)
+    parts = [_letter(bits, count - 1 - place, place, first_bit, last_bit) for place in range(first_bit // 6, count)]
+    return re.compile(BREAK.join(parts) + PADDING)
+
+
+def _letter(bits: int, shift: int, place: int, first_bit: int, last_bit: int) -> str:
+    """Return a pattern for the letter number `place`, of which only the bits of the secret are known."""
+    known = sum(1 << (5 - bit) for bit in range(6) if first_bit <= place * 6 + bit < last_bit)
+    value = bits >> (shift * 6) & known
+    possible = [ALPHABET[number] for number in range(64) if number & known == value]
+    forms = [LETTERS.get(letter, letter) for letter in possible]
+    return forms[0] if len(forms) == 1 else f"(?:{'|'.join(forms)})"

@@ -1,0 +1,51 @@
+"""Redaction of credentials: plain, in JSON and in base64 at any place, and no other text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from responses_app.tools.mcp.redaction import REDACTED, redact
+
+TOKEN = "sk-Tok?n~~>>ÿÿ/secret"
+
+
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("after", range(4))
+@pytest.mark.parametrize("form", ["standard", "url-safe", "no padding", "percent", "lines", "json"])
+def test_base64_of_a_credential_is_redacted(before: int, after: int, form: str) -> None:
+    raw = b"x" * before + TOKEN.encode() + b"y" * after
+    encoded = base64.b64encode(raw).decode()
+    shown = {
+        "standard": encoded,
+        "url-safe": base64.urlsafe_b64encode(raw).decode(),
+        "no padding": encoded.rstrip("="),
+        "percent": quote(encoded, safe=""),
+        "lines": "\n".join(re.findall(".{1,5}", encoded)),
+        "json": json.dumps("\n".join(re.findall(".{1,7}", encoded))).replace("/", "\\/"),
+    }[form]
+    cleaned = redact(f"echo: {shown} end", [f"Bearer {TOKEN}"], [])
+    assert REDACTED in cleaned
+    rest = cleaned.removeprefix("echo: ").removesuffix(" end").strip('"').partition(REDACTED)
+    # The letters around the credential are those of the neighbours.
+    assert len(rest[0]) <= 4
+    assert len(rest[2].replace("%3D", "=").replace("\\n", "")) <= 7
+
+
+@pytest.mark.parametrize(
+    ("headers", "others", "text", "expected"),
+    [
+        (["Bearer token-1234"], [], "token-1234 and Bearer token-1234", f"{REDACTED} and {REDACTED}"),
+        (["Basic " + base64.b64encode(b"user:password1").decode()], [], "user:password1, password1", f"{REDACTED}, {REDACTED}"),
+        ([], ['quo"ted\\value'], json.dumps({"a": 'quo"ted\\value'}), f'{{"a": "{REDACTED}"}}'),
+        (["Bearer short"], ["word"], "short word", "short word"),
+        (["Bearer token-1234"], [], "dG9rZW4 is no credential", "dG9rZW4 is no credential"),
+        ([], [], "text", "text"),
+    ],
+)
+def test_credentials_alone_are_redacted(headers: list[str], others: list[str], text: str, expected: str) -> None:
+    assert redact(text, headers, others) == expected
