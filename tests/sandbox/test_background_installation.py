@@ -77,13 +77,13 @@ def test_failures_are_tried_again_with_longer_pauses(tmp_path: Path, monkeypatch
     monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
     pauses: list[float] = []
 
-    def sleep(pause: float) -> None:
+    def note(pause: float) -> None:
         pauses.append(pause)
         if len(pauses) == 3:
             raise Stop
 
     with pytest.raises(Stop):
-        installer.install(tmp_path, sleep)
+        installer.install(tmp_path, note)
     assert pauses == [10, 20, 40]
     state = packages.read_state(tmp_path)
     assert state is not None

@@ -49,7 +49,7 @@ def demo_server(folder: Path) -> Iterator[Address]:
     port = _free_port()
     data_template.copy_to(folder / "data")
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "RESPONSES_MODELS"}}
-    env |= {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY}
+    env |= {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_SANDBOX_PACKAGES": "off"}
     command = [
         sys.executable,
         "-m",

@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
+import orjson
 from django.conf import settings
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.citations.filter import CitationFilter
 from responses_app.engine_interface import GenerateRequest
+from responses_app.errors import InvalidRequest
 from responses_app.models import Response, Status
+from responses_app.protocol.deltas import Delta, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
@@ -111,7 +114,24 @@ class RoundFactory:
             create_request.max_output_tokens,
             create_request.echo.get("max_tool_calls"),
             create_request.include,
+            self._checked_listing,
         )
+
+    async def _checked_listing(self, item: Item, result: Delta) -> Delta:
+        """Return a failed listing in place of a listing whose tools the model's context has no place for."""
+        limit = self._served.engine.max_model_len
+        # Only a list with more bytes than the context has tokens can be too long by itself.
+        if not isinstance(result, McpTools) or self._tools is None or len(orjson.dumps(result.tools)) < limit:
+            return result
+        offer = self._tools.offer([*self._plan.items, {**item, "tools": result.tools}])
+        free = replace(self._plan, create_request=replace(self._plan.create_request, tool_choice="auto"))
+        try:
+            await plan_round(f"{self._uid}-listing", free, self._served, (), 0, offer)
+        except InvalidRequest as error:
+            if error.code != "context_length_exceeded":
+                return result
+            return McpTools(error=f"The tools of the MCP server do not fit the context of the model, which has {limit} tokens.")
+        return result
 
     @property
     def _prepares(self) -> bool:

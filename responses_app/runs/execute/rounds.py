@@ -11,7 +11,7 @@ from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Finish
 from responses_app.protocol.deltas import Delta, EndItem
 from responses_app.protocol.items.base import Item
-from responses_app.runs.execute.calls.scheduler import CallScheduler
+from responses_app.runs.execute.calls.scheduler import CallScheduler, CheckResult
 from responses_app.runs.execute.generation import Generation, NotResumable
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
 from responses_app.runs.execute.response_object import usage
@@ -116,6 +116,7 @@ class ToolLoop:
     max_tool_calls: int | None = None
     # Parts of results that items show: the `include` of the request.
     include: Collection[str] = ()
+    check: CheckResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class Rounds:
         self._calls = (
             None
             if loop is None
-            else CallScheduler(output, loop.tools, loop.limits, loop.max_tool_calls, loop.include, progress.begun)
+            else CallScheduler(output, loop.tools, loop.limits, loop.max_tool_calls, loop.include, progress.begun, loop.check)
         )
 
     async def run(self) -> Finish | None:

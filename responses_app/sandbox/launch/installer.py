@@ -21,7 +21,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 900.0
 NICE = 10
 
 
-def install(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
+def install(folder: Path, wait: Callable[[float], None] = time.sleep) -> None:
     """Install the packages below `folder`. After a failure the pauses double. Raises OSError."""
     for number in itertools.count():
         packages.write_state(folder, InstallationState("installing", time.time()))
@@ -32,7 +32,7 @@ def install(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
             logger.warning("the packages of containers are not installed; next try in %d seconds: %s", pause, error)
             now = time.time()
             packages.write_state(folder, InstallationState("failed", now, error.step, now + pause))
-            sleep(pause)
+            wait(pause)
         else:
             return
 

@@ -19,8 +19,8 @@ from starlette.routing import Route
 from responses_app.sandbox.base import WORK_FOLDER, OnceLimits, SandboxError, StorageFull, Stream, WorkFile
 from responses_app.sandbox.messages import encode_error, encode_file, encode_line, encode_once, encode_result
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.sandbox.package_wait import PackageWait
 from responses_app.sandbox.runner.containers import ContainerRegistry
-from responses_app.sandbox.runner.package_wait import PackageWait
 from responses_app.sandbox.runner.single_runs import SingleRuns
 from responses_app.sandbox.runner.work_folder import path_parts
 

@@ -135,7 +135,8 @@ def _work(
 
         # A sign-in link is made only for a terminal.
         note = sandbox_access.packages_note()
-        ready = banner(options, served(), *((key, sign_in_link()) if progress.live else ()), note=note)
+        shown = (key, sign_in_link()) if progress.live else ("", "")
+        ready = banner(options, served(), *shown, note)
         if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.line(ready), gate, limits):
             raise ports.CannotListen(failure)
         return life.code

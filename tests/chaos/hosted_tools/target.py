@@ -35,7 +35,7 @@ class ServerTarget:
     def start(self) -> None:
         """Start the server, again on the same data after an end."""
         engine = f"script://{self._tape}?loop=1"
-        environ = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **self._environ}
+        environ = {"RESPONSES_SANDBOX_PACKAGES": "off", **self._environ}
         self.server = Server(self.data, "--worker", "--engine", engine, root=ROOT, before=(), **environ)
         self.server.ready()
 

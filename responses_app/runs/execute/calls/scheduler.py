@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Set
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -26,13 +26,16 @@ logger = logging.getLogger("responses.tools")
 # A cancelled tool gets this long to clean up.
 STOP_LIMIT_S = 1.0
 
+# Takes the item of a call and its result.
+CheckResult: TypeAlias = Callable[[dict[str, Any], Delta], Awaitable[Delta]]
+
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
     """Call without a result: the output index, and the item with the arguments."""
 
     index: int
-    item: Mapping[str, Any]
+    item: dict[str, Any]
 
 
 class CallScheduler:
@@ -41,7 +44,7 @@ class CallScheduler:
     A call begins when its arguments are complete and a slot is free; up to `limits.parallel_calls` calls run side by side. The begin
     mark of a call is in the log before the tool is entered, and on disk if a repetition is not safe. `max_calls` limits the calls
     of the response, beside the limit of the server. `begun` are the output indexes of the calls that an earlier owner of the run
-    began: without a result these run again only if that is safe.
+    began: without a result these run again only if that is safe. `check` returns a result, or another in place of it.
 
     Only the task of the run calls the methods.
     """
@@ -54,9 +57,10 @@ class CallScheduler:
         max_calls: int | None = None,
         include: Collection[str] = (),
         begun: Set[int] = frozenset(),
+        check: CheckResult | None = None,
     ) -> None:
         self._output, self._tools = output, tools
-        self._include, self._begun = include, begun
+        self._include, self._begun, self._check = include, begun, check
         self._slots = limits.parallel_calls
         self._max_calls = limits.calls if max_calls is None else min(limits.calls, max_calls)
         # Output index of a call whose arguments are not complete although its round has ended.
@@ -186,6 +190,8 @@ class CallScheduler:
         """Run `call`, and add progress and the result to the deltas that arrived."""
         try:
             result = await self._tools.run(call.item, lambda delta: self._add(call, delta))
+            if self._check is not None:
+                result = await self._check(call.item, result)
             # A result with numbers beyond 64 bits or too many levels would fail the response when its event is encoded.
             orjson.dumps(asdict(result))
         except (Exception, asyncio.CancelledError) as error:
