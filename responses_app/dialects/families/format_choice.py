@@ -79,8 +79,11 @@ class _Chooser:
         calls_read = reasoning_read = ReadBack.NOT_WRITTEN
         if self._is_off("tool_parser", tools):
             calls_read = ReadBack.NOT_CHECKED
-        elif self._call_turns and self._writer.shows_tools():
-            tools, calls_read = self._choose_calls(reasoning, tools)
+        elif self._call_turns:
+            reader, found = self._choose_calls(reasoning, tools)
+            # Tools that the template does not describe are described in the format that is read.
+            if found is ReadBack.EQUAL or self._writer.shows_tools():
+                tools, calls_read = reader, found
         if self._is_off("reasoning_parser", reasoning):
             reasoning_read = ReadBack.NOT_CHECKED
         elif self._reasoning_turns:

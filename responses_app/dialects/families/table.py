@@ -131,7 +131,6 @@ FAMILIES: tuple[Family, ...] = (
         markers=("｜GCML｜",),
         reasoning_markers=_THINK,
         names=r"gigachat-?3\.5",
-        remark="reasoning switches the reasoning.",
     ),
     Family(
         "Solar Open 2",

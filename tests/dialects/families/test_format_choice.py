@@ -177,6 +177,14 @@ def test_json_between_the_markers_of_python_calls_is_read() -> None:
     assert (found.detection.calls, found.detection.warnings) == (ReadBack.EQUAL, ())
 
 
+@pytest.mark.parametrize(("form", "parser"), [("deepseek-v3.1", "deepseek_v31"), ("deepseek-v3-0324", "deepseek_v3")])
+def test_written_calls_decide_where_the_template_describes_no_tools(form: str, parser: str) -> None:
+    family = dataclasses.replace(FAMILIES[form], model_type="deepseek_v32", tools="")
+    found, choice = choose(family)
+    assert (found.tool_parser, choice.detection.tool_parser) == ("deepseek_v32", parser)
+    assert (choice.detection.calls, choice.detection.warnings) == (ReadBack.EQUAL, ())
+
+
 def test_tokens_around_a_turn_that_the_tokenizer_does_not_name_are_no_part_of_a_call() -> None:
     # The head of the assistant stands in the turn, not at the end of the prompt.
     template = CHATML.replace("'<|im_start|>' + message.role + '\n'", "'<|im_start|>  ' + message.role + '\n'")
