@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,6 +61,19 @@ class ServedModel:
     dialect: Dialect | None = None
     # The detected family and its parsers; None until the dialect is loaded.
     family: Detection | None = None
+
+    @property
+    def context_window(self) -> int | None:
+        """Return the tokens of prompt and output together; None as long as the engine has not started."""
+        try:
+            return self.engine.max_model_len
+        except EngineUnavailable:
+            return None
+
+    @property
+    def efforts(self) -> Sequence[str]:
+        """Return the values of `reasoning.effort` that make a difference; empty if the model does not reason."""
+        return () if self.dialect is None else self.dialect.efforts
 
     @property
     def supports_images(self) -> bool:
