@@ -61,6 +61,8 @@ class ServedModel:
     dialect: Dialect | None = None
     # The detected family and its parsers; None until the dialect is loaded.
     family: Detection | None = None
+    # Returns how much of the weights is downloaded, in percent; None for a model that is on this machine.
+    downloaded: Callable[[], int] | None = None
 
     @property
     def context_window(self) -> int | None:
@@ -109,6 +111,12 @@ class ServedModel:
             for warning in self.family.warnings:
                 logger.warning("%s: %s", self.name, warning)
         return dialect
+
+
+def opening_state(model: ServedModel) -> str:
+    """Return a sentence about a model that is not ready yet."""
+    percent = model.downloaded() if model.downloaded is not None else 100
+    return f"The model '{model.name}' is being {f'downloaded ({percent} %)' if percent < 100 else 'loaded'}"
 
 
 def parse_models(models: str) -> dict[str, ServedModel]:
