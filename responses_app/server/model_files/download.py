@@ -189,7 +189,6 @@ class Download:
     @contextmanager
     def _locked(self, file: RepoFile) -> Iterator[None]:
         """Hold the lock of a file, which other programs take as well for a download into the same cache."""
-        from filelock import Timeout
         from huggingface_hub.utils._fixes import WeakFileLock
 
         path = cache() / ".locks" / self.repository.storage.name / f"{file.etag}.lock"
@@ -198,7 +197,7 @@ class Download:
             if self._stopped.is_set():
                 raise Stopped
             lock = WeakFileLock(path, timeout=LOCK_POLL_S)
-            with suppress(Timeout):
+            with suppress(TimeoutError):
                 lock.__enter__()
                 break
         try:

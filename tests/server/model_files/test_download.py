@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import random
+import itertools
 import threading
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.repository import list_repository
 from tests.support.hub.server import ModelHub
 from tests.support.manual_clock import ManualClock
+from tests.support.waiting import wait_until
 
-WEIGHTS = random.Random(1).randbytes(1_000_000)
+WEIGHTS = bytes(index * index % 251 for index in range(1_000_000))
 FILES = {"config.json": b'{"a": 1}', "model.safetensors": WEIGHTS}
 
 
@@ -59,8 +60,14 @@ def test_download_goes_on_after_broken_connections(hub: ModelHub, ignores_ranges
 
 
 def test_download_goes_on_in_the_next_process_where_it_was_stopped(hub: ModelHub) -> None:
-    first = _download(hub)
-    hub.before_block = lambda: first.stop() if first.done > 400_000 else None
+    first, blocks = _download(hub), itertools.count()
+
+    def stop_at_the_eighth_block() -> None:
+        if next(blocks) == 7:
+            wait_until(lambda: first.done > 400_000)
+            first.stop()
+
+    hub.before_block = stop_at_the_eighth_block
     with pytest.raises(Stopped):
         first.run()
     hub.before_block = lambda: None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,7 +63,7 @@ class HubRepository:
 
 
 class ModelHub:
-    """Hub server. `cut_after` bytes of each answer a connection breaks, `corrupt` changes bytes, `pause_s` slows blocks down."""
+    """Hub server. `cut_after` bytes of each answer a connection breaks, `corrupt` changes bytes."""
 
     def __init__(self) -> None:
         self.repositories: dict[str, HubRepository] = {}
@@ -72,7 +71,6 @@ class ModelHub:
         # Bytes of an answer with a large file after which the connection breaks; one number for each answer.
         self.cuts: list[int] = []
         self.corrupt: set[str] = set()
-        self.pause_s = 0.0
         self.status = 0
         self.ignores_ranges = False
         # Called before each block of a large file.
@@ -214,7 +212,6 @@ class Answer:
             for begin in range(0, min(cut, len(content)), BLOCK):
                 if is_large:
                     self.hub.before_block()
-                    time.sleep(self.hub.pause_s)
                 self.request.wfile.write(content[begin : min(begin + BLOCK, cut)])
         except OSError:
             self.request.close_connection = True
