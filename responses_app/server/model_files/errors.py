@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class CannotServe(Exception):
-    """Model that cannot be served; the message says why and what to do."""
+    """Model that cannot be served; with a message about the reason and the remedy."""

@@ -100,8 +100,8 @@ def _refused(response: httpx2.Response, name: str) -> str:
     if response.status_code == 401:
         return f"{host} refuses the token (401). {_token(f'is valid and may read {name}')}"
     if response.status_code == 403:
-        said = response.headers.get("X-Error-Message", "")
-        return f"{host} forbids the download (403{': ' + said if said else ''}). {_token(f'may read {name}')}"
+        reason = response.headers.get("X-Error-Message", "")
+        return f"{host} forbids the download (403{': ' + reason if reason else ''}). {_token(f'may read {name}')}"
     if response.status_code == 429:
         return f"{host} limits the rate of requests (429). Wait some minutes, or set HF_TOKEN, which has a higher limit."
     if response.status_code >= 500:
