@@ -21,6 +21,7 @@ from __future__ import annotations
 # In characters. An error quotes names and values of the request, which may be megabytes long.
 MAX_MESSAGE = 4096
 MAX_PARAM = 1024
+MAX_ID = 128
 
 
 def shorten(text: str, limit: int) -> str:
@@ -53,6 +54,12 @@ class InvalidRequest(ApiError):
 
     status = 400
     type = "invalid_request_error"
+
+
+def unknown_file(uid: str, where: str) -> InvalidRequest:
+    """Return the error for an unknown file id at the path `where` of a request body."""
+    message = f"Invalid '{where}'. No such File object: {shorten(uid, MAX_ID)}"
+    return InvalidRequest(message, param=where, code="file_not_found")
 
 
 class Unauthorized(ApiError):

@@ -45,7 +45,7 @@ class GrammarFormat(StrictModel):
 
     type: Literal["grammar"]
     syntax: Literal["lark", "regex"]
-    definition: Annotated[str, Field(max_length=MAX_GRAMMAR_LENGTH)]
+    definition: str
 
 
 class CustomTool(StrictModel):

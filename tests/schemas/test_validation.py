@@ -166,8 +166,13 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     *(
         ({"input": [{"role": "user", "content": [{"type": "input_file", **file}]}]}, code, f"input[0].content[0]{where}", text)
         for file, code, where, text in (
-            ({"file_data": "data:audio/mpeg;base64,SUQz"}, "invalid_value", ".file_data", "unsupported MIME type 'audio/mpeg'"),
-            ({"file_data": "data:Video/MP4;x=y;base64,AA=="}, "invalid_value", ".file_data", "'Video/MP4'"),
+            (
+                {"file_data": "data:audio/mpeg;base64,SUQz"},
+                "unsupported_file",
+                ".file_data",
+                "unsupported MIME type 'audio/mpeg'",
+            ),
+            ({"file_data": "data:Video/MP4;x=y;base64,AA=="}, "unsupported_file", ".file_data", "'Video/MP4'"),
             ({"file_data": "SUQz", "filename": "a.mp3"}, "invalid_value", ".file_data", "data URL"),
             ({"file_data": ""}, "invalid_value", ".file_data", "data URL"),
             ({"file_data": 5}, "invalid_type", ".file_data", "a string"),

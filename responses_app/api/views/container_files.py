@@ -18,7 +18,7 @@ from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.api.views.containers import find
 from responses_app.api.views.files import check_filename, file_response, threads
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas import create_response
@@ -118,7 +118,7 @@ def _file_id(fields: Mapping[str, object]) -> str:
 
 
 async def _copy(container: Container, uid: str) -> ContainerFile:
-    """Add the uploaded file `uid` to the container. Raises NotFound."""
+    """Add the uploaded file `uid` to the container. Raises InvalidRequest."""
     upload = await files.find(container.project, uid, timezone.now()) if is_id(uid) else None
     try:
         if upload is not None:
@@ -126,7 +126,7 @@ async def _copy(container: Container, uid: str) -> ContainerFile:
     except File.DoesNotExist:
         # Deleted since.
         pass
-    raise NotFound(f"No such File object: {shorten(uid)}", param="file_id")
+    raise unknown_file(uid, "file_id")
 
 
 async def _find_file(project: str, uid: str, file: str) -> ContainerFile:

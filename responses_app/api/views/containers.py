@@ -13,10 +13,9 @@ from django.utils import timezone
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import NotFound, unknown_file
 from responses_app.models import ApiKey, Container, File
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas.errors import shorten
 from responses_app.schemas.parsing.containers import ContainerRequest, parse_container
 from responses_app.store.content import containers
 from responses_app.store.files import container_files, files
@@ -89,10 +88,7 @@ async def _uploads(project: str, wanted: Sequence[str]) -> list[File]:
     found = {row.uid: row async for row in files.visible(project, timezone.now()).filter(uid__in=wanted)}
     for index, uid in enumerate(wanted):
         if uid not in found:
-            where = f"file_ids[{index}]"
-            raise InvalidRequest(
-                f"Invalid '{where}': no file found with id '{shorten(uid)}'.", param=where, code="invalid_value"
-            )
+            raise unknown_file(uid, f"file_ids[{index}]")
     return [found[uid] for uid in dict.fromkeys(wanted)]
 
 

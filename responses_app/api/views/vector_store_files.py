@@ -15,7 +15,7 @@ from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.api.views import vector_stores
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, FileBatch, StoreFileStatus, VectorStore, VectorStoreFile
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing import vector_stores as schemas
@@ -134,7 +134,7 @@ async def _add(store: VectorStore, new: list[NewStoreFile], param: str, batch: F
     try:
         await sync_to_async(store_files.add)(store, new, limit, batch)
     except store_files.MissingFile as error:
-        raise vector_stores.missing_file(error.file_id, param) from error
+        raise unknown_file(error.file.file_id, error.file.path) from error
     except store_files.TooManyFiles as error:
         message = f"A vector store has at most {limit} files."
         raise InvalidRequest(message, param=param, code="vector_store_file_limit_exceeded") from error

@@ -15,7 +15,7 @@ from django.utils import timezone
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, VectorStore
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing import vector_stores as schemas
@@ -188,12 +188,7 @@ def _insert(row: VectorStore, files: list[store_files.NewStoreFile]) -> None:
         message = f"The project has {limit} vector stores, which is the limit. Delete vector stores that you do not need."
         raise InvalidRequest(message, code="vector_stores_limit_exceeded") from error
     except store_files.MissingFile as error:
-        raise missing_file(error.file_id, "file_ids") from error
-
-
-def missing_file(file_id: str, param: str) -> NotFound:
-    """Return the error for an unknown file."""
-    return NotFound(f"No file found with id '{file_id}'.", param=param)
+        raise unknown_file(error.file.file_id, error.file.path) from error
 
 
 def _new(raw: dict[str, Any]) -> tuple[schemas.CreateVectorStore, str]:

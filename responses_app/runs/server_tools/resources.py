@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.store.content import containers
 from responses_app.store.files import files
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, declared_tool
@@ -16,19 +16,19 @@ from responses_app.tools.sandbox_access import sandbox_problem
 
 
 async def check(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
-    """Check that code can run, and that containers and files of `tools` exist. Raises InvalidRequest, NotFound."""
+    """Check that containers and files of `tools` exist, and that code can run. Raises InvalidRequest, NotFound."""
     tool = declared_tool(tools, CODE_INTERPRETER_TYPES)
     if tool is None:
         return
     where = f"tools[{tools.index(tool)}].container"
-    # The first call in a process makes a trial run of the sandbox.
-    if (problem := await asyncio.to_thread(sandbox_problem)) is not None:
-        raise InvalidRequest(problem, param=f"tools[{tools.index(tool)}]")
     container = tool["container"]
     if isinstance(container, str):
         await _check_container(project, container, where)
     else:
         await _check_files(project, container.get("file_ids") or (), f"{where}.file_ids")
+    # The first call in a process makes a trial run of the sandbox.
+    if (problem := await asyncio.to_thread(sandbox_problem)) is not None:
+        raise InvalidRequest(problem, param=f"tools[{tools.index(tool)}]")
 
 
 async def _check_container(project: str, uid: str, where: str) -> None:
@@ -48,4 +48,4 @@ async def _check_files(project: str, wanted: Sequence[str], where: str) -> None:
     known = {uid async for uid in files.visible(project, timezone.now()).filter(uid__in=wanted).values_list("uid", flat=True)}
     for index, uid in enumerate(wanted):
         if uid not in known:
-            raise NotFound(f"No file found with id '{uid}'.", param=f"{where}[{index}]")
+            raise unknown_file(uid, f"{where}[{index}]")

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.errors import InvalidRequest
+from responses_app.errors import InvalidRequest, unknown_file
+from responses_app.extraction.errors import UNSUPPORTED
 from responses_app.images.decode import InvalidImage, is_data_url, media_type
 from responses_app.models import MAX_FILENAME_CHARS
 from responses_app.runs.ids import is_id
@@ -143,12 +144,14 @@ def _check_file_data(part: Mapping[str, Any], loc: Loc) -> None:
     head = DATA_URL.match(data)
     if head is not None and not head["type"].lower().startswith(NOT_DOCUMENTS):
         return
-    came = "something else" if head is None else f"unsupported MIME type '{shorten(head['type'])}'"
+    came, code = ("something else", "invalid_value")
+    if head is not None:
+        came, code = f"unsupported MIME type '{shorten(head['type'])}'", UNSUPPORTED
     message = (
         f"Invalid '{where}'. Expected a base64-encoded data URL of a document (e.g. 'data:application/pdf;base64,aGVsbG8='), "
         f"but got {came}."
     )
-    raise InvalidRequest(message, param=where, code="invalid_value")
+    raise InvalidRequest(message, param=where, code=code)
 
 
 def _check_file_url(part: Mapping[str, Any], loc: Loc) -> None:
@@ -171,8 +174,7 @@ def image_file_id(part: Mapping[str, Any], loc: Loc) -> str:
     """Return the id of an uploaded image. Raises InvalidRequest."""
     given = str(part["file_id"])
     if not is_id(given):
-        where = json_path((*loc, "file_id"))
-        raise InvalidRequest(f"Invalid '{where}'. No such File object: {shorten(given)}", param=where, code="file_not_found")
+        raise unknown_file(given, json_path((*loc, "file_id")))
     return given
 
 

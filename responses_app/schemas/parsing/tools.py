@@ -18,6 +18,7 @@ from responses_app.schemas.parsing import builtin_tools, mcp_tools
 from responses_app.schemas.tools import (
     CLIENT,
     HOSTED,
+    MAX_GRAMMAR_LENGTH,
     CustomTextFormat,
     CustomTool,
     FunctionTool,
@@ -173,9 +174,15 @@ def _format(raw: object, loc: Loc) -> dict[str, Any]:
     raw = drop_nulls(raw, loc)
     model = GrammarFormat if raw.get("type") == "grammar" else CustomTextFormat
     try:
-        return model.model_validate(raw).model_dump()
+        form = model.model_validate(raw).model_dump()
     except ValidationError as error:
         raise translate(error, loc, model.model_fields) from error
+    length = len(form.get("definition", ""))
+    if length > MAX_GRAMMAR_LENGTH:
+        where = json_path((*loc, "definition"))
+        message = f"Invalid '{where}': the grammar has {length} characters. The limit is {MAX_GRAMMAR_LENGTH}."
+        raise InvalidRequest(message, param=where, code="invalid_grammar")
+    return form
 
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

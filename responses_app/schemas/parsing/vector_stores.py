@@ -89,7 +89,7 @@ class CreateVectorStore(StrictModel):
     @property
     def new_files(self) -> list[NewStoreFile]:
         """Files to add."""
-        return [_new_file(one, {}, self.chunking_strategy) for one in self.file_ids]
+        return [_new_file(one, {}, self.chunking_strategy, f"file_ids[{n}]") for n, one in enumerate(self.file_ids)]
 
 
 class UpdateVectorStore(StrictModel):
@@ -145,7 +145,7 @@ def parse(model: type[Model], raw: object, loc: Loc = ()) -> Model:
 def parse_new_file(raw: object) -> NewStoreFile:
     """Parse the file to add to a store. Raises InvalidRequest."""
     body = parse(CreateStoreFile, raw)
-    return _new_file(body.file_id, parse_attributes(body.attributes), body.chunking_strategy)
+    return _new_file(body.file_id, parse_attributes(body.attributes), body.chunking_strategy, "file_id")
 
 
 def parse_batch(raw: object) -> list[NewStoreFile]:
@@ -155,9 +155,14 @@ def parse_batch(raw: object) -> list[NewStoreFile]:
     if (body.file_ids is None) == (body.files is None):
         raise InvalidRequest("Give either 'file_ids' or 'files'.", param="file_ids", code="invalid_value")
     if body.file_ids is not None:
-        return [_new_file(one, attributes, body.chunking_strategy) for one in body.file_ids]
+        return [_new_file(one, attributes, body.chunking_strategy, f"file_ids[{n}]") for n, one in enumerate(body.file_ids)]
     return [
-        _new_file(one.file_id, parse_attributes(one.attributes, ("files", n, "attributes")), one.chunking_strategy)
+        _new_file(
+            one.file_id,
+            parse_attributes(one.attributes, ("files", n, "attributes")),
+            one.chunking_strategy,
+            f"files[{n}].file_id",
+        )
         for n, one in enumerate(body.files or ())
     ]
 
@@ -210,9 +215,9 @@ def _attribute(key: str, value: object, loc: Loc) -> Any:
     return value
 
 
-def _new_file(file_id: str, attributes: dict[str, Any], strategy: ChunkingStrategy | None) -> NewStoreFile:
+def _new_file(file_id: str, attributes: dict[str, Any], strategy: ChunkingStrategy | None, path: str) -> NewStoreFile:
     chunk_tokens, overlap_tokens = (strategy or ChunkingStrategy(type="auto")).sizes
-    return NewStoreFile(file_id, attributes, chunk_tokens, overlap_tokens)
+    return NewStoreFile(file_id, attributes, chunk_tokens, overlap_tokens, path)
 
 
 def _invalid(loc: Loc, problem: str) -> InvalidRequest:

@@ -19,20 +19,21 @@ from responses_app.store.vector_stores.stores import FileCounts
 
 @dataclass(frozen=True, slots=True)
 class NewStoreFile:
-    """File to add to a vector store."""
+    """File to add to a vector store. `path` is the place of the id in the request."""
 
     file_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
     chunk_tokens: int = DEFAULT_CHUNK_TOKENS
     overlap_tokens: int = DEFAULT_OVERLAP_TOKENS
+    path: str = "file_id"
 
 
 class MissingFile(Exception):
-    """A file is unknown, or belongs to another project. `file_id` is the id."""
+    """A file is unknown, or belongs to another project. `file` is the file of the request."""
 
-    def __init__(self, file_id: str) -> None:
-        super().__init__(file_id)
-        self.file_id = file_id
+    def __init__(self, file: NewStoreFile) -> None:
+        super().__init__(file.file_id)
+        self.file = file
 
 
 class TooManyFiles(Exception):
@@ -51,7 +52,7 @@ def add(
         VectorStore.objects.select_for_update().get(pk=store.pk)
         known = visible(store.project, timezone.now()).filter(uid__in=[one.file_id for one in new])
         files = {row.uid: row for row in known}
-        missing = next((one.file_id for one in new if one.file_id not in files), None)
+        missing = next((one for one in new if one.file_id not in files), None)
         if missing is not None:
             raise MissingFile(missing)
         present = {row.file_id for row in store.store_files.filter(file__in=files.values())}

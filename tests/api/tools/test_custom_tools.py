@@ -15,6 +15,7 @@ EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
 CODE = 'print("a\\tb")\nprint(2)'
 REGEX = {"type": "grammar", "syntax": "regex", "definition": "[a-z]+\\n"}
 BAD_REGEX = {"type": "grammar", "syntax": "regex", "definition": "(?=a)b"}
+LONG_REGEX = {**BAD_REGEX, "definition": "a" * 32_769}
 BAD_LARK = {"type": "grammar", "syntax": "lark", "definition": "start: nothing"}
 RUN = (
     "<|channel|>analysis<|message|>Run it.<|end|><|start|>assistant<|channel|>commentary to=functions.exec <|constrain|>json"
@@ -89,6 +90,7 @@ class CustomTest(ApiCase):
                 ({"tools": [{**EXEC, "parameters": {}}]}, "unknown_parameter", "tools[0].parameters"),
                 ({"tools": [{**EXEC, "format": BAD_LARK}]}, "invalid_grammar", "tools[0].format.definition"),
                 ({"tools": [{**EXEC, "format": BAD_REGEX}]}, "invalid_grammar", "tools[0].format.definition"),
+                ({"tools": [{**EXEC, "format": LONG_REGEX}]}, "invalid_grammar", "tools[0].format.definition"),
                 ({"tools": [{**EXEC, "format": {**REGEX, "syntax": "peg"}}]}, "invalid_value", "tools[0].format.syntax"),
                 ({"tools": [{**EXEC, "format": {"type": "grammar"}}]}, "missing_required_parameter", "tools[0].format.syntax"),
                 ({"tools": [{**EXEC, "format": {"type": "json"}}]}, "invalid_value", "tools[0].format.type"),

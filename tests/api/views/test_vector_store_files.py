@@ -147,7 +147,7 @@ class FileBatchTest(VectorStoreCase):
         store, file = await sync_to_async(make_store)(), await sync_to_async(make_file)()
         async with self.serving() as client:
             refused = await self.call(client, "post", f"/{store.uid}/file_batches", file_ids=[file.uid, "file-none"])
-            self.refused(refused, 404, None, "file_ids", "file-none")
+            self.refused(refused, 400, "file_not_found", "file_ids[1]", "file-none")
             self.assertEqual((await self.ask(client, "get", f"/{store.uid}"))["file_counts"]["total"], 0)
 
     async def test_batch_needs_files(self) -> None:

@@ -54,7 +54,7 @@ class VectorStoreTest(VectorStoreCase):
         foreign = await sync_to_async(make_file)("other")
         async with self.serving() as client:
             refused = await self.call(client, "post", file_ids=[foreign.uid])
-        self.refused(refused, 404, None, "file_ids", foreign.uid)
+        self.refused(refused, 400, "file_not_found", "file_ids[0]", foreign.uid)
         self.assertEqual(await VectorStore.objects.acount(), 0)
 
     async def test_changes_replace_only_given_fields(self) -> None:

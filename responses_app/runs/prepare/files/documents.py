@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 
 from responses_app.dialects.base import UnsupportedInput
-from responses_app.errors import InvalidRequest, RateLimited
+from responses_app.errors import MAX_ID, InvalidRequest, RateLimited, shorten
 from responses_app.extraction.errors import INVALID, ExtractionError, ExtractorBusy, invalid
 from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB
 from responses_app.models import File
@@ -167,7 +167,7 @@ async def find_file(project: str, uid: str) -> File:
     """Return an uploaded file of the project. Raises ExtractionError."""
     row = await files.find(project, uid, datetime.now(UTC)) if is_id(uid) else None
     if row is None:
-        raise ExtractionError(f"No such File object: {uid[:128]}", "file_not_found")
+        raise ExtractionError(f"No such File object: {shorten(uid, MAX_ID)}", "file_not_found")
     return row
 
 
