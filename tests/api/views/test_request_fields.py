@@ -87,7 +87,7 @@ PARTS: Mapping[tuple[str, str], tuple[str, Probe]] = {
     ("stream_options", "include_usage"): ("accepted", Probe({"include_usage": False}, {"stream": True})),
     ("background_options", "continuation_id"): ("accepted", Probe({"continuation_id": "c"}, {"background": True})),
     ("text", "verbosity"): ("echoed", Probe({"verbosity": "low"})),
-    ("reasoning", "summary"): ("echoed", Probe({"summary": "auto"}, generated=(THOUGHT,))),
+    ("reasoning", "summary"): ("honoured", Probe({"summary": "auto"}, generated=(THOUGHT,))),
     ("reasoning", "mode"): ("echoed", Probe({"mode": "standard"}, generated=(THOUGHT,))),
     ("prompt_cache_options", "prewarm"): ("refused", Probe({"prewarm": True})),
     ("image", "context_compression"): ("refused", Probe({"context_compression": "enabled"})),
