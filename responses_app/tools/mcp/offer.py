@@ -85,9 +85,11 @@ class McpOffer:
         """Return the functions of `entries`. Raises UnsupportedInput if there is none."""
         chosen = self._chosen(entries)
         if not chosen:
-            label, name = entries[0]["server_label"], entries[0].get("name")
-            what = f"the tool '{name}'" if name else "tools"
-            raise UnsupportedInput(f"The MCP server '{label}' does not offer {what}.", "tool_choice", "invalid_value")
+            # Without a function every entry is an `mcp` entry.
+            names = ", ".join(repr(".".join(filter(None, (one["server_label"], one.get("name"))))) for one in entries)
+            raise UnsupportedInput(
+                f"The MCP servers do not offer what 'tool_choice' requires: {names}.", "tool_choice", "invalid_value"
+            )
         return chosen
 
     def _chosen(self, entries: Sequence[Json]) -> list[Json]:
