@@ -15,9 +15,15 @@ from responses_app.server.processes.sandbox_starter import socket_url, started
 from tests.support.waiting import wait_until
 
 
-def runners(data_dir: Path) -> list[psutil.Process]:
-    """Return the children of this process that are runners, without zombies."""
-    children = psutil.Process().children()
+@pytest.fixture
+def others() -> list[psutil.Process]:
+    """Return the processes that earlier tests have started, among them the shared runner of another folder."""
+    return psutil.Process().children()
+
+
+def runners(others: list[psutil.Process]) -> list[psutil.Process]:
+    """Return the children of this process that are runners, without zombies and without `others`."""
+    children = [child for child in psutil.Process().children() if child not in others]
     return [
         child
         for child in children
@@ -39,26 +45,26 @@ def value_of(data_dir: Path, code: str) -> str | None:
     return asyncio.run(main())
 
 
-def test_runner_starts_with_the_first_connection_and_ends_with_the_server(tmp_path: Path) -> None:
+def test_runner_starts_with_the_first_connection_and_ends_with_the_server(tmp_path: Path, others: list[psutil.Process]) -> None:
     data_dir = tmp_path / ("long" * 30) / "data"
     data_dir.mkdir(parents=True)
     with started(data_dir, ["--without-packages"]):
-        assert runners(data_dir) == []
+        assert runners(others) == []
         assert stat.S_IMODE((data_dir / "sandbox.sock").stat().st_mode) == 0o600
         assert value_of(data_dir, "6 * 7") == "42"
-        tree = [process for runner in runners(data_dir) for process in (runner, *runner.children(recursive=True))]
+        tree = [process for runner in runners(others) for process in (runner, *runner.children(recursive=True))]
         assert len(tree) > 4
     wait_until(lambda: not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in tree))
     assert not (data_dir / "sandbox.sock").exists()
 
 
-def test_killed_runner_is_started_again_without_its_containers(tmp_path: Path) -> None:
+def test_killed_runner_is_started_again_without_its_containers(tmp_path: Path, others: list[psutil.Process]) -> None:
     async def lost(client: SandboxClient) -> None:
         await client.create("lost")
         printed = asyncio.Event()
         run = asyncio.create_task(client.run("lost", "print(1)\nwhile True: pass", lambda _stream, _text: printed.set()))
         await printed.wait()
-        for process in runners(tmp_path):
+        for process in runners(others):
             process.kill()
         with pytest.raises(SandboxUnavailable):
             await run
