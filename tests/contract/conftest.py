@@ -9,8 +9,8 @@ import pytest
 from tests.support.contract_server import Address, demo_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """Run a server with both demo models."""
+    """Run a server with both demo models. Both engines use six gigabytes, so the server ends with the last test of the folder."""
     with demo_server(tmp_path_factory.mktemp("contract")) as address:
         yield address

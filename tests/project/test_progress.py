@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from responses_app.local.data_dir import ROOT
-from tests.support.suite.file_seconds import TEST_S, expected, recorded
+from tests.support.suite.file_seconds import FOLDER_TEST_S, TEST_S, expected, guess, recorded
 from tests.support.suite.progress import INTERVAL_S, Progress
 
 TESTS = [f"tests/none.py::test_{number}" for number in range(100)]
@@ -68,6 +68,12 @@ def test_summary_names_what_was_not_tested() -> None:
 
 def test_unknown_files_are_expected_to_be_quick() -> None:
     assert expected(TESTS) == dict.fromkeys(TESTS, TEST_S)
+
+
+def test_tests_of_processes_are_expected_to_be_slow_without_a_table() -> None:
+    assert guess("tests/server/http/test_new.py", has_table=False) > 10 * TEST_S
+    assert guess("tests/server/http/test_new.py", has_table=True) == guess("tests/api/test_new.py", has_table=False) == TEST_S
+    assert [folder for folder in FOLDER_TEST_S if not (ROOT / "tests" / folder).is_dir()] == []
 
 
 def test_recorded_files_exist() -> None:

@@ -54,9 +54,18 @@ def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> Non
     assert not list((server.folder / "run").iterdir())
 
 
-def test_second_start_has_the_same_key_and_responses(server: Server, tape: str) -> None:
-    stored = server.ready().ask().json()["id"]
-    assert server.stop(signal.SIGTERM) == 0
+def test_stream_ends_before_the_stop_and_the_second_start_has_the_same_key_and_responses(server: Server, tape: str) -> None:
+    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    stored = server.ask().json()["id"]
+    body = {"model": "tape", "input": "Hi", "stream": True}
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: response.created"
+        server.process.send_signal(signal.SIGTERM)
+        rest = list(lines)
+    assert "event: response.completed" in rest
+    assert rest[-2:] == ["data: [DONE]", ""] or rest[-1] == "data: [DONE]"
+    assert server.process.wait(END_LIMIT) == 0
     assert server.output.rstrip().endswith("Stopped.")
     began = time.monotonic()
     second = Server(server.folder, "--engine", tape)
@@ -64,7 +73,7 @@ def test_second_start_has_the_same_key_and_responses(server: Server, tape: str) 
         second.ready()
         assert time.monotonic() - began < QUICK
         assert second.key == server.key
-        answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers={"Authorization": f"Bearer {second.key}"})
+        answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers=headers)
         assert answer.json()["id"] == stored
         assert "Installing" not in second.output
     finally:
@@ -107,24 +116,11 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in server.output
 
 
-def test_stream_ends_before_the_server_stops(server: Server) -> None:
-    headers = {"Authorization": f"Bearer {server.ready().key}"}
-    body = {"model": "tape", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
-        lines = answer.iter_lines()
-        assert next(lines) == "event: response.created"
-        server.process.send_signal(signal.SIGINT)
-        rest = list(lines)
-    assert "event: response.completed" in rest
-    assert rest[-2:] == ["data: [DONE]", ""] or rest[-1] == "data: [DONE]"
-    assert server.process.wait(END_LIMIT) == 0
-
-
-@pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.processes.main"])
-def test_killed_process_ends_the_others(server: Server, victim: str) -> None:
+def test_killed_server_ends_the_others(server: Server) -> None:
+    """A killed bin/serve is tested with several web processes: tests/server/processes/test_supervisor.py."""
     pid = server.ready().process.pid
     processes = family(pid)
-    os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
+    os.kill(named(pid, "responses_app.server.processes.main"), signal.SIGKILL)
     assert server.process.wait(END_LIMIT) != 0
     assert left(processes, within=5) == []
     with socket.socket() as probe:
@@ -154,14 +150,6 @@ def test_killed_server_starts_again(server: Server, tape: str) -> None:
         assert text(second.ready().ask()) == "Hello there!"
     finally:
         second.end()
-
-
-def test_killed_postgres_is_restarted(server: Server) -> None:
-    pid = server.ready().process.pid
-    os.kill(named(pid, "bin/postgres"), signal.SIGKILL)
-    wait_until(lambda: server.ask().status_code == 200, poll_s=0.1)
-    assert text(server.ask()) == "Hello there!"
-    assert server.stop() == 0
 
 
 def test_port_in_use_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:

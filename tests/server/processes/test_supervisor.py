@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,11 +24,27 @@ WEB = "server.processes.web_process"
 BACK_LIMIT = 30.0  # Seconds until a web process is replaced, on a busy machine too.
 
 
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
+    """Run a server that has two web processes after each test."""
+    with started(tmp_path_factory.mktemp("fleet"), tape) as server:
+        yield server
+
+
 @pytest.fixture
-def fleet(tmp_path: Path, tape: str) -> Iterator[Server]:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", "--drain", "3")
-    yield server.ready()
-    server.end()
+def victim(tmp_path: Path, tape: str) -> Iterator[Server]:
+    """Run a server that the test ends."""
+    with started(tmp_path, tape) as server:
+        yield server
+
+
+@contextmanager
+def started(folder: Path, tape: str) -> Iterator[Server]:
+    server = Server(folder / "data", "--engine", tape, "--web", "2", "--drain", "3")
+    try:
+        yield server.ready()
+    finally:
+        server.end()
 
 
 def webs(server: Server) -> list[int]:
@@ -114,33 +131,34 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
     assert len(wait_for_webs(fleet, old)) == 2
 
 
-def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
-    processes = family(fleet.process.pid)
+def test_stream_ends_before_all_processes_stop(victim: Server) -> None:
+    processes = family(victim.process.pid)
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
-    headers = {"Authorization": f"Bearer {fleet.key}"}
-    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+    headers = {"Authorization": f"Bearer {victim.key}"}
+    with httpx2.stream("POST", f"{victim.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
-        fleet.process.send_signal(signal.SIGINT)
+        victim.process.send_signal(signal.SIGINT)
         assert "event: response.completed" in list(lines)
-    assert fleet.process.wait(END_LIMIT) == 0
+    assert victim.process.wait(END_LIMIT) == 0
     assert left(processes, within=1) == []
-    assert fleet.output.rstrip().endswith("Stopped.")
-    assert not list((fleet.folder / "run").iterdir())
+    assert victim.output.rstrip().endswith("Stopped.")
+    assert not list((victim.folder / "run").iterdir())
 
 
-@pytest.mark.parametrize("victim", ["bin/serve", "server.processes.main"])
-def test_killed_supervisor_leaves_no_process(fleet: Server, victim: str) -> None:
-    pid = fleet.process.pid
+@pytest.mark.parametrize("name", ["bin/serve", "server.processes.main"])
+def test_killed_supervisor_leaves_no_process(victim: Server, name: str) -> None:
+    pid = victim.process.pid
     processes = family(pid)
-    os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
-    assert fleet.process.wait(END_LIMIT) != 0
+    os.kill(pid if name == "bin/serve" else named(pid, name), signal.SIGKILL)
+    assert victim.process.wait(END_LIMIT) != 0
     assert left(processes, within=5) == []
 
 
 def test_killed_postgres_is_restarted(fleet: Server) -> None:
     os.kill(named(fleet.process.pid, "bin/postgres"), signal.SIGKILL)
     wait_until(lambda: answered(fleet) == 200 and "Postgres has died" in fleet.output, limit_s=BACK_LIMIT, poll_s=0.1)
+    wait_for_webs(fleet, set())
 
 
 @pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=unknown"), ("RESPONSES_DEFAULT_MODEL", "unknown")])

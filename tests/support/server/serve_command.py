@@ -104,12 +104,12 @@ class Server:
         self.process.send_signal(number)
         return self.process.wait(END_LIMIT)
 
-    def end(self) -> None:
+    def end(self, limit_s: float = END_LIMIT) -> None:
         """End the server, whether the test has passed or failed."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(END_LIMIT)
+                self.process.wait(limit_s)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

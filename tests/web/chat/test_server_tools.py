@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from openai_harmony import load_harmony_encoding
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from responses_app.local.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
@@ -36,29 +36,50 @@ def answer(text: str) -> str:
     return f"<|channel|>final<|message|>{text}<|return|>"
 
 
-def tape(folder: Path, *texts: str) -> str:
-    """Write recordings of `texts`, which the engine plays in order. Return the URL of the engine."""
+# Texts that the model generates for each message of a person, one after the other.
+TEXTS = {
+    "Delete the file": (call("delete", path="a<b>.txt"), answer("It is gone.")),
+    "Wait for me": (call("wait", entered="FOLDER/entered", gate="FOLDER/gate"), answer("It is done.")),
+    "Do fail": (call("fail", reason="no <disk>"), answer("Well.")),
+    "Do long": (call("long", size=5000), answer("Well.")),
+    "Do structured": (call("structured", name="Ada"), answer("Well.")),
+    "Do picture": (call("picture"), answer("Well.")),
+}
+
+
+def tape(folder: Path) -> str:
+    """Write recordings of `TEXTS`, with `FOLDER` replaced. Return the URL of the engine."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     path = folder / "tools.jsonl"
-    lines = [{"chunks": [{"tokens": encoding.encode(text, allowed_special="all")}]} for text in texts]
+
+    def ids(text: str) -> list[int]:
+        found: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
+        return found
+
+    # Both prompts of a conversation contain its message. A used recording moves to the end, so that each is used in turn.
+    lines = [
+        {"match": ids(f"{message}<|end|>"), "chunks": [{"tokens": ids(text)}]}
+        for message, texts in TEXTS.items()
+        for text in texts
+    ]
     path.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    return f"script://{path}"
+    return f"script://{path}?loop=1"
 
 
-@pytest.fixture
-def visitor(request: pytest.FixtureRequest, tmp_path: Path, chromium: Browser) -> Iterator[Visitor]:
-    """Open the chat page of a server whose model generates the texts of the parameter, with `FOLDER` replaced."""
-    texts = [text.replace("FOLDER", str(tmp_path)) for text in request.param]
-    server = Server(tmp_path / "data", "--engine", tape(tmp_path, *texts), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the tape, and of the files of the tool `wait`."""
+    return tmp_path_factory.mktemp("tools")
+
+
+@pytest.fixture(scope="module")
+def chat_server(folder: Path) -> Iterator[Server]:
+    """Start a server with the recordings and the MCP server of the tests."""
+    server = Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
     try:
-        page = chromium.new_page()
-        page.goto(server.ready().manage("signin", "--url", server.url))
-        visitor = Visitor(server, chromium, storage_state=page.context.storage_state())
-        yield visitor
-        visitor.close()
+        yield server.ready()
     finally:
         server.end()
-    assert visitor.errors.seen == []
 
 
 def approve(visitor: Visitor, name: str) -> None:
@@ -69,7 +90,6 @@ def card(visitor: Visitor, name: str) -> Locator:
     return visitor.page.get_by_role("region", name=f"Call to {name} of files")
 
 
-@pytest.mark.parametrize("visitor", [[call("delete", path="a<b>.txt"), answer("It is gone.")]], indirect=True)
 def test_decided_turn_cannot_be_generated_again(visitor: Visitor) -> None:
     visitor.send("Delete the file")
     approve(visitor, "delete")
@@ -82,39 +102,28 @@ def test_decided_turn_cannot_be_generated_again(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("button", name="Regenerate")).to_have_count(1)
 
 
-@pytest.mark.parametrize(
-    "visitor", [[call("wait", entered="FOLDER/entered", gate="FOLDER/gate"), answer("It is done.")]], indirect=True
-)
-def test_running_call_shows_the_seconds_until_the_result(visitor: Visitor, tmp_path: Path) -> None:
-    visitor.send("Wait")
+def test_running_call_shows_the_seconds_until_the_result(visitor: Visitor, folder: Path) -> None:
+    visitor.send("Wait for me")
     approve(visitor, "wait")
-    wait_until((tmp_path / "entered").exists, limit_s=60)
+    wait_until((folder / "entered").exists, limit_s=60)
     expect(card(visitor, "wait")).to_contain_text(re.compile(r"Running… \d+ s"))
-    (tmp_path / "gate").touch()
+    (folder / "gate").touch()
     expect(card(visitor, "wait")).to_contain_text("Done")
     expect(visitor.last).to_contain_text("It is done.")
 
 
 @pytest.mark.parametrize(
-    ("visitor", "name", "shown"),
-    [
-        ([call("fail", reason="no <disk>"), answer("Well.")], "fail", "no <disk>"),
-        ([call("long", size=5000), answer("Well.")], "long", "Show 5,000 characters"),
-        ([call("structured", name="Ada"), answer("Well.")], "structured", '"name": "Ada"'),
-    ],
-    indirect=["visitor"],
-    ids=["error", "long", "json"],
+    ("name", "shown"), [("fail", "no <disk>"), ("long", "Show 5,000 characters"), ("structured", '"name": "Ada"')]
 )
 def test_result_of_a_call_is_shown(visitor: Visitor, name: str, shown: str) -> None:
-    visitor.send("Do it")
+    visitor.send(f"Do {name}")
     approve(visitor, name)
     expect(visitor.last).to_contain_text("Well.")
     expect(card(visitor, name)).to_contain_text(shown)
 
 
-@pytest.mark.parametrize("visitor", [[call("picture"), answer("Well.")]], indirect=True)
 def test_image_of_a_result_is_shown(visitor: Visitor) -> None:
-    visitor.send("Do it")
+    visitor.send("Do picture")
     approve(visitor, "picture")
     expect(visitor.last).to_contain_text("Well.")
     image = card(visitor, "picture").get_by_role("img")

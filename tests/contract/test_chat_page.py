@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from io import BytesIO
@@ -11,47 +10,24 @@ import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import FilePayload, Page, expect, sync_playwright
 
-from responses_app.server.cli.model_specs import HARMONY
 from tests.run import BROWSER, NO_BROWSER
-from tests.support.server.serve_command import Server
-from tests.support.waiting import wait_until
+from tests.support.contract_server import Address
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(480)]
-# A machine may be busy.
-START_LIMIT_S = 360.0
+pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(600)]
 CHROMIUM = shutil.which(BROWSER)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server with the default model, which accepts images, and a recording, which does not."""
+@pytest.fixture
+def visitor(server: Address) -> Iterator[Visitor]:
+    """Open the chat page."""
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "tape.jsonl").write_text(json.dumps({"chunks": [{"tokens": [1]}]}) + "\n")
-    text_only = f"text=script://{folder}/tape.jsonl?tokenizer={HARMONY}"
-    server = Server(folder / "data", "--model", "demo-chat", "--model", text_only)
-    try:
-        wait_until(
-            lambda: "Ctrl-C stops it." in server.output or server.process.poll() is not None,
-            limit_s=START_LIMIT_S,
-            poll_s=0.5,
-            explain=lambda: server.output,
-        )
-        yield server.ready()
-    finally:
-        server.end()
-
-
-@pytest.fixture
-def visitor(server: Server) -> Iterator[Visitor]:
-    """Open the chat page."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         page: Page = browser.new_page()
-        page.goto(server.manage("signin", "--url", server.url))
-        visitor = Visitor(server, browser, storage_state=page.context.storage_state())
+        page.goto(server.server.manage("signin", "--url", server.server.url))
+        visitor = Visitor(server.server, browser, storage_state=page.context.storage_state())
         yield visitor
         browser.close()
     assert visitor.errors.seen == []
@@ -86,7 +62,7 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
 
 def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
     attach = visitor.page.locator("input[name=image]")
-    visitor.page.get_by_label("Model", exact=True).select_option("text")
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-harmony")
     expect(visitor.page.locator(".attach")).to_be_hidden()
     visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
     expect(visitor.page.locator(".attach")).to_be_visible()
