@@ -18,7 +18,8 @@ from tests.support.waiting import wait_until
 @pytest.fixture
 def others() -> list[psutil.Process]:
     """Return the processes that earlier tests have started, among them the shared runner of another folder."""
-    return psutil.Process().children()
+    children: list[psutil.Process] = psutil.Process().children()
+    return children
 
 
 def runners(others: list[psutil.Process]) -> list[psutil.Process]:
