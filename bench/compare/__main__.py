@@ -1,6 +1,6 @@
-"""This server, stored and not stored, beside vLLM's own /v1/responses: the same model, engine settings, machine and load.
+"""This server beside vLLM's own /v1/responses: stored, not stored, and with the engine in a worker; the same model, settings and load.
 
-    python -m bench.compare [--model random-64] [--streams 1 16 64 128 256] [--rounds 3] [--json FILE] [--plot FILE]
+    python -m bench.compare [--model random-64] [--streams 1 4 16 64 128 256] [--rounds 3] [--json FILE] [--plot FILE]
     python -m bench.compare --model Qwen/Qwen3-0.6B --gpu
 
 All servers run all the time; each is measured while the others are idle. Reports medians, and the range of the rates.
@@ -42,26 +42,25 @@ def main() -> None:
             require_section(_section(model.name))
         print(f"{model.name}: starting the servers …", flush=True)
         with start_contenders(
-            model, folder, options.port, agentic_api=options.agentic_api, own_executor=options.own_executor
+            model, folder, options.port, options.without, agentic_api=options.agentic_api, pausing=options.pausing_executor
         ) as contenders:
-            chosen = [contender for contender in contenders if contender.kind not in options.without]
-            samples = _measure(chosen, plan)
+            samples = _measure(contenders, plan)
             if options.profile:
-                _profile(chosen, plan, options.profile)
+                _profile(contenders, plan, options.profile)
     _report(samples, options, model.name, load)
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=random_model.NAME, help="random-64, demo-chat, demo-harmony, a folder or a hub name")
-    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16, 64, 128, 256])
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 4, 16, 64, 128, 256])
     parser.add_argument("--tokens", type=int, default=128, help="tokens per request")
     parser.add_argument("--turns", type=int, default=3, help="requests per stream and round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--port", type=int, default=PORT, help="first of three ports")
+    parser.add_argument("--port", type=int, default=PORT, help="first of four ports")
     parser.add_argument("--gpu", action="store_true", help="engines on a GPU, without the settings for a CPU")
     parser.add_argument(
-        "--own-executor", action="store_true", help="vLLM's own executor on a CPU, which spins, for vLLM's server"
+        "--pausing-executor", action="store_true", help="for vLLM's server on a CPU, in place of its executor, which spins"
     )
     parser.add_argument("--agentic-api", metavar="URL|COMMAND", help="a gateway; {vllm} and {port} are filled in a command")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="kinds that are not measured")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,12 @@ PARSERS = {
     random_model.NAME: ("qwen3", "hermes"),
     "demo-chat": ("qwen3", "hermes"),
     "demo-harmony": ("openai_gptoss", "openai"),
+}
+
+# Options of this server, and the kinds of contenders that such a server makes, with the fields of their requests.
+OURS: Mapping[tuple[str, ...], Mapping[str, Mapping[str, object]]] = {
+    (): {"stored": {"store": True}, "unstored": {"store": False}},
+    ("--worker",): {"worker": {"store": True}},
 }
 
 
@@ -75,8 +81,8 @@ class Contender:
         return total
 
 
-def vllm_command(model: Model, port: int, *, own_executor: bool = False) -> list[str]:
-    """Build the command of vLLM's own server. `own_executor` keeps vLLM's executor, which spins on a CPU."""
+def vllm_command(model: Model, port: int, *, pausing: bool = False) -> list[str]:
+    """Build the command of vLLM's own server. `pausing` replaces vLLM's executor on a CPU, whose processes spin while they wait."""
     command = [python(), "-m", "vllm.entrypoints.openai.api_server", "--model", model.source, "--served-model-name", model.name]
     command += ["--host", HOST, "--port", str(port), "--disable-log-stats", "--uvicorn-log-level", "warning"]
     for name, value in model.options.items():
@@ -84,36 +90,50 @@ def vllm_command(model: Model, port: int, *, own_executor: bool = False) -> list
     if model.parsers:
         reasoning, tools = model.parsers
         command += ["--reasoning-parser", reasoning, "--tool-call-parser", tools, "--enable-auto-tool-choice"]
-    return command if own_executor or model.on_gpu else [*command, "--distributed-executor-backend", EXECUTOR]
+    return [*command, "--distributed-executor-backend", EXECUTOR] if pausing and not model.on_gpu else command
 
 
-def our_command(model: Model, port: int) -> list[str]:
-    """Build the command of this server, with the engine in its web process."""
+def our_command(model: Model, port: int, *options: str) -> list[str]:
+    """Build the command of this server, by default with the engine in its web process."""
     url = f"vllm:///{quote(model.source.lstrip('/'))}?{urlencode(model.options)}"
-    return [python(), "-m", "responses_app.server", "--model", f"{model.name}={url}", "--port", str(port)]
+    return [python(), "-m", "responses_app.server", "--model", f"{model.name}={url}", "--port", str(port), *options]
 
 
 @contextmanager
 def start_contenders(
-    model: Model, folder: Path, port: int, *, agentic_api: str | None = None, own_executor: bool = False
+    model: Model,
+    folder: Path,
+    port: int,
+    without: Collection[str] = (),
+    *,
+    agentic_api: str | None = None,
+    pausing: bool = False,
 ) -> Iterator[list[Contender]]:
-    """Start the servers, one after the other, and yield the contenders. An idle server takes 1 % of a core."""
+    """Start the servers of all kinds but `without`, one after the other, and yield the contenders. An idle server takes 1 % of a core."""
     with ExitStack() as stack:
-        command = vllm_command(model, port, own_executor=own_executor)
-        vllm = stack.enter_context(serve(command, port, model.env, folder / "vllm.log"))
-        contenders = [Contender("vllm", Target(HOST, port, model.name), (vllm,))]
-        if agentic_api:
-            contenders.append(_agentic_api(stack, agentic_api, model, port + 2, vllm, folder))
-        env = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
-        # Logs are sealed between the measurements, not beside the next one.
-        env["RESPONSES_SEAL_AFTER"] = "1"
-        ours = stack.enter_context(serve(our_command(model, port + 1), port + 1, model.env | env, folder / "verbatim.log"))
-        target = Target(HOST, port + 1, model.name, KEY)
-        yield [
-            *contenders,
-            Contender("stored", target, (ours,), {"store": True}),
-            Contender("unstored", target, (ours,), {"store": False}),
-        ]
+        contenders: list[Contender] = []
+        if "vllm" not in without or agentic_api:
+            command = vllm_command(model, port, pausing=pausing)
+            vllm = stack.enter_context(serve(command, port, model.env, folder / "vllm.log"))
+            contenders.append(Contender("vllm", Target(HOST, port, model.name), (vllm,)))
+            if agentic_api:
+                contenders.append(_agentic_api(stack, agentic_api, model, port + 3, vllm, folder))
+        for number, (options, kinds) in enumerate(OURS.items(), start=1):
+            if set(kinds) - set(without):
+                server = _serve_ours(stack, model, folder, port + number, options)
+                target = Target(HOST, port + number, model.name, KEY)
+                contenders += (Contender(kind, target, (server,), fields) for kind, fields in kinds.items())
+        yield [contender for contender in contenders if contender.kind not in without]
+
+
+def _serve_ours(stack: ExitStack, model: Model, folder: Path, port: int, options: Sequence[str]) -> Server:
+    data = folder / f"data-{port}"
+    env = {"RESPONSES_DATA_DIR": str(data), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
+    # Logs are sealed between the measurements, not beside the next one.
+    env["RESPONSES_SEAL_AFTER"] = "1"
+    return stack.enter_context(
+        serve(our_command(model, port, *options), port, model.env | env, folder / f"verbatim-{port}.log")
+    )
 
 
 def _agentic_api(stack: ExitStack, given: str, model: Model, port: int, vllm: Server, folder: Path) -> Contender:

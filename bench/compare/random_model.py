@@ -17,7 +17,7 @@ NAME = "random-64"
 WIDTH, LAYERS, HEADS, HEAD, INNER = 64, 2, 2, 32, 128
 SEED = 1
 # With bfloat16 the attention of vLLM uses AMX. No product of this width asks the kernel for AMX, and neither does vLLM's own
-# executor (`--own-executor`): its worker dies of SIGILL.
+# executor: its worker dies of SIGILL.
 ENGINE_OPTIONS = {"dtype": "float32"}
 COPIED = ("chat_template.jinja", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 # Words in lower case, with or without a blank in front. The model generates no other token.

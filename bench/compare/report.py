@@ -13,9 +13,10 @@ NAMES = {
     "agentic-api": "agentic-api",
     "stored": "this server, stored",
     "unstored": "this server, not stored",
+    "worker": "this server, stored, engine in a worker",
 }
 # Numerator and denominator of each column of the table of ratios.
-RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("stored", "unstored"), ("stored", "agentic-api"))
+RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("worker", "vllm"), ("stored", "unstored"), ("stored", "agentic-api"))
 
 
 def levels(samples: Sequence[Sample]) -> list[int]:

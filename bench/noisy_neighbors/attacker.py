@@ -7,32 +7,26 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bench.noisy_neighbors.attacks import ATTACKS
-from bench.noisy_neighbors.target import Target
-from bench.noisy_neighbors.tool_attacks import TOOL_ATTACKS
+from bench.noisy_neighbors.attacks import ATTACKS, Target
 
 MODULE = "bench.noisy_neighbors.attacker"
 LOWEST_PRIORITY = 19
 
 
-def command(name: str, target: Target, niceness: int = LOWEST_PRIORITY) -> list[str]:
+def command(name: str, target: Target) -> list[str]:
     """Return the command line of this program."""
-    return [sys.executable, "-m", MODULE, name, str(target.port), target.model, target.key, str(niceness)]
+    return [sys.executable, "-m", MODULE, name, str(target.port), target.model, target.key]
 
 
 def main(arguments: Sequence[str]) -> None:
     """Attack until the process is killed."""
-    name, port, model, key, niceness = arguments
-    os.nice(int(niceness))
+    name, port, model, key = arguments
+    os.nice(LOWEST_PRIORITY)
     asyncio.run(_run(name, Target(int(port), model, key)))
 
 
 async def _run(name: str, target: Target) -> None:
-    if name in TOOL_ATTACKS:
-        await TOOL_ATTACKS[name](target)
-    else:
-        target.ready()
-        await ATTACKS[name](target)
+    await ATTACKS[name](target)
 
 
 if __name__ == "__main__":

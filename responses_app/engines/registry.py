@@ -24,6 +24,8 @@ def open_engine(url: str) -> Engine:
       if a proxy hides it. `session_header` names the header of the session for a router in between. `start_wait` is the number
       of seconds to wait for the server, see `default_start_wait_s`.
     - `http://a:8000,http://b:8000?model=name`: several such processes of one model, see `EnginePool` and `split_urls`.
+    - `unix:///srv/data/engines/name/engine.sock`: an engine worker of this machine, see `SocketEngine`. `max_model_len` lets the server
+      start without the worker, `start_wait` is as for `http:`.
     - `script:///srv/tape.jsonl?loop=1`: replay of a tape, see `read_tape`.
     """
     urls = split_urls(url)
@@ -61,6 +63,17 @@ def _http(parts: SplitResult) -> Engine:
     )
 
 
+def _unix(parts: SplitResult) -> Engine:
+    from responses_app.engines.socket.client import SocketEngine
+
+    query = _query(parts, {"max_model_len", "start_wait"})
+    return SocketEngine(
+        _path(parts),
+        max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
+        start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
+    )
+
+
 def _pool(urls: Sequence[str]) -> Engine:
     from responses_app.engines.pool.engine import EnginePool
 
@@ -81,7 +94,13 @@ def _script(parts: SplitResult) -> Engine:
     return ReplayEngine.from_file(_path(parts), loop=_parse_bool(query.get("loop", "0")), max_model_len=length)
 
 
-_OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {"vllm": _vllm, "http": _http, "https": _http, "script": _script}
+_OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {
+    "vllm": _vllm,
+    "http": _http,
+    "https": _http,
+    "unix": _unix,
+    "script": _script,
+}
 
 
 def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:

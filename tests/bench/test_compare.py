@@ -81,7 +81,8 @@ def test_both_servers_get_the_same_engine_options(on_gpu: bool) -> None:
         assert f"{name}={value}" in own
         assert f"--{name.replace('_', '-')}" in theirs
     assert ("--enforce-eager" in theirs) != on_gpu
-    assert ("--distributed-executor-backend" in theirs) != on_gpu
+    assert "--distributed-executor-backend" not in theirs
+    assert ("--distributed-executor-backend" in vllm_command(model, 1, pausing=True)) != on_gpu
 
 
 def test_random_model_generates_plain_words_only(tmp_path: Path) -> None:

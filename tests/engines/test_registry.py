@@ -46,7 +46,7 @@ def test_vllm_url_opens_a_directory_or_a_name_on_the_hub(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("llama://x", "vllm, http, https, script"),
+        ("llama://x", "vllm, http, https, unix, script"),
         ("model.gguf", "an engine URL begins with"),
         ("http://host?mode=x", "unknown parameter mode .* allowed: max_model_len, model, priority"),
         ("script:///x?lop=1", "unknown parameter lop .* allowed: loop, max_model_len"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -12,10 +12,16 @@ from responses_app.runs.models import DIALECT_KEYS
 from responses_app.server.bootstrap.ports import address
 from responses_app.server.cli.model_specs import InvalidModelSpec
 
+# Name of the socket in the folder of a worker.
+SOCKET = "engine.sock"
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """Engine worker: `model` is a folder or hub name, `options` are vLLM's, `dialect` is for the prompt renderer."""
+    """Engine worker: `model` is a folder or hub name, `options` are vLLM's, `dialect` is for the prompt renderer.
+
+    With `socket` the worker serves the web processes of this machine at that Unix socket, otherwise at `host` and `port` over HTTP.
+    """
 
     name: str
     model: str
@@ -24,10 +30,13 @@ class WorkerSpec:
     host: str
     port: int
     key: str | None = None
+    socket: Path | None = None
 
     @property
     def url(self) -> str:
         """Return the engine URL for `--engine` and RESPONSES_MODELS."""
+        if self.socket is not None:
+            return f"unix://{quote(str(self.socket))}?{urlencode({'tokenizer': self.model, **self.dialect})}"
         query = {"model": self.name, "priority": "1", "tokenizer": self.model, **self.dialect}
         key = f":{quote(self.key, safe='')}@" if self.key else ""
         return f"http://{key}{address(self.host, self.port)}?{urlencode(query)}"
@@ -35,6 +44,12 @@ class WorkerSpec:
     def folder(self, data_dir: Path) -> Path:
         """Return the folder of the worker's lock, log and sockets."""
         return data_dir / "engines" / re.sub(r"[^\w.-]", "-", self.name)
+
+
+def plan_socket(entry: str, data_dir: Path) -> WorkerSpec:
+    """Parse an entry as `plan` does, for a worker with a Unix socket in its folder of the data folder."""
+    made = plan(entry, "", 0)
+    return replace(made, socket=made.folder(data_dir) / SOCKET)
 
 
 def plan(entry: str, host: str, port: int, key: str | None = None) -> WorkerSpec:

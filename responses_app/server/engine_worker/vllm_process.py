@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.engines.http.health import FailureDetector
+from responses_app.engines.socket import server as socket_server
+from responses_app.engines.socket.client import answers
 from responses_app.engines.vllm import server as vllm_server
 from responses_app.local.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
@@ -67,13 +69,18 @@ class VllmProcess:
         environ.pop("VLLM_API_KEY", None)
         if self.plan.key:
             environ["VLLM_API_KEY"] = self.plan.key
-        command = vllm_server.command(self.plan.model, self.plan.name, self.plan.host, self.plan.port, self.plan.options)
         with os.fdopen(open_log(self.log, os.O_TRUNC), "wb") as out:
             # In a session of its own, so that Ctrl-C reaches the worker only.
             self._server = subprocess.Popen(
-                command, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                self._command(), env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
         return self._server
+
+    def _command(self) -> list[str]:
+        plan = self.plan
+        if plan.socket is not None:
+            return socket_server.command(plan.model, plan.socket, plan.options)
+        return vllm_server.command(plan.model, plan.name, plan.host, plan.port, plan.options)
 
     async def _unless_ended(self, pids: list[int], work: Coroutine[Any, Any, None]) -> None:
         """Await `work`. Raises VllmFailed as soon as any process ends."""
@@ -113,7 +120,9 @@ class VllmProcess:
         )
 
     async def _health(self) -> int:
-        """Return the status of `GET /health`, or 0 without an answer."""
+        """Return the status of `GET /health`, or 0 without an answer. A worker with a socket has 200 or no answer."""
+        if self.plan.socket is not None:
+            return 200 if await answers(self.plan.socket, ANSWER_LIMIT) else 0
         try:
             async with asyncio.timeout(ANSWER_LIMIT):
                 reader, writer = await asyncio.open_connection(reachable(self.plan.host), self.plan.port)

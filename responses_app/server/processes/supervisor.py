@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.socket.client import SocketEngine
 from responses_app.log_format import log_to_stderr
 from responses_app.server.bootstrap import ports
 from responses_app.server.bootstrap.database import close_connections, prepare, sign_in_link
@@ -23,7 +22,7 @@ from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner, served
 from responses_app.server.cli.progress import Progress
 from responses_app.server.engine_worker import program
-from responses_app.server.engine_worker.spec import WorkerSpec, plan
+from responses_app.server.engine_worker.spec import WorkerSpec, plan_socket
 from responses_app.server.postgres.cluster import SETTINGS, Postgres
 from responses_app.server.postgres.watchdog import watch
 from responses_app.server.processes import web_process
@@ -41,7 +40,6 @@ ENGINE_WAIT = "3600"
 CONNECTIONS = 20
 # Postgres's default of superuser_reserved_connections; the server is no superuser.
 RESERVED = 3
-HOST = "127.0.0.1"
 
 
 def settings_for(webs: int) -> dict[str, str]:
@@ -67,7 +65,6 @@ class Supervisor:
         self._workers: list[SupervisedProcess] = []
         self._plans: dict[str, WorkerSpec] = {}
         self._webs: list[SupervisedProcess] = []
-        self._places: list[socket.socket] = []  # Reserved ports of the workers.
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopping = asyncio.Event()
         self._renewing = asyncio.Lock()
@@ -128,12 +125,10 @@ class Supervisor:
         """Return a model's RESPONSES_MODELS entry for web processes; start a worker for a `vllm://` engine."""
         if not entry.partition("=")[2].startswith("vllm:"):
             return entry
-        place = ports.reserve(HOST)
-        self._places.append(place)
-        made = plan(entry, HOST, place.getsockname()[1], secrets.token_urlsafe(24))
+        made = plan_socket(entry, self.folder)
         self._plans[made.name] = made
         self._workers.append(
-            SupervisedProcess(f"the engine worker of {made.name}", lambda: _worker(entry, made), signal.SIGTERM, WORKER_GRACE)
+            SupervisedProcess(f"the engine worker of {made.name}", lambda: _worker(entry), signal.SIGTERM, WORKER_GRACE)
         )
         return f"{made.name}={made.url}"
 
@@ -142,7 +137,7 @@ class Supervisor:
         made = self._plans.get(entry.partition("=")[0])
         if made is None:
             return entry
-        engine = HttpVllm(f"http://{ports.address(made.host, made.port)}", made.name, made.key)
+        engine = SocketEngine(str(made.socket))
         try:
             await engine.start()
             return f"{entry}&max_model_len={engine.max_model_len}&start_wait=0"
@@ -211,8 +206,6 @@ class Supervisor:
         self._listening.close()
         for slots in (self._webs, self._workers):
             await asyncio.gather(*(slot.stop_all() for slot in slots))
-        for place in self._places:
-            place.close()
 
     def _own(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
@@ -221,11 +214,9 @@ class Supervisor:
         return task
 
 
-def _worker(entry: str, made: WorkerSpec) -> ChildProcess:
+def _worker(entry: str) -> ChildProcess:
     name, _, source = entry.partition("=")
-    command = [sys.executable, "-m", program.__name__, "--model", source, "--name", name, "--port", str(made.port)]
-    # Mute, as the only line on stdout contains the key.
-    return ChildProcess(command, {program.KEY: made.key or ""}, mute=True)
+    return ChildProcess([sys.executable, "-m", program.__name__, "--model", source, "--name", name, "--socket"], mute=True)
 
 
 def _count(webs: int) -> str:

@@ -14,8 +14,11 @@ import pytest
 
 from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine, orphan_guard
+from responses_app.engines.socket.client import SocketEngine
+from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
+from responses_app.sandbox import unix_socket
 from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
@@ -27,7 +30,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.m
 
 
 @pytest.fixture(scope="module")
-def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
+def vllm(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
     orphan_guard.guard_children()
     engine = open_engine(f"vllm://{tiny}")
     assert isinstance(engine, InProcessVllm)
@@ -39,9 +42,14 @@ def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
     gc.collect()
 
 
+@pytest.fixture(scope="module")
+def engine(vllm: InProcessVllm) -> InProcessVllm:
+    return vllm
+
+
 @pytest.fixture
-def running(engine: InProcessVllm) -> Running:
-    return engine.running
+def running(vllm: InProcessVllm) -> Running:
+    return vllm.running
 
 
 def processes() -> dict[str, int]:
@@ -72,6 +80,23 @@ def cpu_seconds_within(pid: int, window_s: float) -> float:
 
 class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
+
+
+class TestRequirementsOverSocket(EngineRequirements):
+    """Common requirements of engines, for the client of a host of the same engine."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(
+        cls, runner: asyncio.Runner, vllm: InProcessVllm, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[SocketEngine]:
+        path = tmp_path_factory.mktemp("host") / "engine.sock"
+        host, client = EngineHost(vllm), SocketEngine(str(path))
+        runner.run(host.start(unix_socket.listen(path)))
+        runner.run(client.start())
+        yield client
+        runner.run(client.close())
+        runner.run(host.close())
 
 
 def test_partly_enforceable_schema_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:

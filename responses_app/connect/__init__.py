@@ -1,1 +1,0 @@
-"""Configuration of clients, such as Codex and opencode, for a model of this server."""

@@ -1,1 +1,0 @@
-"""Clients that can be connected: the files of each, in the form that the client documents."""

@@ -1,1 +1,0 @@
-"""Edits of configuration files that keep all other content, comments included."""

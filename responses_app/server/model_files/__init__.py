@@ -1,1 +1,0 @@
-"""Files of models: checks before a start, and downloads from the model hub into the shared cache."""

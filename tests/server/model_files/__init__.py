@@ -1,1 +1,0 @@
-"""Tests of the checks and downloads of models."""
