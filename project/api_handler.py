@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from io import BytesIO
@@ -26,6 +27,9 @@ Send: TypeAlias = Callable[[Any], Awaitable[None]]
 
 # Threads for database queries. Django would start and join a thread per request, blocking the event loop; these are permanent.
 DATABASE_THREADS = 4
+# Threads for requests to files, containers and vector stores: their queries delay no response.
+RESOURCE_THREADS = 2
+RESOURCE_PATH = re.compile(r"/(?:openresponses/)?v1/(?:files|containers|vector_stores)(?:/|$)")
 
 logger = logging.getLogger("responses.asgi")
 
@@ -89,11 +93,13 @@ class ApiHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.threads = itertools.cycle([ThreadPoolExecutor(1, f"database-{number}") for number in range(DATABASE_THREADS)])
+        self.threads = _make_threads("database", DATABASE_THREADS)
+        self.resource_threads = _make_threads("resources", RESOURCE_THREADS)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Handle a request. All queries of the request run in the same permanent thread."""
-        thread = RequestThread(next(self.threads))
+        is_resource = RESOURCE_PATH.match(scope["path"]) is not None
+        thread = RequestThread(next(self.resource_threads if is_resource else self.threads))
         _thread.set(thread)
         async with ThreadSensitiveContext(executor=thread):
             try:
@@ -153,6 +159,10 @@ class ApiHandler(ASGIHandler):
         for hooks in ("_view_middleware", "_template_response_middleware", "_exception_middleware"):
             setattr(self, hooks, [])
         self._middleware_chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]
+
+
+def _make_threads(name: str, count: int) -> Iterator[ThreadPoolExecutor]:
+    return itertools.cycle([ThreadPoolExecutor(1, f"{name}-{number}") for number in range(count)])
 
 
 async def _close(response: HttpResponseBase | None) -> None:

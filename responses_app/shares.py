@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 SHARE = 8
 WAIT_S = 60.0
 MAX_WAITING = 64
+HOLD_STEPS = 20
 
 
 class ShareExceeded(Exception):
@@ -64,13 +65,30 @@ class ProjectShares:
         self._wake()
 
     @asynccontextmanager
-    async def place(self, project: str) -> AsyncIterator[None]:
-        """Hold a place during the context, after a wait for one. Raises ShareExceeded."""
+    async def place(self, project: str, hold_s: float | None = None) -> AsyncIterator[None]:
+        """Hold a place during the context, after a wait for one. Raises ShareExceeded.
+
+        With `hold_s` the place is free again after so many seconds, or later if the event loop is busy.
+        """
         await self._acquire(project)
+        held = [project]
+        if hold_s is not None:
+            self._release_later(held, hold_s / HOLD_STEPS)
         try:
             yield
         finally:
-            self.release(project)
+            self._release_once(held)
+
+    def _release_later(self, held: list[str], step_s: float, steps: int = HOLD_STEPS) -> None:
+        """Release the place after `steps` timers of `step_s` seconds. A busy event loop is late at each of these."""
+        if steps == 0:
+            self._release_once(held)
+        elif held:
+            asyncio.get_running_loop().call_later(step_s, self._release_later, held, step_s, steps - 1)
+
+    def _release_once(self, held: list[str]) -> None:
+        if held:
+            self.release(held.pop())
 
     async def _acquire(self, project: str) -> None:
         waiting = self._waiting.get(project)
@@ -94,19 +112,25 @@ class ProjectShares:
         """End a wait without using the place, which the caller may have got in the meantime."""
         if future.done() and not future.cancelled():
             self.release(project)
-            return
-        self._waiting[project].remove(future)
-        if not self._waiting[project]:
-            del self._waiting[project]
+        else:
+            self._remove(project, future)
 
     def _wake(self) -> None:
         while ready := [project for project in self._waiting if self.may_take(project)]:
             project = min(ready, key=lambda one: (self._held[one], self._turns.get(one, 0)))
-            future = self._waiting[project].popleft()
-            if not self._waiting[project]:
+            future = self._waiting[project][0]
+            self._remove(project, future)
+            # A cancelled caller has not left yet.
+            if not future.done():
+                self.take(project)
+                future.set_result(None)
+
+    def _remove(self, project: str, future: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(project, deque())
+        if future in waiting:
+            waiting.remove(future)
+            if not waiting:
                 del self._waiting[project]
-            self.take(project)
-            future.set_result(None)
 
 
 _shares: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, ProjectShares]] = WeakKeyDictionary()

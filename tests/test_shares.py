@@ -100,6 +100,41 @@ def test_cancelled_wait_that_got_a_place_gives_it_to_the_next() -> None:
     asyncio.run(main())
 
 
+def test_release_between_a_cancellation_and_its_end_leaves_no_place_taken() -> None:
+    async def main() -> None:
+        shares = ProjectShares(1)
+        holder = shares.place("a")
+        await holder.__aenter__()
+        waiting = [asyncio.create_task(shares.place("b").__aenter__()) for _ in range(2)]
+        await run_ready_tasks()
+        waiting[0].cancel()
+        await holder.__aexit__(None, None, None)
+        await waiting[1]
+        assert waiting[0].cancelled()
+        shares.release("b")
+        assert shares.has_free_place
+
+    asyncio.run(main())
+
+
+def test_place_with_a_limit_of_time_is_free_before_the_end_of_the_work() -> None:
+    async def main() -> None:
+        shares, gate = ProjectShares(1), asyncio.Event()
+
+        async def work() -> None:
+            async with shares.place("a", hold_s=0.001):
+                await gate.wait()
+
+        task = asyncio.create_task(work())
+        await run_ready_tasks()
+        async with shares.place("b"):
+            gate.set()
+            await task
+        assert shares.has_free_place
+
+    asyncio.run(main())
+
+
 def test_shares_of_an_event_loop_are_made_once() -> None:
     async def main() -> tuple[ProjectShares, ProjectShares]:
         return shares_of("name", 2), shares_of("name", 3)

@@ -19,8 +19,10 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from bench.noisy_neighbors.attacker import command
-from bench.noisy_neighbors.attacks import ATTACKS, Target
+from bench.noisy_neighbors.attacker import LOWEST_PRIORITY, command
+from bench.noisy_neighbors.attacks import ATTACKS
+from bench.noisy_neighbors.target import READY, Target
+from bench.noisy_neighbors.tool_attacks import SLEEP_CODE, SLEEP_WORDS, TOOL_ATTACKS
 from bench.support.servers import ROOT, Server, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
@@ -30,6 +32,7 @@ PORT = 8771
 TIMEOUT_S = 120.0
 SETTLE_S = 1.0
 MAX_RATIO = 2.0
+NAMES = [*ATTACKS, *TOOL_ATTACKS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,11 @@ class Latencies:
         return max(self.seconds) * 1e3
 
 
-def ask(port: int, model: str) -> float:
+def ask(client: httpx2.Client, model: str) -> float:
     """Make one response as the innocent project; return the seconds that it took, or infinity if it was refused."""
     body = {"model": model, "input": "Hello!", "max_output_tokens": 16, "temperature": 0}
     began = time.perf_counter()
-    answer = httpx2.post(f"http://127.0.0.1:{port}/v1/responses", json=body, headers=HEADERS, timeout=TIMEOUT_S)
+    answer = client.post("/v1/responses", json=body)
     seconds = time.perf_counter() - began
     return seconds if answer.status_code == 200 else math.inf
 
@@ -63,9 +66,10 @@ def observe(server: Server, model: str, seconds: float) -> Latencies:
     """Ask one request behind the other for so many seconds."""
     found: list[float] = []
     peak, end = 0, time.monotonic() + seconds
-    while time.monotonic() < end or len(found) < 3:
-        found.append(ask(server.port, model))
-        peak = max(peak, resident(server))
+    with httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=HEADERS, timeout=TIMEOUT_S) as client:
+        while time.monotonic() < end or len(found) < 3:
+            found.append(ask(client, model))
+            peak = max(peak, resident(server))
     return Latencies(found, peak)
 
 
@@ -79,14 +83,15 @@ def resident(server: Server) -> int:
 
 
 @contextmanager
-def attack(name: str, target: Target) -> Iterator[None]:
-    """Run an attack in a process of its own for as long as the block lasts."""
-    process = subprocess.Popen(command(name, target), cwd=ROOT)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
+def attack(name: str, target: Target, niceness: int) -> Iterator[None]:
+    """Run an attack in a process of its own, which has prepared it, for as long as the block lasts."""
+    with subprocess.Popen(command(name, target, niceness), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout is None or process.stdout.readline().strip() != READY:
+                raise RuntimeError(f"the attack {name} did not begin")
+            yield
+        finally:
+            process.kill()
 
 
 def make_key(data: Path, name: str) -> str:
@@ -97,10 +102,22 @@ def make_key(data: Path, name: str) -> str:
 
 
 def tape(folder: Path) -> str:
-    """Write a recording that says hello and return the URL of the replay engine."""
-    tokens = HarmonyDialect().encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
+    """Write recordings that run code that sleeps, or say hello, and return the URL of the replay engine."""
+
+    def line(words: str, text: str) -> str:
+        tokens = [{"tokens": [token]} for token in encode(text, allowed_special="all")]
+        return json.dumps({"match": encode(words, allowed_special="all"), "chunks": tokens}) + "\n"
+
+    encode = HarmonyDialect().encoding.encode
+    final = "<|channel|>final<|message|>Hello there!<|return|>"
+    code = f"<|channel|>analysis to=python code<|message|>{SLEEP_CODE}<|call|>"
+    lines = [
+        line("<|start|>python", final),
+        line(SLEEP_WORDS, code),
+        *(line(words, final) for words in ("Hello", "Hi", "word")),
+    ]
     path = folder / "tape.jsonl"
-    path.write_text(json.dumps({"chunks": [{"tokens": [token]} for token in tokens]}) + "\n")
+    path.write_text("".join(lines))
     return f"script://{path}?loop=1"
 
 
@@ -113,7 +130,7 @@ def measure(server: Server, data: Path, options: argparse.Namespace) -> bool:
     fine = True
     for name in options.attacks:
         quiet = observe(server, model, options.seconds / 2)
-        with attack(name, target):
+        with attack(name, target, options.nice):
             time.sleep(SETTLE_S)
             busy = observe(server, model, options.seconds)
         ratio = busy.median_ms / quiet.median_ms
@@ -127,20 +144,26 @@ def measure(server: Server, data: Path, options: argparse.Namespace) -> bool:
 def main() -> int:
     """Run the benchmark; the exit code is 1 if one attack slows another project down by more than a factor of two."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "attacks", nargs="*", default=list(ATTACKS), metavar="ATTACK", help=f"default: all of {', '.join(ATTACKS)}"
-    )
+    parser.add_argument("attacks", nargs="*", default=NAMES, metavar="ATTACK", help=f"default: all of {', '.join(NAMES)}")
     parser.add_argument("--model", help="a demo model; default: a recording, which measures the front end alone")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each attack is observed")
+    parser.add_argument(
+        "--nice", type=int, default=LOWEST_PRIORITY, help="priority of the attacker's process, 19 is the lowest"
+    )
     options = parser.parse_args()
-    if unknown := set(options.attacks) - ATTACKS.keys():
+    if unknown := set(options.attacks) - set(NAMES):
         parser.error(f"unknown attacks: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="neighbors-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         source = ["--model", options.model] if options.model else ["--engine", tape(folder)]
         started = [python(), "-m", "responses_app.server.processes.main", *source, "--port", str(PORT)]
-        environ = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
+        environ = {
+            "RESPONSES_DATA_DIR": str(folder / "data"),
+            "RESPONSES_API_KEY": KEY,
+            "RESPONSES_LOG_LEVEL": "WARNING",
+            "RESPONSES_MCP_PRIVATE_HOSTS": "127.0.0.1",
+        }
         with serve(started, PORT, environ, folder / "serve.log") as server:
             return 0 if measure(server, folder / "data", options) else 1
 

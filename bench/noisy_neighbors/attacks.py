@@ -6,46 +6,14 @@ import asyncio
 import itertools
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from bench.noisy_neighbors import payloads
+from bench.noisy_neighbors.target import Attack, Target, post
 
 LEAVE_AFTER_S = 3.0
 MEGABYTE = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The server under attack, the model it serves, and the attacker's API key."""
-
-    port: int
-    model: str
-    key: str
-
-
-Attack = Callable[[Target], Awaitable[None]]
-
-
-async def post(target: Target, body: bytes, path: str = "/v1/responses", limit_s: float = 60.0, key: str | None = None) -> None:
-    """Send one request and read the answer, for `limit_s` seconds at most; then hang up."""
-    secret = target.key if key is None else key
-    authorization = f"Authorization: Bearer {secret}\r\n" if secret else ""
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{target.port}\r\n{authorization}Content-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    writer = None
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(limit_s):
-            reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
-            writer.write(head.encode() + body)
-            await writer.drain()
-            while await reader.read(65536):
-                pass
-    if writer is not None:
-        writer.close()
 
 
 async def repeat(target: Target, bodies: Iterable[bytes], parallel: int = 1, **options: object) -> None:
@@ -152,5 +120,6 @@ ATTACKS: dict[str, Attack] = {
     "unfinished-bodies": unfinished_bodies,
     "unfinished-messages": unfinished_messages,
     "burst-1000": burst,
+    "responses": same(payloads.create, 12),
     "logprobs": same(lambda model: payloads.create(model, include=["message.output_text.logprobs"], top_logprobs=5), 2),
 }

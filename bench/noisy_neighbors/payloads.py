@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import zlib
 from typing import Any
 
 from PIL import Image
@@ -12,6 +13,7 @@ from PIL import Image
 GRAMMAR_LEVELS = 24
 JPEG_SIDE_PX = 7000
 JPEG_EXTRA_SCANS = 2000
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 _START_OF_SCAN, _END_OF_IMAGE, _HUFFMAN_TABLE = b"\xff\xda", b"\xff\xd9", b"\xff\xc4"
 
 
@@ -70,6 +72,34 @@ def image_message(picture: bytes) -> dict[str, Any]:
     """Return a user message with an image as a data URL."""
     url = f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
     return {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": url}]}
+
+
+def mcp(model: str, url: str) -> bytes:
+    """Encode a request with the tools of an MCP server."""
+    return create(model, tools=[{"type": "mcp", "server_label": "s", "server_url": url, "require_approval": "never"}])
+
+
+def slow_pdf(pages: int, repeats: int = 4000) -> bytes:
+    """Return a small PDF whose many pages have the same long content."""
+    content = b"BT /F1 12 Tf 72 720 Td " + b"(Oslo and Bergen) Tj 0 -1 Td " * repeats + b"ET"
+    packed = zlib.compress(content)
+    kids = b" ".join(b"%d 0 R" % (5 + number) for number in range(pages))
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, pages),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed),
+        *[page] * pages,
+    ]
+    out, offsets = bytearray(b"%PDF-1.4\n"), []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return bytes(out + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start))
 
 
 def messages(count: int, text: str = "word") -> list[dict[str, str]]:

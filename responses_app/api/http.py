@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -18,15 +19,20 @@ from responses_app.errors import (
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
+    RateLimited,
 )
 from responses_app.models import ApiKey
 from responses_app.runs.ids import new_id
+from responses_app.shares import ProjectShares, ShareExceeded, shares_of
 from responses_app.wire.api_errors import to_api_error
 
 logger = logging.getLogger("responses.api")
 
 Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
+SHARE_IS_FULL = "Too many requests of this project to files, containers or vector stores wait already. Try again in a moment."
+# Requests of a project that wait for a place.
+MAX_WAITING = 256
 # `request.META` key of the request id.
 REQUEST_ID = "responses.request_id"
 
@@ -53,6 +59,29 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
         return _with_headers(response, began, request_id)
 
     return csrf_exempt(view)
+
+
+def shared_view(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
+    """Return a view whose requests wait for a place of their project: many requests of a project delay those of no other."""
+    return api_view(public=False, **{method: in_share(handler) for method, handler in handlers.items()})
+
+
+def in_share(handler: Handler) -> Handler:
+    """Return `handler` with a wait for a place of the project. Raises RateLimited."""
+
+    async def handle(request: HttpRequest, key: ApiKey, **path: str) -> HttpResponseBase:
+        try:
+            async with resource_shares().place(key.project):
+                return await handler(request, key, **path)
+        except ShareExceeded:
+            raise RateLimited(SHARE_IS_FULL) from None
+
+    return handle
+
+
+def resource_shares() -> ProjectShares:
+    """Return the places for requests to files, containers and vector stores of this process."""
+    return shares_of("resources", settings.RESPONSES_RESOURCE_PARALLEL, max_waiting=MAX_WAITING)
 
 
 def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:

@@ -82,6 +82,8 @@ class Dialect(Protocol):
     stop_token_ids: Sequence[int]
     # True if prompts can contain images; the engine gets those of `content.iter_images`, in the same order.
     supports_images: bool
+    # Values of `reasoning.effort` that make a difference, in ascending order; empty if the model does not reason.
+    efforts: Sequence[str]
 
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
         """Render the prompt token ids. Raises UnsupportedInput, and by `budget` TooLong (early) and Stopped."""

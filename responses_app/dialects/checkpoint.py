@@ -28,8 +28,12 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Return the last part of the source."""
-        return Path(self.source.rstrip("/")).name
+        """Return the last part of the source; for a snapshot in the cache of the model hub, the name of the model."""
+        path = Path(self.source.rstrip("/"))
+        repository = path.parent.parent.name
+        if path.parent.name == "snapshots" and repository.startswith("models--"):
+            return repository.rpartition("--")[2]
+        return path.name
 
     @cached_property
     def config(self) -> dict[str, Any]:

@@ -28,7 +28,15 @@ from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
 from responses_app.runs.maintenance import upkeep
-from responses_app.runs.models import ServedModel, check_default, parse_aliases, parse_models, resolve_alias, start_all
+from responses_app.runs.models import (
+    ServedModel,
+    check_default,
+    opening_state,
+    parse_aliases,
+    parse_models,
+    resolve_alias,
+    start_all,
+)
 from responses_app.runs.prepare.planner import PreparedRequest, plan
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
@@ -63,6 +71,8 @@ class RunManager:
         self.admission, self.starts = Admission(), StartQueue()
         # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
         self.draining = self.leaving = False
+        # The server answers already, and the models are downloaded or loaded: requests for responses are refused.
+        self.opening = False
         # Set when the drain begins.
         self.stopping = asyncio.Event()
         self._recorder: LogWriter | None = None
@@ -273,7 +283,9 @@ class RunManager:
             self._log_follower.notify_work()
 
     async def _ensure_started(self) -> None:
-        """Start unless started. Raises ServiceUnavailable."""
+        """Start unless started. Raises ServiceUnavailable, also while the models are downloaded or loaded."""
+        if self.opening:
+            raise ServiceUnavailable(f"{'; '.join(map(opening_state, self.served.values()))}. Try again in a moment.")
         try:
             await self.start()
         except EngineUnavailable as error:

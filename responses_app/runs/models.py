@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,6 +61,21 @@ class ServedModel:
     dialect: Dialect | None = None
     # The detected family and its parsers; None until the dialect is loaded.
     family: Detection | None = None
+    # Returns how much of the weights is downloaded, in percent; None for a model that is on this machine.
+    downloaded: Callable[[], int] | None = None
+
+    @property
+    def context_window(self) -> int | None:
+        """Return the tokens of prompt and output together; None as long as the engine has not started."""
+        try:
+            return self.engine.max_model_len
+        except EngineUnavailable:
+            return None
+
+    @property
+    def efforts(self) -> Sequence[str]:
+        """Return the values of `reasoning.effort` that make a difference; empty if the model does not reason."""
+        return () if self.dialect is None else self.dialect.efforts
 
     @property
     def supports_images(self) -> bool:
@@ -96,6 +111,12 @@ class ServedModel:
             for warning in self.family.warnings:
                 logger.warning("%s: %s", self.name, warning)
         return dialect
+
+
+def opening_state(model: ServedModel) -> str:
+    """Return a sentence about a model that is not ready yet."""
+    percent = model.downloaded() if model.downloaded is not None else 100
+    return f"The model '{model.name}' is being {f'downloaded ({percent} %)' if percent < 100 else 'loaded'}"
 
 
 def parse_models(models: str) -> dict[str, ServedModel]:

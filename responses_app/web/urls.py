@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
+from responses_app.web import connect, mcp_servers
 from responses_app.web import home as web_home
-from responses_app.web import mcp_servers
 from responses_app.web.accounts import sign_in
 from responses_app.web.files import containers as container_views
 from responses_app.web.files import vector_stores as vector_store_views
@@ -37,6 +37,7 @@ urlpatterns = [
     path("vector-stores/<str:uid>", vector_store_views.show, name="vector-store"),
     path("vector-stores/<str:uid>/delete", vector_store_views.delete, name="vector-store-delete"),
     path("vector-stores/<str:uid>/files/<str:file>/remove", vector_store_views.remove_file, name="vector-store-file-remove"),
+    path("connect", connect.show, name="connect"),
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),

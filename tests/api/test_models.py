@@ -64,6 +64,17 @@ class ModelsTest(ApiCase):
                     model = orjson.loads((await client.get("/v1/models/m")).content)
                     self.assertEqual(("mcp" in model["tools"], model["mcp_servers"]), (False, []))
 
+    async def test_models_have_facts_for_clients_and_the_form_of_codex(self) -> None:
+        async with self.serving() as client:
+            listed = orjson.loads((await client.get("/v1/models")).content)
+            (model,) = listed["data"]
+            facts = {"context_window": 131072, "reasoning_efforts": ["low", "medium", "high"], "input_modalities": ["text"]}
+            self.assertEqual({key: model[key] for key in facts}, facts)
+            self.assertNotIn("models", listed)
+            (codex,) = orjson.loads((await client.get("/v1/models?client_version=0.169.0")).content)["models"]
+            self.assertEqual((codex["slug"], codex["context_window"], codex["priority"]), ("m", 131072, 1))
+            self.assertEqual(codex["default_reasoning_level"], "medium")
+
     @override_settings(RESPONSES_DEFAULT_MODEL="gpt")
     async def test_the_default_answers_where_none_is_named(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 4) as client:

@@ -11,6 +11,8 @@ from django.http.response import HttpResponseBase
 
 from responses_app.access.model_access import available, can_use, find, usable
 from responses_app.api.http import json_response
+from responses_app.connect.codex_models import codex_models
+from responses_app.connect.served import model_facts
 from responses_app.errors import Forbidden, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -23,9 +25,12 @@ ALIVE_LIMIT = 5.0
 
 
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """GET /v1/models."""
-    del request
-    return json_response({"object": "list", "data": [_shape(name, one) for name, one in usable(key).items()]})
+    """GET /v1/models. With `client_version`, which Codex sends, `models` has the models in the form that Codex reads."""
+    models = usable(key)
+    listed: dict[str, object] = {"object": "list", "data": [_shape(name, served) for name, served in models.items()]}
+    if request.GET.get("client_version"):
+        listed["models"] = codex_models([model_facts(name, served) for name, served in models.items()])
+    return json_response(listed)
 
 
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
@@ -70,6 +75,7 @@ def _shape(name: str, served: ServedModel) -> dict[str, object]:
     shape = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
     return {
         **shape,
+        **model_facts(name, served).as_json(),
         "family": served.family.as_json() if served.family else None,
         "tools": active_types(),
         "mcp_servers": _mcp_servers(),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from weakref import finalize
 
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
@@ -32,6 +32,7 @@ from responses_app.engine_interface import Constraint
 QUIET = frozenset({"none", "minimal"})
 _PROBE = "\ue0f3"
 _ANY_DAY = date(2000, 1, 1)
+_USER: Final = {"role": "user", "content": "x"}
 
 
 class ChatDialect:
@@ -72,12 +73,23 @@ class ChatDialect:
         }
         self._default_rules = {thinking: default_rules(template, thinking=thinking) for thinking in (True, False)}
         self._texts: dict[int, str] = {}
+        self.efforts = self._find_efforts()
 
     @property
     def _reasons(self) -> bool:
         """Return True if the model may reason."""
         reasoning = self._output.reasoning
         return reasoning is not None and (self._may_think or reasoning.begins[0] in self._template.source)
+
+    def _find_efforts(self) -> Sequence[str]:
+        """Return the efforts that the template tells apart: it turns reasoning on or off, or always on."""
+        if not self._reasons:
+            return ()
+        try:
+            on, off = (self._template.render([_USER], today=_ANY_DAY, thinking=thinking) for thinking in (True, False))
+        except TemplateRejected:
+            return ("medium",)
+        return ("none", "medium") if on != off else ("medium",)
 
     @property
     def _call_begin(self) -> str:

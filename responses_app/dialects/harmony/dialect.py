@@ -26,6 +26,7 @@ class HarmonyDialect:
 
     stop_token_ids: Sequence[int] = (RETURN, CALL, END_OF_TEXT)
     supports_images = False
+    efforts: Sequence[str] = ("low", "medium", "high")
 
     def __init__(self) -> None:
         self.encoding = load_harmony_encoding("HarmonyGptOss")

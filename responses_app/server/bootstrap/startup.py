@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
-import logging
 import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.processes.log_redirect import redirect_output, tail
 
 if TYPE_CHECKING:
-    from responses_app.server.processes.lifecycle import ServerLifecycle
+    from responses_app.server.processes.lifecycle import RunManagerLifecycle, ServerLifecycle
 
 EXIT_LIMIT = 3.0
 # Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
@@ -46,9 +48,24 @@ def reactor() -> asyncio.AbstractEventLoop:
 
 def start(life: ServerLifecycle, log: Path) -> bool:
     """Start the engines with output to `log`. Return False after a signal. Raises CannotStart."""
+    with _logged(log):
+        return life.start() and settle()
+
+
+async def start_while_serving(hub: RunManagerLifecycle, log: Path) -> None:
+    """Start the engines of a server that listens already, with output to `log`. Raises CannotStart."""
+    with _logged(log):
+        await hub.start()
+        settle()
+
+
+@contextmanager
+def _logged(log: Path) -> Iterator[None]:
+    """Redirect the output to `log`, and raise CannotStart with the end of the log for any exception."""
     with redirect_output(log):
         try:
-            return life.start() and _settle()
+            yield
+            return
         except Exception as error:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
@@ -57,15 +74,18 @@ def start(life: ServerLifecycle, log: Path) -> bool:
 
 
 def exit_now(code: int) -> None:
-    """Exit without waiting for threads of libraries."""
-    logging.shutdown()
+    """Exit without waiting for threads of libraries, and without the end of the interpreter, at which libraries print leaks."""
     timer = threading.Timer(EXIT_LIMIT, os._exit, (code,))
     timer.daemon = True
     timer.start()
-    sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
-def _settle() -> bool:
+def settle() -> bool:
     """Exclude all objects made so far, about a million of vLLM's, from garbage collection."""
     escape_all_handlers()
     gc.collect()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from responses_app.server.bootstrap.ports import address
 
 EPILOG = """
-A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
-demo-chat (the default) and demo-harmony. The demo models are tiny, come with the code and run on any CPU.
+A SOURCE is a folder with a checkpoint, a name on the model hub such as Qwen/Qwen3-0.6B or OWNER/NAME@REVISION, an
+engine URL, or one of the demo models demo-chat (the default) and demo-harmony. The demo models are tiny, come with the
+code and run on any CPU. A model of the hub is downloaded into the cache that other programs use as well.
 
 signals (with --worker or --web):
   USR1                restart the web processes one after another; engines stay as they are
@@ -21,6 +22,7 @@ environment:
   RESPONSES_API_KEY   the key to serve with; without it one is made and stored
   RESPONSES_DATA_DIR  where everything is stored (default: .data beside the code)
   RESPONSES_MODELS    what to serve if neither --model nor --engine is given: name=engine-url ...
+  HF_TOKEN            token for private and gated models; HF_ENDPOINT is another hub, HF_HOME the folder of the cache
 """
 
 # Maximum number of web processes; each has its own connections to Postgres.
@@ -42,6 +44,7 @@ class Options:
     tool_parser: str | None = None
     chat_template: str | None = None
     demo_tools: bool = False
+    fit: bool = False
 
     @property
     def is_supervised(self) -> bool:
@@ -95,6 +98,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="offer the MCP server docs/examples/mcp_server.py as `demo`, and a web search over the pages of docs/examples/pages",
     )
     parser.add_argument(
+        "--fit", action="store_true", help="serve each model with the largest context that fits into the memory"
+    )
+    parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
     )
     parser.add_argument(
@@ -133,6 +139,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.tool_parser,
         given.chat_template,
         given.demo_tools,
+        given.fit,
     )
 
 

@@ -17,11 +17,14 @@ from responses_app.backoff import Backoff
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import InUse, data_dir, lock, make_folder
 from responses_app.log_format import log_to_stderr
-from responses_app.server.bootstrap import ports
+from responses_app.server.bootstrap import install, ports
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.progress import Progress
 from responses_app.server.engine_worker.spec import WorkerSpec, plan, plan_socket
 from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
+from responses_app.server.model_files import opening
+from responses_app.server.model_files.errors import CannotServe
+from responses_app.server.model_files.prepare import prepare, with_options_of
 from responses_app.server.processes import process_tree
 from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.log_redirect import tail
@@ -51,6 +54,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--socket", action="store_true", help="serve this machine over a Unix socket in the data folder, not over HTTP"
     )
     parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, which other users cannot see")
+    parser.add_argument("--fit", action="store_true", help="use the largest context that fits into the memory")
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # Descriptor on which the parent process is notified.
 
 
@@ -67,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         process_tree.die_with_parent(int(parent))
     try:
         return _begin(given)
-    except (ports.CannotListen, model_specs.InvalidModelSpec, InUse) as error:
+    except (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse) as error:
         logger.error("%s", error)
         return 1
     except KeyboardInterrupt:
@@ -77,6 +81,11 @@ def main(argv: Sequence[str]) -> int:
 def _begin(given: argparse.Namespace) -> int:
     model = f"{given.name}={given.model}" if given.name else given.model
     entry = model_specs.models_setting((model,), None, _demo)
+    if given.ready is None:  # A supervisor has checked the model.
+        prepared = prepare(entry, Progress(), given.fit, install.has_gpu)
+        opening.download_all(prepared.downloads, Progress())
+        # Web processes on another host know the model by its name on the hub, not by the folder of the cache.
+        entry = with_options_of(entry, prepared.setting)
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(entry) else "0")
     folder = plan(entry, given.host, given.port).folder(data_dir())
     make_folder(data_dir())

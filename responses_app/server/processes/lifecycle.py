@@ -7,10 +7,10 @@ import contextvars
 import logging
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from responses_app.local.transport_limits import TransportLimits
 from responses_app.server.http.admission import Gate
@@ -55,6 +55,7 @@ class ServerLifecycle:
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._reviving: asyncio.Task[None] | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._early = False
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,6 +94,15 @@ class ServerLifecycle:
         self._server.run()
         return self._server.failure
 
+    def open(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run `work`, which makes the models ready, while the server listens; the shutdown cancels it."""
+        self._opening = self._own(work())
+
+    def fail(self) -> None:
+        """Begin the shutdown with the exit code 1."""
+        self.code = 1
+        self.stop()
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal, also while the loop does not run."""
         del number, frame
@@ -123,8 +133,9 @@ class ServerLifecycle:
 
     async def _wind_down(self, server: DaphneServer) -> None:
         server.stop_listening()
-        if self._reviving is not None:
-            self._reviving.cancel()
+        for task in filter(None, (self._reviving, self._opening)):
+            if task is not asyncio.current_task():
+                task.cancel()
         began = time.monotonic()
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
         drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
@@ -146,8 +157,7 @@ class ServerLifecycle:
 
     async def _watch(self, postgres: Postgres) -> None:
         await watch(postgres)
-        self.code = 1
-        self.stop()
+        self.fail()
 
     def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work, context=contextvars.Context())

@@ -8,24 +8,39 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from responses_app.engine_interface import EngineUnavailable
 from responses_app.local import data_dir as local_data_dir
 from responses_app.sandbox.launch import packages
-from responses_app.server.bootstrap import ports, startup
+from responses_app.server.bootstrap import install, ports, startup
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
 from responses_app.server.bootstrap.startup import CannotStart
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.args import Options, parse
 from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.cli.progress import Progress
+from responses_app.server.model_files import opening
+from responses_app.server.model_files.download import Download
+from responses_app.server.model_files.errors import CannotServe
+from responses_app.server.model_files.prepare import prepare as prepare_models
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.processes import package_installer, sandbox_starter, supervisor
 from responses_app.server.processes.log_redirect import terminal
 from responses_app.server.processes.process_tree import die_with_parent
 
+if TYPE_CHECKING:
+    from responses_app.server.processes.lifecycle import ServerLifecycle
+
 # vLLM's INFO messages repeat figures of our own log.
-QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TOKENIZERS_PARALLELISM": "false"}
+QUIET = {
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_VERBOSITY": "error",
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,11 +61,15 @@ def main(argv: Sequence[str]) -> int:
     given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
     postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))
     try:
-        _choose(options, folder, progress)
+        downloads = _choose(options, folder, progress)
+        if options.is_supervised:
+            opening.download_all(downloads, progress)
         with _sandbox(folder):
-            serve = supervisor.serve if options.is_supervised else _serve
-            code = serve(options, folder, postgres, progress)
-    except (CannotStart, PostgresError, model_specs.InvalidModelSpec, ports.CannotListen) as error:
+            if options.is_supervised:
+                code = supervisor.serve(options, folder, postgres, progress)
+            else:
+                code = _serve(options, folder, postgres, progress, downloads)
+    except (CannotStart, CannotServe, PostgresError, model_specs.InvalidModelSpec, ports.CannotListen) as error:
         progress.line(f"serve: {error}")
         return 1
     except KeyboardInterrupt:
@@ -62,15 +81,20 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _choose(options: Options, folder: Path, progress: Progress) -> None:
-    """Set RESPONSES_MODELS unless the operator has, and HF_HUB_OFFLINE."""
+def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Download]:
+    """Set RESPONSES_MODELS unless the operator has, check the models, and return the downloads. Raises CannotServe."""
     if options.models or options.engines or not os.environ.get("RESPONSES_MODELS"):
         engine = model_specs.one_engine(options.engines)
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
+    prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
+    os.environ["RESPONSES_MODELS"] = prepared.setting
+    if prepared.downloads:
+        return prepared.downloads
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
+    return {}
 
 
 @contextmanager
@@ -100,35 +124,41 @@ def _sandbox(folder: Path) -> Iterator[None]:
         yield
 
 
-def _serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
+def _serve(
+    options: Options, folder: Path, postgres: Postgres | None, progress: Progress, downloads: dict[str, Download]
+) -> int:
     loop = startup.reactor()
     if postgres is not None:
         with progress.step("Starting Postgres"):
             postgres.start()
-    return _work(options, folder, loop, postgres, progress)
+    return _work(options, folder, loop, postgres, progress, downloads)
 
 
 def _work(
-    options: Options, folder: Path, loop: asyncio.AbstractEventLoop, postgres: Postgres | None, progress: Progress
+    options: Options,
+    folder: Path,
+    loop: asyncio.AbstractEventLoop,
+    postgres: Postgres | None,
+    progress: Progress,
+    downloads: dict[str, Download],
 ) -> int:
     key = prepare(folder, progress)
 
     from django.core.exceptions import ImproperlyConfigured
 
     from responses_app.runs import manager
-    from responses_app.server.processes.lifecycle import ServerLifecycle
+    from responses_app.server.processes import lifecycle
 
     try:
-        life = ServerLifecycle(loop, manager.current(), options.drain, postgres)
+        life = lifecycle.ServerLifecycle(loop, manager.current(), options.drain, postgres)
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
+    log = folder / "logs" / "engine.log"
     try:
-        with progress.step(f"Starting the engine for {', '.join(served())}"):
-            started = startup.start(life, folder / "logs" / "engine.log")
-        if not started:
+        if downloads:
+            opening.hold(manager.current(), downloads)
+        elif not _start_engines(life, log, progress):
             return 130
-        for line in model_lines(manager.current().served.values()):
-            progress.line(line)
         from project.asgi import application, gate, limits
         from responses_app.server.http.server import tcp
         from responses_app.tools import sandbox_access
@@ -136,14 +166,54 @@ def _work(
         # A sign-in link is made only for a terminal.
         note = sandbox_access.packages_note()
         shown = (key, sign_in_link()) if progress.live else ("", "")
-        ready = banner(options, served(), *shown, note)
-        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.line(ready), gate, limits):
+        text = banner(options, served(), *shown, note)
+        ready = partial(progress.line, text)
+        if downloads:
+            progress.line(f"The models are downloaded while the server answers; {options.address}/models shows the progress.")
+            ready = partial(life.open, partial(_open_models, life, downloads, log, progress, text))
+        if failure := life.listen(application, tcp(options.host, options.port), ready, gate, limits):
             raise ports.CannotListen(failure)
         return life.code
     finally:
         progress.line("Stopping ...")
         life.close()
         close_connections()
+
+
+def _start_engines(life: ServerLifecycle, log: Path, progress: Progress) -> bool:
+    """Start the engines before the server listens. Return False after a signal. Raises CannotStart."""
+    from responses_app.runs import manager
+
+    with progress.step(_starting()):
+        started = startup.start(life, log)
+    for line in model_lines(manager.current().served.values()) if started else ():
+        progress.line(line)
+    return started
+
+
+async def _open_models(
+    life: ServerLifecycle, downloads: dict[str, Download], log: Path, progress: Progress, banner_text: str
+) -> None:
+    """Download the models and start the engines while the server listens; a failure stops the server."""
+    from responses_app.runs import manager
+
+    hub = manager.current()
+
+    async def start() -> None:
+        with progress.step(_starting()):
+            await startup.start_while_serving(hub, log)
+
+    try:
+        await opening.open_models(hub, downloads, start, progress)
+    except (CannotServe, CannotStart, EngineUnavailable) as error:
+        progress.line(f"serve: {error}")
+        life.fail()
+    else:
+        progress.line(banner_text)
+
+
+def _starting() -> str:
+    return f"Starting the engine for {', '.join(served())}"
 
 
 def _demo(name: str, folder: Path, progress: Progress) -> Path:

@@ -15,6 +15,7 @@ from responses_app.dialects.tools import builtin
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import VectorStore
 from responses_app.protocol.deltas import Delta, FileResult, FileSearch, SearchStarted
+from responses_app.shares import ShareExceeded
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
@@ -29,6 +30,7 @@ from responses_app.tools.limits import ToolLimits
 MAX_QUERIES = 8
 MAX_QUERY_CHARS = 4096
 TOO_SLOW = "The file search took too long."
+BUSY = "Too many file searches of this project wait already."
 DEFAULT_RESULTS = 20
 
 
@@ -67,6 +69,8 @@ class FileSearchExecutor(BuiltinExecutor):
         try:
             async with asyncio.timeout(self._limits.call_timeout_s):
                 found = await search(self._stores, queries, self._options)
+        except ShareExceeded:
+            return FileResult(queries, failed=True, model_text=BUSY)
         except TimeoutError:
             return FileResult(queries, failed=True, model_text=TOO_SLOW)
         first = self._numbers.reserve(len(found))

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.conf import settings
 from django.utils import timezone
 
 from responses_app.models import VectorStore
+from responses_app.shares import shares_of
 from responses_app.store.db import release_connection
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult, Query, RankingWeights, search_store
 from responses_app.tools.file_search import embedder
 
 logger = logging.getLogger("responses.files")
+
+# Searches of a project that wait for a place.
+MAX_WAITING = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,13 @@ class StoreSearchOptions:
 async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: StoreSearchOptions) -> list[ChunkResult]:
     """Return the best results of all `stores`, best first, and store the time of the use.
 
-    Without an answer of the embeddings server the search is by words alone.
+    Without an answer of the embeddings server the search is by words alone. Projects take turns. Raises ShareExceeded.
     """
     queries = await _queries(texts)
+    projects = {store.project for store in stores}
+    shares = shares_of("searches", settings.RESPONSES_SEARCH_PARALLEL, max_waiting=MAX_WAITING, wait_s=None)
     # A thread of its own: the shared thread writes the logs of all streams.
-    async with ThreadSensitiveContext():
+    async with shares.place(min(projects, default="")), ThreadSensitiveContext():
         return await sync_to_async(_search)(stores, queries, options)
 
 

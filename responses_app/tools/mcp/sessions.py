@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import orjson
 from cachetools import TTLCache
 
+from responses_app.shares import ShareExceeded, shares_of
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.results import McpOutcome, outcome
@@ -24,6 +25,11 @@ Json: TypeAlias = Mapping[str, Any]
 # Seconds for which a list of tools is used again, and lists in the memory of a process.
 LIST_CACHE_S = 300
 LIST_CACHE_SIZE = 64
+# Sessions that a process begins to open at a time, for about OPENING_S seconds each: the beginning takes 10 ms of the event loop.
+# Projects take turns, so that a project with many sessions delays no other. Slow servers do not delay the next.
+OPENINGS = 2
+OPENING_S = 0.25
+BUSY = "Too many sessions with MCP servers are opened by this project. Try again in a moment."
 # Bytes of all schemas of a server, as JSON.
 MAX_SCHEMA_BYTES = 1024 * 1024
 
@@ -129,7 +135,11 @@ class McpSessions:
             if session is not None:
                 self._broken.append(session)
             session = self._sessions[label] = McpSession(self._servers[label], self._limits)
-            await session.open()
+            try:
+                async with shares_of("MCP sessions", OPENINGS).place(self._project, OPENING_S):
+                    await session.open()
+            except ShareExceeded:
+                raise McpError(BUSY) from None
             return session
 
     async def _list(self, session: McpSession) -> list[Json]:

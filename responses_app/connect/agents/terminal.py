@@ -1,0 +1,152 @@
+"""Clients of the terminal: opencode, Cline, goose and llm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from responses_app.connect.connection import KEY_VARIABLE, Agent, ConfigFile, Connection, config_home, replace_with
+from responses_app.connect.edits import jsonc, yaml_list
+
+
+def _opencode(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    folder = config_home(home, environ) / "opencode"
+    key_file, model = folder / "verbatim.key", connection.model
+    options: dict[str, Any] = {"store": False}
+    if model.efforts:
+        options |= {
+            "reasoningEffort": model.default_effort,
+            "reasoningSummary": "auto",
+            "include": ["reasoning.encrypted_content"],
+        }
+    entry: dict[str, Any] = {
+        "name": model.name,
+        "limit": {"context": model.context_window, "output": model.max_output},
+        "tool_call": True,
+        "reasoning": bool(model.efforts),
+        "attachment": model.supports_images,
+        "modalities": {"input": model.modalities, "output": ["text"]},
+        "options": options,
+        "variants": {effort: {"reasoningEffort": effort} for effort in model.efforts},
+    }
+    provider = {
+        "npm": "@ai-sdk/openai",
+        "name": "Verbatim",
+        "options": {"baseURL": connection.base_url, "apiKey": f"{{file:{key_file}}}"},
+        "models": {model.name: entry},
+    }
+
+    def edit(text: str) -> str:
+        if not text.strip():
+            text = jsonc.set_value(text, ["$schema"], "https://opencode.ai/config.json")
+        text = jsonc.set_value(text, ["provider", "verbatim"], provider)
+        return jsonc.set_value(text, ["model"], f"verbatim/{model.name}")
+
+    names = ("opencode.jsonc", "opencode.json")
+    path = next((folder / name for name in names if (folder / name).exists()), folder / "opencode.json")
+    return [ConfigFile(path, edit), ConfigFile(key_file, replace_with(connection.key), is_secret=True)]
+
+
+def _cline(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    folder = Path(environ.get("CLINE_DATA_DIR") or home / ".cline" / "data") / "settings"
+    model = connection.model
+    settings: dict[str, Any] = {
+        "provider": "verbatim",
+        "apiKey": connection.key,
+        "model": model.name,
+        "baseUrl": connection.base_url,
+        "protocol": "openai-responses",
+        "client": "openai",
+        "contextWindow": model.context_window,
+        "maxTokens": model.max_output,
+    }
+    if model.efforts:
+        settings["reasoning"] = {"enabled": True, "effort": model.default_effort}
+    stored = {"settings": settings, "updatedAt": datetime.now(UTC).isoformat(), "tokenSource": "manual"}
+    capabilities = ["tools", "streaming", *(["images"] if model.supports_images else [])]
+    capabilities += ["reasoning", "reasoning-effort"] if model.efforts else []
+    listed = {
+        "provider": {
+            "name": "Verbatim",
+            "baseUrl": connection.base_url,
+            "defaultModelId": model.name,
+            "protocol": "openai-responses",
+            "client": "openai",
+        },
+        "models": {
+            model.name: {
+                "id": model.name,
+                "name": model.name,
+                "contextWindow": model.context_window,
+                "maxTokens": model.max_output,
+                "capabilities": capabilities,
+                "apiFormat": "openai-responses",
+            }
+        },
+    }
+
+    def edit_providers(text: str) -> str:
+        text = jsonc.set_value(text, ["version"], 1)
+        text = jsonc.set_value(text, ["lastUsedProvider"], "verbatim")
+        return jsonc.set_value(text, ["providers", "verbatim"], stored)
+
+    def edit_models(text: str) -> str:
+        return jsonc.set_value(jsonc.set_value(text, ["version"], 1), ["providers", "verbatim"], listed)
+
+    return [
+        ConfigFile(folder / "providers.json", edit_providers, is_secret=True),
+        ConfigFile(folder / "models.json", edit_models),
+    ]
+
+
+def _goose(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    model = connection.model
+    provider = {
+        "name": "custom_verbatim",
+        "engine": "openai",
+        "display_name": "Verbatim",
+        "description": "Models of this server",
+        "api_key_env": KEY_VARIABLE,
+        "base_url": connection.root,
+        "base_path": "v1/responses",
+        "models": [{"name": model.name, "context_limit": model.context_window, "reasoning": bool(model.efforts)}],
+        "supports_streaming": True,
+        "requires_auth": True,
+    }
+    path = config_home(home, environ) / "goose" / "custom_providers" / "custom_verbatim.json"
+    return [ConfigFile(path, replace_with(json.dumps(provider, indent=2) + "\n"))]
+
+
+def _llm(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    folder = Path(environ.get("LLM_USER_PATH") or config_home(home, environ) / "io.datasette.llm")
+    model = connection.model
+    entry = {
+        "model_id": f"verbatim/{model.name}",
+        "model_name": model.name,
+        "api_base": connection.base_url,
+        "api_key_name": "verbatim",
+        "responses": True,
+        "reasoning": bool(model.efforts),
+        "vision": model.supports_images,
+        "supports_schema": True,
+        "supports_tools": True,
+    }
+    return [
+        ConfigFile(folder / "extra-openai-models.yaml", lambda text: yaml_list.set_entry(text, "model_id", entry)),
+        ConfigFile(folder / "keys.json", lambda text: jsonc.set_value(text, ["verbatim"], connection.key), is_secret=True),
+    ]
+
+
+def _goose_variables(connection: Connection) -> Mapping[str, str]:
+    return {"GOOSE_PROVIDER": "custom_verbatim", "GOOSE_MODEL": connection.model.name, KEY_VARIABLE: connection.key}
+
+
+OPENCODE = Agent("opencode", "opencode", _opencode, "opencode")
+CLINE = Agent("cline", "Cline", _cline, "cline", note="These are the files of Cline's command line.")
+GOOSE = Agent("goose", "goose", _goose, "goose session", _goose_variables)
+LLM = Agent(
+    "llm", "llm", _llm, "llm -m verbatim/MODEL 'Hello!'", note="llm has no setting for the context window or a default effort."
+)

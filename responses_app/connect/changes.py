@@ -1,0 +1,88 @@
+"""Changes of configuration files: planned, shown as a diff, and written with a backup."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from responses_app.connect.connection import Agent, ConfigFile, Connection
+from responses_app.connect.edits.errors import CannotEdit
+
+MASK_LENGTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change of a file. `before` is None for a new file."""
+
+    path: Path
+    before: str | None
+    after: str
+    is_secret: bool
+
+    def diff(self, key: str) -> str:
+        """Return the change as a unified diff, in which the key is cut off."""
+        names = ("/dev/null" if self.before is None else str(self.path), str(self.path))
+        lines = difflib.unified_diff((self.before or "").splitlines(), self.after.splitlines(), *names, lineterm="", n=2)
+        return masked("\n".join(lines), key)
+
+
+def plan(agent: Agent, connection: Connection, home: Path, environ: Mapping[str, str]) -> list[Change]:
+    """Return the changes of an agent's files, without files that stay as they are. Raises CannotEdit, which names the file."""
+    return list(_changes(agent, connection, home, environ))
+
+
+def write(change: Change) -> Path | None:
+    """Write a file, and return the path of the backup of the old file. A link keeps its target. Raises OSError."""
+    path = change.path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    backup = _back_up(path) if change.before is not None else None
+    mode = 0o600 if change.is_secret or change.before is None else path.stat().st_mode & 0o777
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(change.after)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return backup
+
+
+def masked(text: str, key: str) -> str:
+    """Return a text without the end of the key."""
+    return text.replace(key, f"{key[:MASK_LENGTH]}…")
+
+
+def _changes(agent: Agent, connection: Connection, home: Path, environ: Mapping[str, str]) -> Iterator[Change]:
+    for file in agent.files(connection, home, environ):
+        before = _read(file)
+        try:
+            after = file.edit(before or "")
+        except CannotEdit as error:
+            raise CannotEdit(f"{file.path} cannot be edited: {error}.") from error
+        if after != before:
+            yield Change(file.path, before, after, file.is_secret)
+
+
+def _read(file: ConfigFile) -> str | None:
+    try:
+        return file.path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotEdit(f"{file.path} cannot be read: {error}.") from error
+
+
+def _back_up(path: Path) -> Path:
+    backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}.bak")
+    handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(path.read_bytes())
+    return backup

@@ -1,0 +1,1 @@
+"""Edits of configuration files that keep all other content, comments included."""

@@ -1,0 +1,1 @@
+"""Files of models: checks before a start, and downloads from the model hub into the shared cache."""

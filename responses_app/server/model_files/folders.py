@@ -1,0 +1,140 @@
+"""Checks of a folder with a checkpoint: its kind, and the completeness of its weights."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+from responses_app.server.model_files.selection import INDEXES, WEIGHT_SUFFIXES, indexed_files
+
+# Text that replaces a file of the large file storage until `git lfs pull`.
+LFS_POINTER = b"version https://git-lfs"
+# Beginning of a weights file in the format of safetensors: the length of the header, which is JSON.
+MAX_HEADER = 100 * 2**20
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json", "vocab.txt", "tokenizer_config.json")
+
+
+def folder_problem(folder: Path) -> str | None:
+    """Return why the folder cannot be served, or None."""
+    return kind_problem(folder) or weights_problem(folder)
+
+
+def kind_problem(folder: Path) -> str | None:
+    """Return why the folder holds no checkpoint for vLLM, or None."""
+    if not (folder / "config.json").is_file() and not (folder / "params.json").is_file():
+        if (folder / "adapter_config.json").is_file():
+            return adapter_problem(read_object(folder / "adapter_config.json").get("base_model_name_or_path"))
+        if any(folder.glob("*.gguf")):
+            return gguf_problem()
+        return "holds no config.json, so there is no checkpoint of a model"
+    for name in ("config.json", "tokenizer_config.json", "tokenizer.json"):
+        if (folder / name).is_file() and (problem := _json_problem(folder / name)):
+            return problem
+    if not any((folder / name).is_file() for name in TOKENIZERS) and not any(folder.glob("*.tiktoken")):
+        return "holds no tokenizer (tokenizer.json or tokenizer.model): the folder is incomplete; copy or download it again"
+    return None
+
+
+def gguf_problem(base_models: tuple[str, ...] = ()) -> str:
+    """Return the sentence for weights in the format GGUF."""
+    other = f"such as --model {base_models[0]}" if base_models else "with config.json and *.safetensors"
+    return f"holds weights as GGUF, a format of llama.cpp that is not supported: use the original model, {other}"
+
+
+def adapter_problem(base: object) -> str:
+    """Return the sentence for a LoRA adapter; `base` names its model."""
+    of = f" of {base}" if isinstance(base, str) and base else ""
+    whole = f"--model {base}" if of else "the base model"
+    return f"is a LoRA adapter{of}, which is no model by itself: serve {whole}, or merge the adapter into the base model first"
+
+
+def weights_problem(folder: Path) -> str | None:
+    """Return which weights are missing or incomplete, or None. Reads the headers of the files alone."""
+    for index in INDEXES:
+        named = indexed_files(folder / index)
+        if absent := sorted(name for name in named if not (folder / name).is_file()):
+            return f"is half downloaded: {_few(absent)} of {len(named)} files with weights missing; {_AGAIN}"
+    files = [file for suffix in WEIGHT_SUFFIXES for file in sorted(folder.glob(f"*{suffix}"))]
+    if not files:
+        gguf = any(folder.glob("*.gguf"))
+        return gguf_problem() if gguf else f"holds no weights (*.safetensors): {_AGAIN}"
+    return next((problem for file in files if (problem := _file_problem(file))), None)
+
+
+def weights_size(folder: Path) -> int:
+    """Return the bytes of the weights in a folder."""
+    for index in INDEXES:
+        if named := indexed_files(folder / index):
+            return sum((folder / name).stat().st_size for name in named if (folder / name).is_file())
+    for suffix in WEIGHT_SUFFIXES:
+        if files := [file for file in folder.glob(f"*{suffix}") if not file.name.startswith("consolidated")]:
+            return sum(file.stat().st_size for file in files)
+    return 0
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; empty for a missing or invalid file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+_AGAIN = "download or copy the folder again, or give the model by its name on the hub"
+
+
+def _json_problem(file: Path) -> str | None:
+    try:
+        text = file.read_text(encoding="utf-8")
+        if text.startswith(LFS_POINTER.decode()):
+            return _pointer_problem(file)
+        json.loads(text)
+    except OSError as error:
+        return f"cannot be read: {file.name}: {error.strerror}"
+    except ValueError:
+        return f"holds a {file.name} that is not valid JSON, perhaps half downloaded: {_AGAIN}"
+    return None
+
+
+def _file_problem(file: Path) -> str | None:
+    """Return why a file with weights is not whole."""
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as opened:
+            start = opened.read(len(LFS_POINTER))
+            if start == LFS_POINTER:
+                return _pointer_problem(file)
+            if file.suffix != ".safetensors":
+                return None
+            opened.seek(0)
+            expected = _safetensors_size(opened.read(8), opened.read)
+    except OSError as error:
+        return f"cannot be read: {file.name}: {error.strerror}"
+    if expected is None:
+        return f"holds a {file.name} that is not in the format of safetensors, or broken: {_AGAIN}"
+    if size < expected:
+        return f"is half downloaded: {file.name} has {size:,} of {expected:,} bytes; {_AGAIN}"
+    return None
+
+
+def _safetensors_size(length: bytes, read: Any) -> int | None:
+    """Return the size of a whole safetensors file by its header, None for an invalid header."""
+    if len(length) < 8 or (header_size := struct.unpack("<Q", length)[0]) > MAX_HEADER:
+        return None
+    try:
+        tensors = json.loads(read(header_size))
+        ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None
+    return 8 + int(header_size) + int(max(ends, default=0))
+
+
+def _pointer_problem(file: Path) -> str:
+    return f"holds a pointer of Git LFS in place of {file.name}: run `git lfs pull` in the folder"
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,47 @@
+"""Opening of models: downloads, also while the server listens already."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from responses_app.server.cli.progress import Progress
+from responses_app.server.model_files import repository
+from responses_app.server.model_files.download import Download
+
+if TYPE_CHECKING:
+    from responses_app.runs.manager import RunManager
+
+
+def download_all(downloads: Mapping[str, Download], progress: Progress) -> None:
+    """Download the models one after another. Raises CannotServe, and Stopped after `stop` of a download."""
+    for name, download in downloads.items():
+        with progress.step(f"Downloading {name}", download.detail):
+            download.run()
+    if downloads:
+        repository.go_offline()
+
+
+def hold(hub: RunManager, downloads: Mapping[str, Download]) -> None:
+    """Have the manager refuse requests until `open_models` has ended, and show how far the downloads are."""
+    hub.opening = True
+    for name, download in downloads.items():
+        hub.served[name].downloaded = download.get_percent
+
+
+async def open_models(
+    hub: RunManager, downloads: Mapping[str, Download], start: Callable[[], Awaitable[None]], progress: Progress
+) -> None:
+    """Download the models, then start the engines with `start`. Raises CannotServe, and the exceptions of `start`."""
+    # The small files are there, and with these the family of each model.
+    for model in hub.served.values():
+        await model.open()
+    downloading = asyncio.get_running_loop().run_in_executor(None, download_all, downloads, progress)
+    try:
+        await downloading
+    finally:
+        for download in downloads.values():
+            download.stop()
+    await start()
+    hub.opening = False

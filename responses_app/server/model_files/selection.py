@@ -1,0 +1,57 @@
+"""Selection of the files of a repository that a server needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from responses_app.server.model_files.repository import RepoFile
+
+SMALL_SUFFIXES = (".json", ".jinja", ".txt", ".model", ".tiktoken", ".py")
+TEMPLATES = "additional_chat_templates"
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+# Formats of weights that vLLM loads, the best first.
+WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt")
+# Weights that repeat those of the other files, and files of trainers.
+_REPEATED = ("consolidated", "training_args", "optimizer", "scheduler", "adapter_model")
+
+
+def small_files(files: Iterable[RepoFile]) -> tuple[RepoFile, ...]:
+    """Return the files beside the weights: configuration, tokenizer and chat templates."""
+    return tuple(file for file in files if _is_small(PurePosixPath(file.path)))
+
+
+def weight_files(files: Sequence[RepoFile], snapshot: Path) -> tuple[RepoFile, ...]:
+    """Return the files with weights; `snapshot` holds the small files. An index names these files, if there is an index."""
+    for index in INDEXES:
+        named = indexed_files(snapshot / index)
+        if listed := tuple(file for file in files if file.path in named):
+            return listed
+    for suffix in WEIGHT_SUFFIXES:
+        weights = [file for file in files if file.path.endswith(suffix) and "/" not in file.path]
+        if exact := tuple(file for file in weights if file.path in ("model.safetensors", "pytorch_model.bin")):
+            return exact
+        chosen = tuple(file for file in weights if not file.path.startswith(_REPEATED))
+        if chosen or weights:
+            return chosen or tuple(weights)
+    return ()
+
+
+def indexed_files(index: Path) -> frozenset[str]:
+    """Return the names of the files with weights that an index lists; empty without an index or for invalid JSON."""
+    try:
+        named = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return frozenset()
+    return frozenset(name for name in map(str, named) if is_safe(name))
+
+
+def is_safe(path: str) -> bool:
+    """Return True for a relative path inside of its folder."""
+    parts = PurePosixPath(path)
+    return not parts.is_absolute() and ".." not in parts.parts
+
+
+def _is_small(path: PurePosixPath) -> bool:
+    return path.suffix in SMALL_SUFFIXES and (len(path.parts) == 1 or path.parts[:-1] == (TEMPLATES,))

@@ -1,0 +1,55 @@
+"""Page of the configurations of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from responses_app.connect.agents.table import AGENTS
+from responses_app.connect.connection import Agent, Connection
+from responses_app.connect.served import model_facts
+from responses_app.runs import manager
+
+KEY = "YOUR_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Configuration of a client as the page shows it: files by path, and environment variables."""
+
+    agent: Agent
+    files: list[tuple[str, str]]
+    variables: Mapping[str, str]
+    command: str
+    start: str
+
+
+async def show(request: HttpRequest) -> HttpResponse:
+    """Render GET /connect: for each client the files with the address and the facts of a model; `?model=` names the model."""
+    served = manager.current().served
+    name = request.GET.get("model") or next(iter(served), "")
+    if name not in served:
+        raise Http404(f"no model {name!r}")
+    facts, base_url = model_facts(name, served[name]), request.build_absolute_uri("/v1")
+    connection = Connection(base_url, KEY, facts)
+    context = {
+        "models": list(served),
+        "facts": facts,
+        "key": KEY,
+        "configurations": list(_configurations(connection)),
+    }
+    # Rendering queries the session and the user, which must not block the event loop.
+    return await sync_to_async(render)(request, "web/connect.html", context)
+
+
+def _configurations(connection: Connection) -> Iterator[Configuration]:
+    model = connection.model.name
+    for name, agent in AGENTS.items():
+        files = [(str(file.path), file.edit("").rstrip()) for file in agent.files(connection, Path("~"), {})]
+        command = f"manage.py connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
+        yield Configuration(agent, files, agent.variables(connection), command, agent.start.replace("MODEL", model))

@@ -1,0 +1,165 @@
+"""Configuration of each client: the documented form, with the address, the key and the facts about the model."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from responses_app.connect.agents.table import AGENTS
+from responses_app.connect.changes import plan, write
+from responses_app.connect.check import request_body
+from responses_app.connect.codex_models import codex_model
+from responses_app.connect.connection import Connection
+from responses_app.connect.edits.errors import CannotEdit
+from responses_app.connect.facts import ModelFacts
+
+SEES = ModelFacts("org/model-1.5", 32768, ("low", "medium", "high"), supports_images=True)
+PLAIN = ModelFacts("plain", 8192)
+KEY = "sk-secret-key-of-a-test"
+CODEX_REQUIRED = {
+    "slug",
+    "display_name",
+    "supported_reasoning_levels",
+    "shell_type",
+    "visibility",
+    "supported_in_api",
+    "priority",
+    "support_verbosity",
+    "truncation_policy",
+    "experimental_supported_tools",
+    "base_instructions",
+}
+
+
+def written(agent: str, home: Path, model: ModelFacts = SEES, **environ: str) -> dict[str, str]:
+    """Write the files of an agent and return their contents by name."""
+    connection = Connection("http://127.0.0.1:8000/v1", KEY, model)
+    changes = plan(AGENTS[agent], connection, home, environ)
+    for change in changes:
+        write(change)
+        assert KEY not in change.diff(KEY)
+        assert change.path.is_relative_to(home)
+        assert not change.is_secret or change.path.stat().st_mode & 0o777 == 0o600
+    if agent != "cline":  # Cline's file has the time of the change.
+        assert plan(AGENTS[agent], connection, home, environ) == []
+    return {change.path.name: change.after for change in changes}
+
+
+def test_codex_has_a_provider_and_a_key_file(tmp_path: Path) -> None:
+    files = written("codex", tmp_path)
+    config = tomllib.loads(files["config.toml"])
+    provider = config["model_providers"]["verbatim"]
+    assert (config["model"], config["model_provider"]) == (SEES.name, "verbatim")
+    assert (provider["base_url"], provider["wire_api"]) == ("http://127.0.0.1:8000/v1", "responses")
+    assert provider["auth"] == {"command": "cat", "args": [str(tmp_path / ".codex" / "verbatim.key")]}
+    assert files["verbatim.key"].strip() == KEY
+    assert "config.toml" in written("codex", tmp_path / "other", CODEX_HOME=str(tmp_path / "other" / "codex"))
+
+
+@pytest.mark.parametrize("model", [SEES, PLAIN], ids=lambda model: str(model.name))
+def test_codex_model_has_every_required_key(model: ModelFacts) -> None:
+    made = codex_model(model)
+    assert made.keys() >= CODEX_REQUIRED
+    assert (made["context_window"], made["input_modalities"]) == (model.context_window, model.modalities)
+    assert [level["effort"] for level in made["supported_reasoning_levels"]] == list(model.efforts)
+
+
+def test_opencode_has_limits_variants_and_pictures(tmp_path: Path) -> None:
+    config = json.loads(written("opencode", tmp_path)["opencode.json"])
+    provider = config["provider"]["verbatim"]
+    model = provider["models"][SEES.name]
+    assert (config["model"], provider["npm"]) == (f"verbatim/{SEES.name}", "@ai-sdk/openai")
+    assert provider["options"]["apiKey"] == f"{{file:{tmp_path}/.config/opencode/verbatim.key}}"
+    assert (model["limit"], model["attachment"]) == ({"context": 32768, "output": 8192}, True)
+    assert (list(model["variants"]), model["options"]["reasoningSummary"]) == (["low", "medium", "high"], "auto")
+    plain = json.loads(written("opencode", tmp_path / "plain", PLAIN)["opencode.json"])
+    assert plain["provider"]["verbatim"]["models"]["plain"]["options"] == {"store": False}
+
+
+def test_zed_keeps_comments_and_uses_responses(tmp_path: Path) -> None:
+    settings = tmp_path / ".config" / "zed" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('// Zed settings\n{\n  "theme": "One Dark", // dark\n}\n')
+    text = written("zed", tmp_path)["settings.json"]
+    assert text.startswith('// Zed settings\n{\n  "theme": "One Dark", // dark\n')
+    config: dict[str, Any] = json.loads("\n".join(line.partition(" //")[0] for line in text.splitlines()[1:]))
+    (model,) = config["language_models"]["openai_compatible"]["Verbatim"]["available_models"]
+    assert (model["max_tokens"], model["reasoning_effort"]) == (32768, "medium")
+    assert (model["capabilities"]["chat_completions"], model["capabilities"]["images"]) == (False, True)
+    (backup,) = settings.parent.glob("*.bak")
+    assert backup.read_text().startswith('// Zed settings\n{\n  "theme": "One Dark", // dark\n}')
+    assert KEY not in text
+
+
+def test_cline_has_a_provider_and_a_model(tmp_path: Path) -> None:
+    files = written("cline", tmp_path)
+    providers, models = json.loads(files["providers.json"]), json.loads(files["models.json"])
+    settings = providers["providers"]["verbatim"]["settings"]
+    assert (providers["version"], providers["lastUsedProvider"], models["version"]) == (1, "verbatim", 1)
+    assert (settings["protocol"], settings["apiKey"], settings["model"]) == ("openai-responses", KEY, SEES.name)
+    model = models["providers"]["verbatim"]["models"][SEES.name]
+    assert (model["contextWindow"], "images" in model["capabilities"]) == (32768, True)
+
+
+def test_vscode_replaces_its_own_group_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".config" / "Code" / "User" / "chatLanguageModels.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('[{"name": "Other", "vendor": "ollama"}]')
+    other, group = json.loads(written("vscode", tmp_path)["chatLanguageModels.json"])
+    assert (other["name"], group["vendor"], group["apiType"]) == ("Other", "customendpoint", "responses")
+    (model,) = group["models"]
+    assert model["url"] == "http://127.0.0.1:8000/v1/responses"
+    assert (model["maxInputTokens"], model["maxOutputTokens"], model["vision"]) == (24576, 8192, True)
+    assert model["supportsReasoningEffort"] == ["low", "medium", "high"]
+
+
+def test_goose_uses_the_path_of_responses(tmp_path: Path) -> None:
+    provider = json.loads(written("goose", tmp_path)["custom_verbatim.json"])
+    assert (provider["engine"], provider["base_path"]) == ("openai", "v1/responses")
+    assert (provider["base_url"], provider["models"][0]["context_limit"]) == ("http://127.0.0.1:8000", 32768)
+
+
+def test_llm_has_a_model_and_a_key(tmp_path: Path) -> None:
+    files = written("llm", tmp_path)
+    (model,) = yaml.safe_load(files["extra-openai-models.yaml"])
+    assert (model["model_id"], model["responses"], model["vision"]) == (f"verbatim/{SEES.name}", True, True)
+    assert json.loads(files["keys.json"]) == {"verbatim": KEY}
+
+
+def test_openai_python_needs_variables_alone(tmp_path: Path) -> None:
+    assert written("openai-python", tmp_path) == {}
+    variables = AGENTS["openai-python"].variables(Connection("http://127.0.0.1:8000/v1", KEY, SEES))
+    assert variables == {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1", "OPENAI_API_KEY": KEY}
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("codex", ".codex/config.toml"),
+        ("opencode", ".config/opencode/opencode.jsonc"),
+        ("zed", ".config/zed/settings.json"),
+        ("cline", ".cline/data/settings/models.json"),
+        ("vscode", ".config/Code/User/chatLanguageModels.json"),
+        ("llm", ".config/io.datasette.llm/extra-openai-models.yaml"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"[broken", b"\xff\xfe"])
+def test_file_that_cannot_be_parsed_is_refused_by_name(agent: str, name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(CannotEdit, match=path.name):
+        plan(AGENTS[agent], Connection("http://127.0.0.1:8000/v1", KEY, SEES), tmp_path, {})
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_check_sends_an_effort_that_the_model_takes(agent: str) -> None:
+    assert "reasoning" not in request_body(PLAIN, agent)
+    if agent != "openai-python":
+        assert request_body(SEES, agent)["reasoning"] == {"effort": "medium", "summary": "auto"}

@@ -1,0 +1,110 @@
+"""Edits of configuration files: other content stays, comments included, and what cannot be edited is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.connect.edits import jsonc, toml, yaml_list
+from responses_app.connect.edits.errors import CannotEdit
+from responses_app.connect.edits.jsonc import Step
+
+JSON_EDITS: dict[str, tuple[str, Sequence[Step], Any, str]] = {
+    "empty file": ("", ["a", "b"], 1, '{\n  "a": {\n    "b": 1\n  }\n}\n'),
+    "file of comments": ("// mine\n", ["a"], 1, '// mine\n{\n  "a": 1\n}\n'),
+    "empty object": ("{}", ["a"], 1, '{\n  "a": 1\n}'),
+    "new key": ('{\n  "x": 1\n}\n', ["a"], 2, '{\n  "x": 1,\n  "a": 2\n}\n'),
+    "old key": ('{"a": [1, 2], "x": 1}', ["a"], 2, '{"a": 2, "x": 1}'),
+    "inner key": ('{\n  "a": {"x": 1}\n}', ["a", "b"], 2, '{\n  "a": {"x": 1,\n    "b": 2}\n}'),
+    "comments": (
+        '{\n  // one\n  "x": 1 // two\n  /* three */\n}',
+        ["a"],
+        2,
+        '{\n  // one\n  "x": 1, // two\n  "a": 2\n  /* three */\n}',
+    ),
+    "trailing comma": ('{\n  "x": 1,\n}', ["a"], 2, '{\n  "x": 1,\n  "a": 2\n}'),
+    "marks in strings": ('{"x": "// no, }"}', ["a"], 2, '{"x": "// no, }",\n  "a": 2}'),
+    "entry of an array": ('[{"name": "x"}]', [{"name": "a"}], {"name": "a"}, '[{"name": "x"},\n  {\n    "name": "a"\n  }]'),
+    "old entry": ('[{"name": "a", "b": 1}]', [{"name": "a"}], {"name": "a"}, '[{\n    "name": "a"\n  }]'),
+}
+NO_JSON = ["{", '{"a" 1}', '{"a": }', "{} {}", '{"a": 1 "b": 2}', "[1", '{"a": tru}', '{"x": "', "[]", '{"a": 1}']
+VALUES = {"model": "m", "model_provider": "verbatim"}
+TABLES: dict[str, dict[str, Any]] = {"p.v": {"url": "u", "on": True}, "p.v.auth": {"args": ["a"]}}
+NEW_TABLES = '[p.v]\nurl = "u"\non = true\n\n[p.v.auth]\nargs = ["a"]\n'
+TOML_EDITS = {
+    "": f'model = "m"\nmodel_provider = "verbatim"\n\n{NEW_TABLES}',
+    '# mine\nmodel = "x" # old\nother = 1\n\n[t]\nmodel = "inner"\n': (
+        f'model_provider = "verbatim"\n\n# mine\nmodel = "m"\nother = 1\n\n[t]\nmodel = "inner"\n\n{NEW_TABLES}'
+    ),
+    'model = "m"\nmodel_provider = "verbatim"\n\n[p.v]\nold = 1\n[p.v.auth]\nx = 1\n[p.w]\ny = 2\n': (
+        f'model = "m"\nmodel_provider = "verbatim"\n\n[p.w]\ny = 2\n\n{NEW_TABLES}'
+    ),
+}
+NO_TOML = ["model = ", '[p]\nv = "text"\n', 'p = {v = {url = "x"}}\n', 'model = """\na\n"""\n', "p = 1"]
+
+
+@pytest.mark.parametrize("name", JSON_EDITS)
+def test_json_keeps_all_other_content(name: str) -> None:
+    text, path, value, expected = JSON_EDITS[name]
+    edited = jsonc.set_value(text, path, value)
+    assert edited == expected
+    assert jsonc.set_value(edited, path, value) == edited
+
+
+@pytest.mark.parametrize("text", NO_JSON)
+def test_json_that_cannot_be_edited_is_refused(text: str) -> None:
+    with pytest.raises(CannotEdit):
+        jsonc.set_value(text, ["a", "b"], 1)
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.text(max_size=3), _values, max_size=3), st.text(max_size=3), _values)
+def test_json_edit_changes_one_key(document: dict[str, Any], key: str, value: Any) -> None:
+    edited = jsonc.set_value(jsonc.set_value("", ["k"], document), ["k", key], value)
+    assert jsonc.parse(edited) == {"k": {**document, key: value}}
+
+
+@pytest.mark.parametrize("text", TOML_EDITS)
+def test_toml_keeps_all_other_content(text: str) -> None:
+    edited = toml.set_values(text, VALUES, "p.v", TABLES)
+    assert edited == TOML_EDITS[text]
+    assert tomllib.loads(edited)["p"]["v"] == {"url": "u", "on": True, "auth": {"args": ["a"]}}
+    assert toml.set_values(edited, VALUES, "p.v", TABLES) == edited
+
+
+@pytest.mark.parametrize("text", NO_TOML)
+def test_toml_that_cannot_be_edited_is_refused(text: str) -> None:
+    with pytest.raises(CannotEdit):
+        toml.set_values(text, VALUES, "p.v", TABLES)
+
+
+def test_yaml_keeps_other_entries() -> None:
+    entry = {"model_id": "a", "vision": True}
+    text = "# mine\n- model_id: x\n  api_base: y # z\n"
+    edited = yaml_list.set_entry(text, "model_id", entry)
+    assert edited == text + '- model_id: "a"\n  vision: true\n'
+    assert yaml_list.set_entry(edited, "model_id", entry) == edited
+    assert (
+        yaml_list.set_entry(edited, "model_id", {"model_id": "x"})
+        == '# mine\n- model_id: "a"\n  vision: true\n- model_id: "x"\n'
+    )
+    assert yaml.safe_load(yaml_list.set_entry("", "model_id", entry)) == [entry]
+
+
+@pytest.mark.parametrize("text", ["a: 1", "- 1", "[", "[{model_id: x}]"])
+def test_yaml_that_cannot_be_edited_is_refused(text: str) -> None:
+    with pytest.raises(CannotEdit):
+        yaml_list.set_entry(text, "model_id", {"model_id": "a"})

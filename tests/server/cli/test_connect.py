@@ -1,0 +1,69 @@
+"""The command `manage.py connect` beside a running server: files, backups, the check, and refusals in a sentence."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.server.serve_command import Server, free_port
+
+MINE = '# mine\nmodel = "old"\n'
+
+
+def connect(server: Server, home: Path, *arguments: str) -> str:
+    return server.manage("connect", *arguments, "--url", server.url, "--home", str(home))
+
+
+def refusal(server: Server, home: Path, *arguments: str) -> str:
+    """Return the error of a command that must fail, and check that no key and no file is left."""
+    before = models(server)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        server.manage("connect", *arguments, "--home", str(home))
+    assert "Traceback" not in error.value.stderr
+    assert models(server) == before
+    return str(error.value.stderr)
+
+
+def models(server: Server) -> str:
+    """Return the number of keys of this server."""
+    code = "from responses_app.models import ApiKey; print('keys', ApiKey.objects.count())"
+    return server.manage("shell", "-c", code).splitlines()[-1]
+
+
+def test_connect_shows_a_diff_writes_with_a_backup_and_checks(shared: Server, tmp_path: Path) -> None:
+    config = tmp_path / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(MINE)
+    printed = connect(shared, tmp_path, "codex", "--write")
+    key = (config.parent / "verbatim.key").read_text().strip()
+    assert key not in printed
+    assert '-model = "old"\n+model = "tape"' in printed
+    assert "131072 tokens of context, efforts low, medium, high, takes no pictures. The model answered:" in printed
+    (backup,) = config.parent.glob("config.toml.*.bak")
+    assert (backup.read_text(), str(backup) in printed) == (MINE, True)
+    assert httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+
+
+def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp_path: Path) -> None:
+    printed = connect(shared, tmp_path, "opencode")
+    assert re.search(r"^sk-\S{20,}$", printed, re.MULTILINE)
+    assert "Nothing was written: add --write" in printed
+    assert list(tmp_path.iterdir()) == []
+    assert f"export OPENAI_BASE_URL={shared.url}/v1" in connect(shared, tmp_path, "openai-python", "--key", shared.key)
+
+
+def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    assert f"No server answers at {nobody}/v1/models" in refusal(shared, tmp_path, "zed", "--url", nobody)
+    unknown = refusal(shared, tmp_path, "zed", "--url", shared.url, "--model", "nope")
+    assert f"The server at {shared.url}/v1 has no model 'nope'. Its models: tape." in unknown
+    assert "does not know the key" in refusal(shared, tmp_path, "zed", "--url", shared.url, "--key", "sk-unknown")
+    assert "http://" in refusal(shared, tmp_path, "zed", "--url", "localhost")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text("model = ")
+    assert "config.toml cannot be edited: no TOML" in refusal(shared, tmp_path, "codex", "--url", shared.url, "--write")
+    assert (tmp_path / ".codex" / "config.toml").read_text() == "model = "

@@ -1,0 +1,30 @@
+"""Page of the configurations of clients: readable without JavaScript, with the facts of the model."""
+
+from __future__ import annotations
+
+from responses_app.connect.agents.table import AGENTS
+from tests.support.api.case import ApiCase
+
+
+class ConnectPageTest(ApiCase):
+    """With a scripted engine."""
+
+    async def test_page_shows_each_client_with_the_address_and_the_model(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            page = (await client.get("/connect")).content.decode()
+            for name, agent in AGENTS.items():
+                self.assertInHTML(f'<h2 id="{name}-title">{agent.title}</h2>', page)
+                self.assertIn(f"manage.py connect {name} --url http://testserver --model m", page)
+            self.assertIn("base_url = &quot;http://testserver/v1&quot;", page)
+            self.assertIn(
+                "131072 tokens of context, efforts low, medium, high, takes no pictures", page.replace("</strong>", "")
+            )
+            self.assertIn("YOUR_API_KEY", page)
+            self.assertContains(await client.get("/"), 'href="/connect"')
+
+    async def test_unknown_model_is_404(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            self.assertEqual((await client.get("/connect?model=m")).status_code, 200)
+            self.assertEqual((await client.get("/connect?model=nope")).status_code, 404)
