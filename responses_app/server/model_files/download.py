@@ -33,7 +33,7 @@ LOCK_POLL_S = 1.0
 RATE_WINDOW_S = 10.0
 
 
-class Stopped(Exception):
+class DownloadStopped(Exception):
     """Download that was stopped from outside."""
 
 
@@ -74,7 +74,7 @@ class Download:
         )
 
     def run(self) -> None:
-        """Download and check all files. Raises CannotServe, or Stopped. A later download goes on with what is there."""
+        """Download and check all files. Raises CannotServe, or DownloadStopped. A later download goes on with what is there."""
         with explained(self.repository.name, self.repository.revision):
             self._run_threads()
             record(self.repository, self._all_paths)
@@ -142,7 +142,7 @@ class Download:
                 if backoff.failures >= MAX_FAILURES:
                     raise error
                 if self._stopped.wait(pause_s):
-                    raise Stopped
+                    raise DownloadStopped
             if out.tell() > file.size:
                 out.truncate(0)
 
@@ -165,7 +165,7 @@ class Download:
                 self._done[file.path] = 0
             for block in response.iter_raw():
                 if self._stopped.is_set():
-                    raise Stopped
+                    raise DownloadStopped
                 out.write(block)
                 self._count(file, out.tell())
                 if out.tell() > file.size:
@@ -195,7 +195,7 @@ class Download:
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             if self._stopped.is_set():
-                raise Stopped
+                raise DownloadStopped
             lock = WeakFileLock(path, timeout=LOCK_POLL_S)
             with suppress(TimeoutError):
                 lock.__enter__()

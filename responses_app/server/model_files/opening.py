@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def download_all(downloads: Mapping[str, Download], progress: Progress) -> None:
-    """Download the models one after another. Raises CannotServe, and Stopped after `stop` of a download."""
+    """Download the models one after another. Raises CannotServe, and DownloadStopped after `stop` of a download."""
     for name, download in downloads.items():
         with progress.step(f"Downloading {name}", download.detail):
             download.run()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from responses_app.server.model_files import download as download_module
-from responses_app.server.model_files.download import Download, Stopped
+from responses_app.server.model_files.download import Download, DownloadStopped
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.repository import list_repository
 from tests.support.hub.server import ModelHub
@@ -68,7 +68,7 @@ def test_download_goes_on_in_the_next_process_where_it_was_stopped(hub: ModelHub
             first.stop()
 
     hub.before_block = stop_at_the_eighth_block
-    with pytest.raises(Stopped):
+    with pytest.raises(DownloadStopped):
         first.run()
     hub.before_block = lambda: None
     second = _download(hub)
