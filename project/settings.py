@@ -142,6 +142,7 @@ RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "htt
 RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
 # Tools that the server runs. Timeouts are in seconds.
 RESPONSES_DEMO_TOOLS = envbool("RESPONSES_DEMO_TOOLS")
+RESPONSES_SERVE_COMMAND = envstr("RESPONSES_SERVE_COMMAND")
 RESPONSES_MCP_SERVERS = parse_mcp_servers(envstr("RESPONSES_MCP_SERVERS"))
 if RESPONSES_DEMO_TOOLS:
     RESPONSES_MCP_SERVERS = with_demo_server(RESPONSES_MCP_SERVERS)

@@ -8,4 +8,4 @@ from responses_app.runs.models import ServedModel
 
 def model_facts(name: str, served: ServedModel) -> ModelFacts:
     """Return the facts that the configuration of a client needs."""
-    return ModelFacts(name, served.context_window or 0, served.efforts, served.supports_images)
+    return ModelFacts(name, served.context_window or 0, served.efforts, served.may_take_images)

@@ -82,6 +82,14 @@ class ServedModel:
         """Return True if the files, the template and the engine of the model all take images."""
         return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
+    @property
+    def may_take_images(self) -> bool:
+        """Return `supports_images`; while the engine is away, what the files and the template say."""
+        try:
+            return self.supports_images
+        except EngineUnavailable:
+            return self.dialect is not None and self.dialect.supports_images
+
     def temperature(self, requested: float | None) -> float:
         """Return the effective temperature: the requested temperature, or the default of the model."""
         return self.defaults.temperature if requested is None else requested

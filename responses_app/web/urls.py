@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
-from responses_app.web import connect, mcp_servers
+from responses_app.web import connect, mcp_servers, models
 from responses_app.web import home as web_home
 from responses_app.web.accounts import sign_in
 from responses_app.web.files import containers as container_views
@@ -38,6 +38,7 @@ urlpatterns = [
     path("vector-stores/<str:uid>/delete", vector_store_views.delete, name="vector-store-delete"),
     path("vector-stores/<str:uid>/files/<str:file>/remove", vector_store_views.remove_file, name="vector-store-file-remove"),
     path("connect", connect.show, name="connect"),
+    path("models", models.show, name="models"),
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),

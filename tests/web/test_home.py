@@ -36,7 +36,7 @@ class HomeTest(ApiCase):
             await self.hub.start()
             self.engine.fail_for()
             page = (await client.get("/")).content.decode()
-            self.assertInHTML('<span class="bad">engine unreachable</span>', page)
+            self.assertInHTML('<span class="bad">away</span>', page)
             self.assertEqual((await client.get("/health")).status_code, 503)
             self.engine.recover()
             self.assertEqual((await client.get("/health")).status_code, 200)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -141,6 +143,12 @@ def parse(argv: Sequence[str]) -> Options:
         given.demo_tools,
         given.fit,
     )
+
+
+def redacted_command(argv: Sequence[str]) -> str:
+    """Return the command line for a shell, without the keys of engine URLs."""
+    program = os.environ.get("RESPONSES_PROG", "bin/serve")
+    return shlex.join([program, *(re.sub(r"(?<=://)[^/@,\s]*@", "", word) for word in argv)])
 
 
 def _port(text: str) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from responses_app.invisible import escaped
 from responses_app.local.data_dir import ROOT, data_dir
 from responses_app.server.cli.args import Options
+from responses_app.server.cli.model_specs import DEMOS
 
 if TYPE_CHECKING:
     from responses_app.runs.models import ServedModel
@@ -39,7 +40,7 @@ Ready.
 
   base URL  {options.address}/v1
   API key   {key or _key_place()}
-  models    {", ".join(names)}
+  models    {", ".join(names)}{_real_model(names)}
   sign in   {_sign_in(options, link)}
 {f"  code      {note}{chr(10)}" if note else ""}{_demo_tools(options)}
   curl {options.address}/v1/responses -H "Authorization: Bearer {_key_in_shell()}" \\
@@ -47,6 +48,11 @@ Ready.
 
 Ctrl-C stops it.
 """
+
+
+def _real_model(names: Sequence[str]) -> str:
+    """Return how a real model is started, if the demo models alone are served."""
+    return "; a real model: bin/serve --model Qwen/Qwen3-0.6B" if set(names) <= set(DEMOS) else ""
 
 
 def model_lines(served: Iterable[ServedModel]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from responses_app.server.bootstrap import install, ports, startup
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
 from responses_app.server.bootstrap.startup import CannotStart
 from responses_app.server.cli import model_specs
-from responses_app.server.cli.args import Options, parse
+from responses_app.server.cli.args import Options, parse, redacted_command
 from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.cli.progress import Progress
 from responses_app.server.model_files import opening
@@ -54,6 +54,7 @@ def main(argv: Sequence[str]) -> int:
     # Browsers send cookies to all ports of a host, so each server has its own cookie names.
     own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
     os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
+    os.environ["RESPONSES_SERVE_COMMAND"] = redacted_command(argv)
     if options.demo_tools:
         os.environ["RESPONSES_DEMO_TOOLS"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")

@@ -19,6 +19,7 @@ from responses_app.web.chat import threads as chat_threads
 from responses_app.web.chat import times as chat_times
 from responses_app.web.chat import turns as chat_turns
 from responses_app.web.chat.offers import offers
+from responses_app.web.models import real_model_command
 from responses_app.web.response import detail
 
 # In ascending order.
@@ -85,6 +86,7 @@ def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
         "section": "chat",
         "projects": permissions.projects(request.user),
         "models": list(manager.current().served.values()),
+        "real_model_command": real_model_command(manager.current().served.values()),
         "efforts": EFFORTS,
         "tools": TOOLS,
         **offers(project),

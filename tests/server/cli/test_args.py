@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from responses_app.local.data_dir import ROOT
-from responses_app.server.cli.args import Options, parse
+from responses_app.server.cli.args import Options, parse, redacted_command
 
 
 def test_nothing_given_means_the_defaults_of_the_readme() -> None:
@@ -89,3 +89,10 @@ def test_help_names_every_option_and_starts_nothing(command: list[str]) -> None:
         for option in ("--host", "--port", "--model", "--engine", "--drain", "--web", "--worker", "USR1", "DATABASE_URL")
     )
     assert done.stderr == ""
+
+
+def test_the_command_is_shown_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_PROG", "bin/serve")
+    assert redacted_command(["--engine", "http://:sk-key@a:1,http://b", "--model", "my model"]) == (
+        "bin/serve --engine http://a:1,http://b --model 'my model'"
+    )
