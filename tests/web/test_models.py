@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.replay.engine import ReplayEngine
-from tests.support.api.case import ApiCase
+from tests.support.api.case import HELLO, ApiCase, record_text
 
 COMMAND = "bin/serve --model m"
 REAL_MODEL = "<code>bin/serve --model Qwen/Qwen3-0.6B</code>"
@@ -40,7 +40,7 @@ class ModelsTest(ApiCase):
             self.assertContains(await client.get("/models"), '<span class="bad">away</span>')
 
     async def test_download_is_shown_and_requests_get_503_until_the_model_is_ready(self) -> None:
-        async with self.serving() as client:
+        async with self.serving(record_text(HELLO)) as client:
             percent = 40
             model = self.hub.served["m"]
             await model.open()

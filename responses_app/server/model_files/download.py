@@ -127,23 +127,23 @@ class Download:
 
         backoff = Backoff(PAUSES_S)
         with partial.open("ab") as out:
-            while (begin := out.tell()) < file.size:
+            while (begin := _size(out)) < file.size:
                 try:
                     self._receive(file, out)
-                    if out.tell() > begin:
+                    if _size(out) > begin:
                         backoff.reset()
                         continue
                     error: Exception = OSError(f"the hub sends only {begin:,} of {file.size:,} bytes of {file.path}")
                 except httpx2.TransportError as broken:
                     error = broken
-                    if out.tell() > begin:
+                    if _size(out) > begin:
                         backoff.reset()
                 pause_s = backoff.next_pause_s()
                 if backoff.failures >= MAX_FAILURES:
                     raise error
                 if self._stopped.wait(pause_s):
                     raise DownloadStopped
-            if out.tell() > file.size:
+            if _size(out) > file.size:
                 out.truncate(0)
 
     def _receive(self, file: RepoFile, out: BinaryIO) -> None:
@@ -152,7 +152,7 @@ class Download:
         from huggingface_hub.utils._headers import build_hf_headers
         from huggingface_hub.utils._http import hf_raise_for_status, http_stream_backoff
 
-        begin = out.tell()
+        begin = _size(out)
         url = hf_hub_url(self.repository.name, file.path, revision=self.repository.commit, endpoint=constants.ENDPOINT)
         headers = build_hf_headers() | {"Accept-Encoding": "identity"} | ({"Range": f"bytes={begin}-"} if begin else {})
         with http_stream_backoff(
@@ -167,8 +167,8 @@ class Download:
                 if self._stopped.is_set():
                     raise DownloadStopped
                 out.write(block)
-                self._count(file, out.tell())
-                if out.tell() > file.size:
+                self._count(file, _size(out))
+                if _size(out) > file.size:
                     return
 
     def _count(self, file: RepoFile, size: int) -> None:
@@ -215,6 +215,11 @@ def has_hash(path: Path, file: RepoFile) -> bool:
         while block := opened.read(HASH_BLOCK):
             digest.update(block)
     return digest.hexdigest() == file.etag
+
+
+def _size(out: BinaryIO) -> int:
+    """Return the bytes of a file that is open at its end."""
+    return out.tell()
 
 
 def _partial(repository: Repository, file: RepoFile) -> Path:
