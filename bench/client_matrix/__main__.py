@@ -1,10 +1,12 @@
 """Client matrix: Codex, the OpenAI Agents SDK and the AI SDK do small tasks on a served model; prints which tasks succeed, and why not.
 
-    python -m bench.client_matrix --model demo-chat --model demo-harmony --recorded
+    python -m bench.client_matrix
+    python -m bench.client_matrix --model demo-chat --model demo-harmony
     python -m bench.client_matrix --url http://127.0.0.1:8000 --key "$(cat .data/api_key)" --model NAME
 
-Without --url, each model is served by a `bin/serve --model SOURCE` of its own, one after the other. The clients are installed from npm
-and PyPI into .data/clients. Codex runs the commands of the model: in its sandbox, unless --sandbox says otherwise.
+Without --url, each model is served by a `bin/serve --model SOURCE` of its own, one after the other, and so is a recording that answers as
+a perfect model would: a task that fails with the model and passes with the recording is the model's failure. The clients are installed
+from npm and PyPI into .data/clients. Codex runs the commands of the model: in its sandbox, unless --sandbox says otherwise.
 """
 
 from __future__ import annotations
@@ -34,10 +36,15 @@ def parse_options() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--model", action="append", default=[], help="name of a served model with --url, else a --model of bin/serve"
+        "--model",
+        action="append",
+        default=[],
+        help="name of a served model with --url, else a --model of bin/serve (default: demo-chat)",
     )
     parser.add_argument(
-        "--recorded", action="store_true", help="also a recording of the right answers, which checks the clients"
+        "--recorded",
+        action=argparse.BooleanOptionalAction,
+        help="also a recording of the right answers, which tells failures of the model apart (default: without --url)",
     )
     parser.add_argument("--url", help="base URL of a running server")
     parser.add_argument("--key", default=KEY, help="API key of the running server")
@@ -57,10 +64,12 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=0, help="port of the servers that are started (default: a free one)")
     options = parser.parse_args()
-    if not options.model and not options.recorded:
-        parser.error("name a --model, or --recorded")
+    if options.url and not options.model:
+        parser.error("name a --model of the server")
     if options.url and options.recorded:
         parser.error("--recorded needs a server of its own, so it cannot be used with --url")
+    options.model = options.model or ["demo-chat"]
+    options.recorded = not options.url if options.recorded is None else options.recorded
     return options
 
 

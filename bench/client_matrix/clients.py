@@ -36,10 +36,12 @@ enabled = false
 name = "matrix"
 base_url = "{url}/v1"
 wire_api = "responses"
-env_key = "OPENAI_API_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 stream_idle_timeout_ms = {idle_ms}
+[model_providers.matrix.auth]
+command = "cat"
+args = ["{key_file}"]
 """
 
 
@@ -123,9 +125,11 @@ class Codex(Client):
 
     def run_turns(self, task: Task, model: str, url: str, key: str, outcome: Outcome, home: Path, limit_s: float) -> Outcome:
         """Run the turns of a task, with the configuration in `home`."""
-        settings = {"url": url, "sandbox": self.sandbox, "context": self.context, "idle_ms": int(limit_s * 1000)}
-        (home / "config.toml").write_text(CODEX_SETTINGS.format(**settings))
-        environ = {"CODEX_HOME": str(home), "OPENAI_API_KEY": key}
+        key_file = home / "key"
+        key_file.write_text(key)
+        settings = {"url": url, "sandbox": self.sandbox, "context": self.context, "key_file": key_file}
+        (home / "config.toml").write_text(CODEX_SETTINGS.format(**settings, idle_ms=int(limit_s * 1000)))
+        environ = {"CODEX_HOME": str(home)}
         began = time.monotonic()
         for number, prompt in enumerate(task.prompts):
             command = [str(self.program), "exec", *(["resume", "--last"] if number else []), "-m", model, "--json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.client_matrix.outcome import Result
+from bench.client_matrix.recording import NAME
 
 MAX_REASON = 160
 
@@ -36,8 +37,20 @@ def _reasons(results: Sequence[Result]) -> list[str]:
     found = [result for result in results if result.reason]
     if not found:
         return []
-    head = ["", _row(["model", "client", "task", "result", "reason"]), "|---" * 5 + "|"]
-    return head + [_row([one.model, one.client, one.task, one.verdict, _escape(one.reason)]) for one in found]
+    head = ["", _row(["model", "client", "task", "result", "cause", "reason"]), "|---" * 6 + "|"]
+    return head + [_row([*_names(one), one.verdict, _cause(one, results), _escape(one.reason)]) for one in found]
+
+
+def _names(result: Result) -> list[str]:
+    return [result.model, result.client, result.task]
+
+
+def _cause(result: Result, results: Sequence[Result]) -> str:
+    """Return the cause of a failure: the model, if the same task passes with the recording of right answers."""
+    if result.verdict != "fail":
+        return ""
+    recorded = {one.verdict for one in results if _names(one) == [NAME, result.client, result.task]}
+    return "model" if "pass" in recorded else "client or server" if "fail" in recorded else "unknown"
 
 
 def _escape(text: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bench.client_matrix import checks, recorder
-from bench.client_matrix.outcome import Check, Outcome, Result, judge
+from bench.client_matrix.outcome import Check, Outcome, Result, Verdict, judge
 from bench.client_matrix.recorder import Exchange
+from bench.client_matrix.recording import NAME
 from bench.client_matrix.table import format_results
 from responses_app.local.data_dir import ROOT
 
@@ -111,11 +112,20 @@ def test_table_has_a_column_for_each_model_and_the_reasons() -> None:
         "| codex | image |  | skip |",
         "| passed |  | 0 of 1 | 1 of 1 |",
         "",
-        "| model | client | task | result | reason |",
-        "|---|---|---|---|---|",
-        "| small | codex | read | fail | a \\| b |",
-        "| large | codex | image | skip | no images |",
+        "| model | client | task | result | cause | reason |",
+        "|---|---|---|---|---|---|",
+        "| small | codex | read | fail | unknown | a \\| b |",
+        "| large | codex | image | skip |  | no images |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "cause"), [("pass", "model"), ("fail", "client or server"), ("skip", "unknown"), (None, "unknown")]
+)
+def test_table_names_the_cause_of_a_failure(recorded: Verdict | None, cause: str) -> None:
+    results = [Result("small", "codex", "read", "fail", "no file"), Result(NAME, "codex", "write", "pass")]
+    results += [Result(NAME, "codex", "read", recorded)] if recorded else []
+    assert f"| small | codex | read | fail | {cause} | no file |" in format_results(results).splitlines()
 
 
 PINS = ("bench/client_matrix/drivers/node/package.json", "tests/clients/node/package.json")

@@ -35,8 +35,8 @@ QUIET = {
 def installing() -> Iterator[dict[str, Future[Path]]]:
     """All installations, under way at once."""
     with ThreadPoolExecutor() as pool:
-        packages = {"node": HERE / "node" / "package.json", "codex": CODEX_PACKAGE}
-        requirements = {group: HERE / group / "requirements.txt" for group in ("python", "older")}
+        packages = {"codex": CODEX_PACKAGE, **{group: HERE / group / "package.json" for group in ("node", "opencode")}}
+        requirements = {group: HERE / group / "requirements.txt" for group in ("python", "older", "llm")}
         yield {
             **{group: pool.submit(install.install_npm, manifest) for group, manifest in packages.items()},
             **{group: pool.submit(install.install_pip, manifest) for group, manifest in requirements.items()},

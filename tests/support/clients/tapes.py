@@ -92,6 +92,11 @@ TAPES: dict[str, list[Line]] = {
     ],
     # A name that Codex knows: it is given the patch tool, whose input has a grammar.
     "gpt-5.5": [calls("apply_patch", {"input": DIFF}), text("Patched.")],
+    # Clients that `manage.py connect` configures: the first answer is for its check.
+    "connected-codex": [text("Yes."), calls("exec_command", {"cmd": "echo made > made.txt"}), text("Made.")],
+    # Besides the answer, opencode asks for a title, at any time.
+    "connected-opencode": [text("Yes."), *[thought("Hm.", "Forty-two.")] * 3],
+    "connected-llm": [text("Yes."), thought("Hm.", "Forty-two.")],
     # A name that openai-agents compacts with.
     "gpt-5": [text("They said hello.")],
 }

@@ -1,0 +1,78 @@
+"""Clients with the configuration of `manage.py connect` alone: Codex without warnings, opencode and llm."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.clients.drive import LIMIT_S
+from tests.support.server.serve_command import Server
+
+OURS = ("OPENAI_", "CODEX_", "XDG_", "VERBATIM_", "LLM_")
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(server: Server, environ: dict[str, str], tmp_path: Path) -> Run:
+    """Connect an agent in an empty home folder, run a command of the agent there, and return its output."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    own = {name: value for name, value in environ.items() if not name.startswith(OURS)}
+
+    def run(agent: str, command: Sequence[str | Path]) -> str:
+        options = ("--url", server.url, "--model", f"connected-{agent}", "--home", str(home), "--write")
+        assert "The model answered" in server.manage("connect", agent, *options, XDG_CONFIG_HOME="")
+        result = subprocess.run(
+            command,
+            cwd=work,
+            env={**own, "HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout + result.stderr
+
+    return run
+
+
+def test_connected_codex_knows_the_model_and_uses_a_socket(
+    run: Run, installed: Callable[[str], Path], server: Server, tmp_path: Path
+) -> None:
+    program = installed("codex") / "node_modules" / ".bin" / "codex"
+    options = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+    printed = run("codex", [program, "exec", *options, "Make a file."])
+    assert "metadata" not in printed
+    assert "failed to refresh" not in printed
+    events = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    items = [event["item"] for event in events if event["type"] == "item.completed"]
+    assert [item["type"] for item in items] == ["reasoning", "command_execution", "agent_message"]
+    assert (items[0]["text"], items[2]["text"]) == ("I need it.", "Made.")
+    assert (tmp_path / "work" / "made.txt").read_text() == "made\n"
+    cached: dict[str, Any] = json.loads((tmp_path / "home" / ".codex" / "models_cache.json").read_text())
+    (model,) = [model for model in cached["models"] if model["slug"] == "connected-codex"]
+    assert model["context_window"] == 131072
+    ends = re.findall(r"WebSocket closed .*, (\d+) responses", server.output)
+    assert int(ends[-1]) >= 2, server.output[-2000:]
+
+
+def test_connected_opencode_shows_the_answer_and_the_reasoning(run: Run, installed: Callable[[str], Path]) -> None:
+    # The package has a script behind its installation that copies this program.
+    program = min(installed("opencode").glob("node_modules/opencode-linux-*/bin/opencode"))
+    printed = run("opencode", [program, "run", "--thinking", "How many?"])
+    assert "Forty-two." in printed
+    assert "Hm." in printed
+
+
+def test_connected_llm_answers(run: Run, installed: Callable[[str], Path]) -> None:
+    program = installed("llm").parent / "llm"
+    assert "Forty-two." in run("llm", [program, "-m", "verbatim/connected-llm", "How many?"])
