@@ -9,8 +9,8 @@ from responses_app.protocol.reducer import fold
 from tests.support.api.case import HELLO, bare, record_text
 from tests.support.api.mcp_case import McpCase
 
-# Tokens: the prompt fits, the tools of the tests' server do not.
-CONTEXT = 700
+# Tokens: the prompt fits with one of the tools, and not with all tools of the tests' server, which take about 700.
+CONTEXT = 400
 
 
 class LargeListTest(McpCase):
@@ -34,6 +34,16 @@ class LargeListTest(McpCase):
             self.assertIn("response.mcp_list_tools.failed", [event["type"] for event in events])
             second = await self.made(client, tools=[self.tool], previous_response_id=made["id"])
             self.assertEqual(second["status"], "completed")
+
+    async def test_response_in_the_background_goes_on_without_the_tools(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            made = await self.made(client, tools=[self.tool], background=True)
+            self.assertEqual((made["status"], made["output"]), ("queued", []))
+            events = await self.read(await client.get(f"/v1/responses/{made['id']}?stream=true"))
+            ended = events[-1]["response"]
+            self.check_listing(ended)
+            self.assertEqual((ended["status"], ended["output"][-1]["type"]), ("completed", "message"))
+            self.assertEqual(fold(bare(events)), ended)
 
     async def test_required_call_fails_as_invalid_prompt(self) -> None:
         async with self.serving() as client:
