@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.registry import open_engine
+from responses_app.engines.socket.client import SocketEngine
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec
-from responses_app.server.engine_worker.spec import plan
+from responses_app.server.engine_worker.spec import plan, plan_socket
 
 
 def test_options_go_to_vllm_and_the_rest_to_whoever_writes_the_prompts(tmp_path: Path) -> None:
@@ -44,3 +46,13 @@ def test_folder_of_a_worker_has_a_plain_name(tmp_path: Path) -> None:
 def test_an_engine_elsewhere_needs_no_worker() -> None:
     with pytest.raises(InvalidModelSpec, match="http:// is an engine elsewhere"):
         plan("m=http://gpu:8000?model=m&tokenizer=t", "127.0.0.1", 8100)
+
+
+def test_worker_with_a_socket_has_a_url_without_host_and_key(tmp_path: Path) -> None:
+    made = plan_socket(f"demo=vllm://{tmp_path}?tool_parser=hermes&max_model_len=9", tmp_path / "a b")
+    assert made.socket == tmp_path / "a b" / "engines" / "demo" / "engine.sock"
+    assert made.options == {"max_model_len": "9"}
+    assert made.url == f"unix://{quote(str(made.socket))}?{urlencode({'tokenizer': str(tmp_path), 'tool_parser': 'hermes'})}"
+    (model,) = parse_models(f"demo={made.url}").values()
+    assert isinstance(model.engine, SocketEngine)
+    assert (model.engine.path, model.source) == (str(made.socket), str(tmp_path))

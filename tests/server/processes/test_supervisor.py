@@ -205,8 +205,8 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         # A stopped worker does not restart its engine during the following requests.
         worker = named(server.process.pid, "server.engine_worker.program")
         os.kill(worker, signal.SIGSTOP)
-        vllm = family(named(server.process.pid, "engines.vllm.server"))
-        os.kill(named(server.process.pid, "engines.vllm.server"), signal.SIGKILL)
+        vllm = family(named(server.process.pid, "engines.socket.server"))
+        os.kill(named(server.process.pid, "engines.socket.server"), signal.SIGKILL)
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
         models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
