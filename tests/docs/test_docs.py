@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from django.conf import settings
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
@@ -10,6 +13,7 @@ from project.env import READ
 from responses_app.schemas.create_response import REFUSED, CreateResponse
 from tests.support.doc_tables import table_rows
 
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 FIELDS = table_rows("api.md", "## Fields of a create request")
 
 
@@ -33,3 +37,10 @@ def test_every_request_field_of_the_code_and_of_the_openai_package_is_in_the_tab
     assert set(FIELDS) == ours
     missing = set(ResponseCreateParamsBase.__annotations__) - ours
     assert not missing, f"the openai package has fields that were never decided on: {missing}"
+
+
+def test_readme_is_short_and_counts_the_request_fields() -> None:
+    assert len(README.splitlines()) <= 120
+    count = re.search(r"Each of the (\d+) \[request fields\]", README)
+    assert count is not None
+    assert int(count[1]) == len(FIELDS)
