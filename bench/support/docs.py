@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 MEASURE = Path(__file__).resolve().parents[2] / "docs" / "operations" / "measure.md"
+MAX_LINE = 120
 WRITE_DOCS = "--write-docs"
 # Options with a value that change no figure. Their values may be paths of this machine.
 OUTPUT_OPTIONS = ("--json", "--plot", "--profile", "--port")
@@ -42,10 +44,11 @@ def conditions(rounds: int, load_before: float, arguments: Sequence[str] = sys.a
     """Describe date, machine, rounds and command of a measurement; `load_before` is the load of the machine before its start."""
     command = " ".join(["python -m", _program(), *_measuring(arguments)])
     day = today or datetime.now(UTC).date()
-    return (
+    sentence = (
         f"Measured on {day.day} {day:%B %Y} on {os.cpu_count()} cores that also ran the client, at a load of {load_before:.1f} "
         f"before the start; medians of {rounds} {'rounds' if rounds > 1 else 'round'} (`{command}`):"
     )
+    return textwrap.fill(sentence, MAX_LINE, break_long_words=False, break_on_hyphens=False)
 
 
 def _measuring(arguments: Sequence[str]) -> list[str]:
