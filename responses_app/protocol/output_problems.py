@@ -26,6 +26,7 @@ UNKNOWN_CHANNEL: Final = "unknown_channel"
 UNKNOWN_RECIPIENT: Final = "unknown_recipient"
 INVALID_UTF8: Final = "invalid_utf8"
 EMPTY_OUTPUT: Final = "empty_output"
+CALL_LIMIT_REACHED: Final = "call_limit_reached"
 
 MESSAGES: Final[Mapping[str, str]] = {
     UNKNOWN_TOOL: "The model called a tool that the request does not define.",
@@ -42,6 +43,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     UNKNOWN_RECIPIENT: "A message has an unknown recipient. The message is text.",
     INVALID_UTF8: "The output contains bytes that are not valid UTF-8. U+FFFD replaces the bytes.",
     EMPTY_OUTPUT: "The model generated no text and no call.",
+    CALL_LIMIT_REACHED: "A call of a tool of the server is beyond the limit of calls of the response. It was not made.",
 }
 """Type of a problem -> message."""
 

@@ -27,6 +27,7 @@ from responses_app.runs.execute.endings import OVERLOADED_MESSAGE
 from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
+from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.maintenance import upkeep
 from responses_app.runs.models import (
     ServedModel,
@@ -164,15 +165,13 @@ class RunManager:
         return run, planned
 
     async def count(self, create_request: CreateRequest) -> int:
-        """Count the tokens of the prompt of a request. Raises ApiError as `start_run` does; nothing runs, nothing is stored."""
+        """Count the tokens of the first prompt of a request. Raises ApiError as `start_run` does; nothing is generated or stored."""
         await self._ensure_started()
         served = self.model(create_request.model)
         self._check_capacity()
         with self.admission.admitted(create_request.project):
             uid = new_id("resp_")
-            tools = self._tools_for(create_request, uid)
-            request = (await plan(uid, create_request, served, tools=tools, measure=True)).request
-        return request.length or len(request.prompt)
+            return await count_input_tokens(uid, create_request, served, self._tools_for(create_request, uid))
 
     async def compact(self, create_request: CreateRequest) -> dict[str, Any]:
         """Return the `response.compaction` object. Raises ApiError; nothing is stored."""

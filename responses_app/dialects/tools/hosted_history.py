@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from responses_app.dialects.tools import builtin
 from responses_app.dialects.tools.mcp_names import function_name
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, OUTPUT_NOTE, ModelOutput
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -46,11 +46,13 @@ def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterato
 
 
 def _shown_output(item: Json, own: Callable[[Json], str]) -> str | list[Json]:
-    """Return the output that the tool gave for the model, with pictures as content parts; without one, the output by `own`."""
-    shown: ModelOutput | None = item.get(MODEL_OUTPUT)
-    if shown is None:
-        return own(item)
+    """Return the output that the tool gave for the model, with pictures as content parts; without one, the output by `own`.
+
+    A note of the server is the end of the text.
+    """
+    shown: ModelOutput = item.get(MODEL_OUTPUT) or ModelOutput()
     text = own(item) if shown.text is None else shown.text
+    text = "\n".join(part for part in (text, item.get(OUTPUT_NOTE)) if part)
     if not shown.images:
         return text
     texts = [{"type": "input_text", "text": text}] if text else []
@@ -91,6 +93,8 @@ def _mcp_name(item: Json) -> str:
 def _denial(approval: Json | None) -> str:
     if approval is None:
         return "This call was not made: the user has not approved it yet."
+    if approval["approve"]:
+        return "This call was not made yet, although the user has approved it."
     reason = approval.get("reason")
     return "This call was not made: the user has denied it." + (f" {reason}" if reason else "")
 

@@ -23,6 +23,7 @@ from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
 from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.runs.execute.calls.limit import CallLimit
 from responses_app.runs.execute.calls.parser import OpeningParser, ServerCallParser
 from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
@@ -54,6 +55,8 @@ class RoundFactory:
     ) -> None:
         self._uid, self._served, self._plan = uid, served, plan
         self._tools, self._owner_epoch = tools, owner_epoch
+        most, wanted = settings.RESPONSES_TOOL_CALLS, plan.create_request.echo.get("max_tool_calls")
+        self._limit = None if tools is None else CallLimit(tools, min(most, wanted or most))
 
     def create(
         self,
@@ -80,22 +83,31 @@ class RoundFactory:
             return Round(generation, parser, 0, end, generates=False)
         return Round(generation, parser, request.length or len(request.prompt), end)
 
-    async def plan(self, number: int, output: Sequence[Item], spent: int) -> tuple[GenerateRequest, OutputParser]:
+    async def plan(
+        self, number: int, output: Sequence[Item], spent: int, *, measure: bool = False
+    ) -> tuple[GenerateRequest, OutputParser]:
         """Build request and parser of the round `number`, which is not the first round. Raises ApiError.
 
-        `output` are the items of the response so far, `spent` its output tokens so far.
+        `output` are the items of the response so far, `spent` its output tokens so far. With `measure` the length of the prompt is known.
         """
         offer = None if self._tools is None else self._tools.offer([*self._plan.items, *output])
-        is_first = number == 1 and self._prepares
+        left = None if self._limit is None else self._limit.left(output)
+        if self._limit is not None and left == 0:
+            output = self._limit.with_note(output)
+        is_first = number == 1 and self._prepares and left != 0
         uid = f"{self._uid}-r{number}"
-        request, parser = await plan_round(uid, self._plan, self._served, output, spent, offer, is_first=is_first)
-        return request, _with_server_calls(parser, offer)
+        request, parser = await plan_round(
+            uid, self._plan, self._served, output, spent, offer, is_first=is_first, withholds=left == 0, measure=measure
+        )
+        return request, _with_server_calls(parser, offer, left)
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
         """Return request and parser of the first round. A plan with openings begins with a round that generates nothing."""
         if self._prepares:
-            return self._plan.request, OpeningParser(self._plan.openings)
-        return self._plan.request, _with_server_calls(self._plan.parser, self._plan.offer)
+            openings = self._plan.openings if self._limit is None else self._limit.cut_openings(self._plan.openings)
+            return self._plan.request, OpeningParser(openings)
+        left = None if self._limit is None else self._limit.most
+        return self._plan.request, _with_server_calls(self._plan.parser, self._plan.offer, left)
 
     async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
         """Create the round `number`, which is not the first round. Raises ApiError."""
@@ -112,12 +124,11 @@ class RoundFactory:
             ToolLimits.from_settings(),
             self._prepares,
             create_request.max_output_tokens,
-            create_request.echo.get("max_tool_calls"),
             create_request.include,
-            self._checked_listing,
+            self.check_listing,
         )
 
-    async def _checked_listing(self, item: Item, result: Delta) -> Delta:
+    async def check_listing(self, item: Item, result: Delta) -> Delta:
         """Return a failed listing in place of a listing whose tools the model's context has no place for."""
         limit = self._served.engine.max_model_len
         # Only a list with more bytes than the context has tokens can be too long by itself.
@@ -138,11 +149,11 @@ class RoundFactory:
         return bool(self._plan.openings)
 
 
-def _with_server_calls(parser: OutputParser, offer: ToolOffer | None) -> OutputParser:
+def _with_server_calls(parser: OutputParser, offer: ToolOffer | None, calls_left: int | None) -> OutputParser:
     if offer is None:
         return parser
     sources = offer.sources if isinstance(offer, CitingOffer) else None
-    return ServerCallParser(parser if sources is None else CitationFilter(parser, sources), offer)
+    return ServerCallParser(parser if sources is None else CitationFilter(parser, sources), offer, calls_left)
 
 
 def create_run(

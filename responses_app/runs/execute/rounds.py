@@ -113,7 +113,6 @@ class ToolLoop:
     limits: ToolLimits
     prepares: bool = False
     max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
     # Parts of results that items show: the `include` of the request.
     include: Collection[str] = ()
     check: CheckResult | None = None
@@ -149,9 +148,7 @@ class Rounds:
         # Sum over the rounds that are over, and over generations beside the rounds.
         self._earlier = progress.usage
         self._calls = (
-            None
-            if loop is None
-            else CallScheduler(output, loop.tools, loop.limits, loop.max_tool_calls, loop.include, progress.begun, loop.check)
+            None if loop is None else CallScheduler(output, loop.tools, loop.limits, loop.include, progress.begun, loop.check)
         )
 
     async def run(self) -> Finish | None:

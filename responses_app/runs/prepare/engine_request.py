@@ -53,18 +53,19 @@ async def build_engine_request(
     today: date | None = None,
     memo: TokenCache | None = None,
     session: str = "",
+    withholds: bool = False,
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` for `items`, and the parser of the answer. Raises ApiError.
 
     `own` are the ids of the items of the client's request: errors blame these by their place in its input. `offer` has the
-    tools that the server runs. `session` is the `session_id` of the chain.
+    tools that the server runs; with `withholds` the model is not offered these. `session` is the `session_id` of the chain.
     """
     assert served.dialect is not None  # noqa: S101 - started
     items = await _with_texts(create_request, items, images_by_url, own)
     pictures = await _pictures(create_request, served.dialect, items)
     turn = _turn(create_request, served, items, pictures, today or datetime.now(UTC).date(), memo)
     if offer is not None:
-        turn = _with_server_tools(turn, offer)
+        turn = _with_server_tools(turn, offer, withholds=withholds)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
     size = size_of(turn)
     turn, origins = await long_work.apart(
@@ -87,7 +88,7 @@ async def build_engine_request(
     # Some parsers read the end of the prompt.
     make_parser = partial(served.dialect.parser_for, turn)
     parser = await long_work.apart(create_request.project, size is WorkSize.LONG, make_parser)
-    names = frozenset(str(tool.get("name")) for tool in turn.tools)
+    names = frozenset(str(tool.get("name")) for tool in (*turn.tools, *(offer.functions if offer is not None else ())))
     mapped = as_functions.map_tool_calls(UnknownToolFilter(parser, names), origins)
     return replace(request, session=session), with_stop_sequences(mapped, create_request.stop)
 
@@ -144,7 +145,7 @@ def _turn(
     )
 
 
-def _with_server_tools(turn: Turn, offer: ToolOffer) -> Turn:
+def _with_server_tools(turn: Turn, offer: ToolOffer, *, withholds: bool) -> Turn:
     """Return the turn with the tools of the server as functions. Raises InvalidRequest for absent tools and for a name used twice."""
     taken = builtin.taken_name(as_functions.offered_names(turn), offer.functions)
     if taken is not None:
@@ -156,7 +157,11 @@ def _with_server_tools(turn: Turn, offer: ToolOffer) -> Turn:
         choice = offer.tool_choice(turn.tool_choice)
     except UnsupportedInput as error:
         raise InvalidRequest(str(error), param=error.param, code=error.code) from error
-    return replace(turn, tools=[*turn.tools, *offer.functions], tool_choice=choice)
+    functions = offer.functions
+    if withholds and not isinstance(choice, str) and "tools" in choice:
+        names = {function["name"] for function in functions}
+        choice = {**choice, "tools": [entry for entry in choice["tools"] if entry.get("name") not in names]}
+    return replace(turn, tools=turn.tools if withholds else [*turn.tools, *functions], tool_choice=choice)
 
 
 @contextmanager

@@ -145,12 +145,14 @@ async def plan_round(
     offer: ToolOffer | None,
     *,
     is_first: bool = False,
+    withholds: bool = False,
+    measure: bool = False,
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` and the parser of a further round. Raises ApiError.
 
     `output` are the items of the response so far, with the outputs of server tools for the model. `spent` are its output tokens so
     far. A tool choice that forces a call holds for the first round with a generation only (`is_first`): otherwise the model could
-    never answer.
+    never answer. With `withholds` the model is not offered the tools of the server. With `measure` the length of the prompt is known.
     """
     create_request = plan.create_request
     choice = create_request.tool_choice if is_first else _free_choice(create_request.tool_choice)
@@ -158,7 +160,16 @@ async def plan_round(
     create_request = replace(create_request, tool_choice=choice, max_output_tokens=left)
     items = [*plan.items, *output]
     return await build_engine_request(
-        uid, create_request, served, items, plan.images, today=plan.today, offer=offer, session=plan.request.session
+        uid,
+        create_request,
+        served,
+        items,
+        plan.images,
+        today=plan.today,
+        offer=offer,
+        session=plan.request.session,
+        withholds=withholds,
+        measure=measure,
     )
 
 

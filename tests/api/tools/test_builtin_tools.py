@@ -51,13 +51,11 @@ class BuiltinToolsTest(BuiltinToolsCase, SocketCase):
         await self.check_forced("web_search")
 
     async def test_limit_of_calls_counts_calls_of_code(self) -> None:
-        refused = self.record(type(self).answer("Enough."), "limit of tool calls")
-        lines = [self.use("code_interpreter"), self.use("code_interpreter", "42000"), refused]
+        told = self.record(type(self).answer("Enough."), "limit of tool calls")
+        lines = [self.use("code_interpreter"), told]
         async with self.serving(*lines) as client:
             made = await self.made(client, tools=[CODE_TOOL], max_tool_calls=1, include=INCLUDES)
-        first, second, _ = made["output"]
-        self.assertEqual((first["status"], second["status"]), ("completed", "failed"))
-        self.assertIn("limit of tool calls", second["outputs"][0]["logs"])
+        self.assertEqual([one["type"] for one in made["output"]], ["code_interpreter_call", "message"])
 
     async def test_each_tool_works_over_a_websocket(self) -> None:
         lines = [line for kind in USES for line in (self.use(kind), self.conclude(kind))]

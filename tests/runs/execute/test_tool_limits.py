@@ -8,13 +8,28 @@ from typing import Any
 
 from django.test import override_settings
 
+from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.deltas import Delta, McpResult
+from responses_app.protocol.output_problems import MESSAGES
 from tests.support.api.case import record_text
-from tests.support.runs.server_tools import LIMIT_S, ROME, START, TWO_CALLS, CityTools, RoundsCase, answer, call, shows
+from tests.support.runs.server_tools import (
+    LIMIT_S,
+    ROME,
+    START,
+    TOOL,
+    TWO_CALLS,
+    CityTools,
+    RoundsCase,
+    answer,
+    call,
+    prompt_text,
+    shows,
+)
 from tests.support.waiting import run_ready_tasks
 
 ONE_CALL = call("demo__look", "Rome")
 LIMIT_TEXT = "limit of tool calls"
+PROBLEM = {"type": "call_limit_reached", "message": MESSAGES["call_limit_reached"]}
 RESULT = "x" * 3000
 
 
@@ -27,32 +42,45 @@ class LongTools(CityTools):
 
 
 class CallLimitTest(RoundsCase):
-    async def check_third_call_is_refused(self, **body: Any) -> None:
-        """Run three rounds with a call each; the limit is two calls."""
-        lines = [record_text(ONE_CALL), record_text(ONE_CALL, match=shows(ROME)), record_text(ONE_CALL, match=shows(ROME))]
-        async with self.serving(*lines, record_text(answer("Enough."), match=shows(LIMIT_TEXT))) as client:
-            last = (await self.stream(client, **body))[-1]["response"]
-            self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "completed", "failed"])
+    """Calls beyond the limit: no item shows them, the model is told once, and is offered the tools no more."""
+
+    async def check_two_calls_are_made(self, *lines: Recording, problems: int = 0, **body: Any) -> dict[str, Any]:
+        """Run rounds whose last prompt has two results, the note, and no tools of the server."""
+        async with self.serving(*lines) as client:
+            last: dict[str, Any] = (await self.stream(client, **body))[-1]["response"]
+            self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "completed"])
             self.assertEqual((last["status"], self.tools.runs), ("completed", ["Rome", "Rome"]))
-            self.assertIn(LIMIT_TEXT, self.calls(last)[2]["error"]["message"])
+            excess = {**PROBLEM, "text": 'demo__look {"city":"Rome"}'}
+            found = [{**one, "text": one["text"].replace("Oslo", "Rome")} for one in last.get("output_problems", ())]
+            self.assertEqual(found, [excess] * problems)
+            prompts = [prompt_text(request.prompt) for request in self.engine.requests]
+            self.assertEqual([text.count(LIMIT_TEXT) for text in prompts], [0] * (len(prompts) - 1) + [1])
+            self.assertEqual(["type demo__look" in text for text in prompts], [True] * (len(prompts) - 1) + [False])
+            return last
 
     async def test_max_tool_calls_counts_over_all_rounds(self) -> None:
-        await self.check_third_call_is_refused(max_tool_calls=2)
-
-    @override_settings(RESPONSES_TOOL_CALLS=2)
-    async def test_limit_of_the_server_counts_over_all_rounds(self) -> None:
-        await self.check_third_call_is_refused()
+        lines = [record_text(ONE_CALL), record_text(ONE_CALL, match=shows(ROME)), record_text(answer("Enough."))]
+        last = await self.check_two_calls_are_made(*lines, max_tool_calls=2)
+        self.assertEqual(last["output"][-1]["content"][0]["text"], "Enough.")
 
     @override_settings(RESPONSES_TOOL_CALLS=2)
     async def test_smaller_limit_holds(self) -> None:
-        await self.check_third_call_is_refused(max_tool_calls=100)
+        lines = [record_text(ONE_CALL), record_text(ONE_CALL, match=shows(ROME)), record_text(answer("Enough."))]
+        await self.check_two_calls_are_made(*lines, max_tool_calls=100)
 
-    async def test_limit_in_the_middle_of_a_round_refuses_the_later_calls(self) -> None:
-        lines = [record_text(ONE_CALL), record_text(TWO_CALLS, match=shows(ROME))]
-        async with self.serving(*lines, record_text(answer("Enough."), match=shows(LIMIT_TEXT))) as client:
-            last = (await self.stream(client, max_tool_calls=2))[-1]["response"]
-            self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "completed", "failed"])
-            self.assertEqual(self.tools.runs, ["Rome", "Rome"])
+    async def test_limit_in_the_middle_of_a_round_leaves_the_later_calls_out(self) -> None:
+        lines = [record_text(ONE_CALL), record_text(TWO_CALLS, match=shows(ROME)), record_text(answer("Enough."))]
+        last = await self.check_two_calls_are_made(*lines, problems=1, max_tool_calls=2)
+        self.assertEqual(last["output_problems"][0]["text"], 'demo__look {"city":"Oslo"}')
+
+    async def test_call_behind_the_note_ends_the_response(self) -> None:
+        lines = [record_text(ONE_CALL), record_text(ONE_CALL, match=shows(ROME)), record_text(ONE_CALL)]
+        await self.check_two_calls_are_made(*lines, problems=1, max_tool_calls=2)
+
+    async def test_tools_of_the_client_stay_behind_the_limit(self) -> None:
+        lines = [record_text(ONE_CALL), record_text(ONE_CALL), record_text(call("get_weather", "Oslo"))]
+        last = await self.check_two_calls_are_made(*lines, max_tool_calls=2, tools=[TOOL])
+        self.assertEqual((last["output"][-1]["type"], last["output"][-1]["name"]), ("function_call", "get_weather"))
 
 
 class OtherLimitsTest(RoundsCase):

@@ -10,6 +10,8 @@ from responses_app.protocol.items.base import Delta
 
 # Key of a `ModelOutput` in an item of a prompt. No item in an event, in an answer or in the database has this key.
 MODEL_OUTPUT: Final = "model_output"
+# Key of a note of the server behind an output, in an item of a prompt alone.
+OUTPUT_NOTE: Final = "output_note"
 
 
 @dataclass(frozen=True, slots=True)

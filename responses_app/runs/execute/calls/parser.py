@@ -21,6 +21,8 @@ from responses_app.protocol.deltas import (
     OutputProblem,
     WebSearch,
 )
+from responses_app.protocol.output_problems import ProblemItem
+from responses_app.runs.execute.calls.limit import excess_call
 from responses_app.tools.base import ToolOffer
 
 
@@ -28,12 +30,12 @@ class ServerCallParser(ParserFilter):
     """Parser that turns calls of server tools into items of their families instead of function calls.
 
     The code of a code interpreter call is streamed, without the JSON around the code. A search, and a request for an approval, opens
-    when the arguments are complete: the opening delta has the arguments.
+    when the arguments are complete: the opening delta has the arguments. Behind `calls_left` calls a call becomes an output problem.
     """
 
-    def __init__(self, parser: OutputParser, offer: ToolOffer) -> None:
+    def __init__(self, parser: OutputParser, offer: ToolOffer, calls_left: int | None = None) -> None:
         super().__init__(parser)
-        self._offer = offer
+        self._offer, self._calls_left = offer, calls_left
         self._buffered: _UnopenedCall | None = None
         self._code: InputUnwrapper | None = None
 
@@ -51,12 +53,12 @@ class ServerCallParser(ParserFilter):
             return self._map_arguments(delta)
         if isinstance(delta, OutputProblem):
             # The item of a buffered call is not open yet.
-            return [delta if self._buffered is None else replace(delta, item="next")]
+            return [delta if self._buffered is None else replace(delta, item=self._buffered.problem_item)]
         ended = self._end_call()
         if isinstance(delta, Call):
             return [*ended, *self._begin_call(delta)]
-        # The request for an approval is a whole item, so the end of the call is no event of its own.
-        is_whole = isinstance(delta, EndItem) and any(isinstance(one, McpApprovalRequest) for one in ended)
+        # The request for an approval is a whole item, and a problem is none, so the end of the call is no event of its own.
+        is_whole = isinstance(delta, EndItem) and any(isinstance(one, McpApprovalRequest | OutputProblem) for one in ended)
         return ended if is_whole else [*ended, delta]
 
     def _map_arguments(self, delta: Arguments) -> list[Delta]:
@@ -67,8 +69,14 @@ class ServerCallParser(ParserFilter):
 
     def _begin_call(self, delta: Call) -> list[Delta]:
         opening = self._offer.opening(delta.name)
+        is_call = opening is not None and not isinstance(opening, McpApprovalRequest)
+        if is_call and self._calls_left == 0:
+            self._buffered = _UnopenedCall(delta.name, None, [])
+            return []
+        if is_call and self._calls_left is not None:
+            self._calls_left -= 1
         if isinstance(opening, McpApprovalRequest | WebSearch | FileSearch):
-            self._buffered = _UnopenedCall(opening, [])
+            self._buffered = _UnopenedCall(delta.name, opening, [])
             return []
         if isinstance(opening, CodeCall) and delta.kind == "function":
             self._code = InputUnwrapper(builtin.CODE_KEY)
@@ -78,16 +86,26 @@ class ServerCallParser(ParserFilter):
         """Return the opening of the buffered call, or the rest of the code."""
         buffered, code, self._buffered, self._code = self._buffered, self._code, None, None
         if buffered is not None:
-            return [replace(buffered.opening, arguments="".join(buffered.texts) or "{}")]
+            return [buffered.end("".join(buffered.texts) or "{}")]
         return [] if code is None else _code_deltas(code.flush())
 
 
 @dataclass(slots=True)
 class _UnopenedCall:
-    """Call whose item opens when the arguments are complete, with the arguments so far."""
+    """Call whose item opens when the arguments are complete, with the arguments so far. Without `opening` no item opens."""
 
-    opening: McpApprovalRequest | WebSearch | FileSearch
+    function: str
+    opening: McpApprovalRequest | WebSearch | FileSearch | None
     texts: list[str]
+
+    @property
+    def problem_item(self) -> ProblemItem:
+        """Item of a problem inside of the call."""
+        return "none" if self.opening is None else "next"
+
+    def end(self, arguments: str) -> Delta:
+        """Return the delta of the complete call."""
+        return excess_call(self.function, arguments) if self.opening is None else replace(self.opening, arguments=arguments)
 
 
 def _code_deltas(text: str) -> list[Delta]:

@@ -14,7 +14,7 @@ import orjson
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
-from responses_app.runs.execute.calls.problems import CALL_LIMIT_REACHED, CUT_OFF, UNKNOWN_OUTCOME
+from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.token_log import CallStart
 from responses_app.tools.base import ToolExecutor
@@ -42,9 +42,9 @@ class CallScheduler:
     """Calls of server tools in a run.
 
     A call begins when its arguments are complete and a slot is free; up to `limits.parallel_calls` calls run side by side. The begin
-    mark of a call is in the log before the tool is entered, and on disk if a repetition is not safe. `max_calls` limits the calls
-    of the response, beside the limit of the server. `begun` are the output indexes of the calls that an earlier owner of the run
-    began: without a result these run again only if that is safe. `check` returns a result, or another in place of it.
+    mark of a call is in the log before the tool is entered, and on disk if a repetition is not safe. `begun` are the output indexes
+    of the calls that an earlier owner of the run began: without a result these run again only if that is safe. `check` returns a
+    result, or another in place of it.
 
     Only the task of the run calls the methods.
     """
@@ -54,7 +54,6 @@ class CallScheduler:
         output: ResponseOutput,
         tools: ToolExecutor,
         limits: ToolLimits,
-        max_calls: int | None = None,
         include: Collection[str] = (),
         begun: Set[int] = frozenset(),
         check: CheckResult | None = None,
@@ -62,7 +61,6 @@ class CallScheduler:
         self._output, self._tools = output, tools
         self._include, self._begun, self._check = include, begun, check
         self._slots = limits.parallel_calls
-        self._max_calls = limits.calls if max_calls is None else min(limits.calls, max_calls)
         # Output index of a call whose arguments are not complete although its round has ended.
         self.cut_off: int | None = None
         # Output indexes of the calls that were queued or refused.
@@ -136,8 +134,7 @@ class CallScheduler:
             return CUT_OFF
         if index in self._begun:
             return None if self._tools.is_repeatable(items[index]) else UNKNOWN_OUTCOME
-        earlier = sum(self._tools.can_run(item) and self._tools.counts(item) for item in items[:index])
-        return CALL_LIMIT_REACHED if self._tools.counts(items[index]) and earlier >= self._max_calls else None
+        return None
 
     def _take_startable(self) -> list[PendingCall]:
         """Take the calls out of the queue for which slots are free, and whose begin marks can be in the log first.
