@@ -44,6 +44,8 @@ class Command(BaseCommand):
             raise CommandError(f"{error}.") from error
         if Path(source).is_dir():
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        else:
+            source = _downloaded(source)
         from responses_app.dialects.families.report import report
 
         try:
@@ -58,6 +60,18 @@ def _build(name: str) -> Path:
     from responses_app.demo.build import build
 
     return build(name, data_dir() / "models")
+
+
+def _downloaded(name: str) -> str:
+    """Download the small files of a model of the hub, and return their folder. Raises CommandError."""
+    from responses_app.server.model_files.errors import CannotServe
+    from responses_app.server.model_files.prepare import small_snapshot
+
+    name, _, revision = name.partition("@")
+    try:
+        return str(small_snapshot(name, revision))
+    except CannotServe as error:
+        raise CommandError(escaped(str(error))) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -117,6 +117,18 @@ def with_options_of(entry: str, prepared: str) -> str:
     return replace(before, options={**before.options, **after.options}).text()
 
 
+def small_snapshot(name: str, revision: str = "") -> Path:
+    """Return the folder of a model of the hub in the cache, at least with the small files. Raises CannotServe."""
+    entry = VllmEntry(name, name, {"revision": revision} if revision else {})
+    if (folder := _complete_snapshot(entry)) is not None:
+        return folder
+    with explained(name, entry.revision):
+        listed = repository.list_repository(name, entry.revision)
+        _check_kind(listed)
+        Download(listed, small_files(listed.files)).run()
+    return listed.snapshot
+
+
 def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
     """Check the files of a model; download the small files of a model on the hub."""
     if entry.is_folder:

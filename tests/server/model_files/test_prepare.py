@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from django.core.management import CommandError, call_command
 from huggingface_hub import constants
 
 from responses_app.server.cli.progress import Progress
@@ -245,3 +246,13 @@ def test_a_cache_that_the_operator_has_set_limits_the_context(
 def test_other_engines_are_left_as_they_are() -> None:
     setting = "a=http://127.0.0.1:1?tokenizer=x b=script:///tape"
     assert prepare(setting, Progress(io.StringIO()), False, lambda: False) == Prepared(setting, {})
+
+
+def test_the_command_model_downloads_the_small_files_alone(hub: ModelHub, demo_folder: Path) -> None:
+    hub.add_folder("demo/chat", demo_folder)
+    out = io.StringIO()
+    call_command("model", "demo/chat", stdout=out)
+    assert "family            Hermes calls" in out.getvalue()
+    assert hub.ranges("model.safetensors") == []
+    with pytest.raises(CommandError, match=r"Similar names: demo/chat\."):
+        call_command("model", "demo/chatt")
