@@ -51,7 +51,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, str], tmp_path: Path, work: Path) -> Codex:
-    """Runs `codex exec`; the items that it tells of."""
+    """Run `codex exec` and return the printed items, without reasoning and without the error of unknown metadata."""
     home = tmp_path / "home"
     home.mkdir()
     program = installed("codex") / "node_modules" / ".bin" / "codex"
@@ -70,7 +70,8 @@ def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, s
         )
         assert result.returncode == 0, result.stdout + result.stderr
         told = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
-        return [one["item"] for one in told if one["type"] == "item.completed" and one["item"]["type"] != "error"]
+        items = [one["item"] for one in told if one["type"] == "item.completed"]
+        return [item for item in items if item["type"] not in ("error", "reasoning")]
 
     return run
 

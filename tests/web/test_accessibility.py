@@ -70,6 +70,7 @@ def paths(chat_server: Server) -> list[str]:
         "/nowhere",
         f"/responses/compare?a={first}&b={second}",
         "/keys",
+        "/connect",
         "/keys/1",
         "/files",
         "/containers",
