@@ -48,6 +48,17 @@ class Agent:
     start: str
     variables: Callable[[Connection], Mapping[str, str]] = field(default=lambda _: {})
     note: str = ""
+    # Tokens of the first prompt, with a large vocabulary.
+    first_prompt: int = 0
+
+    def context_problem(self, context_window: int) -> str | None:
+        """Return a sentence if the first prompt takes more than half of the context window, else None."""
+        if context_window >= 2 * self.first_prompt:
+            return None
+        return (
+            f"{self.title} begins with a prompt of about {self.first_prompt:,} tokens, so {context_window:,} tokens of context"
+            " are soon full."
+        )
 
 
 def config_home(home: Path, environ: Mapping[str, str]) -> Path:

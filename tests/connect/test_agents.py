@@ -158,6 +158,13 @@ def test_file_that_cannot_be_parsed_is_refused_by_name(agent: str, name: str, co
     assert path.read_bytes() == content
 
 
+def test_small_context_is_told() -> None:
+    assert AGENTS["codex"].context_problem(8192) == (
+        "Codex begins with a prompt of about 4,200 tokens, so 8,192 tokens of context are soon full."
+    )
+    assert [AGENTS[name].context_problem(size) for name, size in (("codex", 32768), ("llm", 1))] == [None, None]
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_check_sends_an_effort_that_the_model_takes(agent: str) -> None:
     assert "reasoning" not in request_body(PLAIN, agent)

@@ -41,5 +41,6 @@ CODEX = Agent(
     "Codex",
     _files,
     "codex",
+    first_prompt=4200,
     note="Codex reads the context window, the efforts and the tools of the model from this server.",
 )

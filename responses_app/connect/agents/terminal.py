@@ -144,7 +144,7 @@ def _goose_variables(connection: Connection) -> Mapping[str, str]:
     return {"GOOSE_PROVIDER": "custom_verbatim", "GOOSE_MODEL": connection.model.name, KEY_VARIABLE: connection.key}
 
 
-OPENCODE = Agent("opencode", "opencode", _opencode, "opencode")
+OPENCODE = Agent("opencode", "opencode", _opencode, "opencode", first_prompt=6200)
 CLINE = Agent("cline", "Cline", _cline, "cline", note="These are the files of Cline's command line.")
 GOOSE = Agent("goose", "goose", _goose, "goose session", _goose_variables)
 LLM = Agent(
