@@ -74,7 +74,11 @@ class Command(BaseCommand):
         pictures = "takes pictures" if model.supports_images else "takes no pictures"
         efforts = f"efforts {', '.join(model.efforts)}" if model.efforts else "no reasoning"
         self.stdout.write(f"{model.name}: {model.context_window} tokens of context, {efforts}, {pictures}. {answer}")
-        for line in (agent.context_problem(model.context_window), agent.note, f"Start: {agent.start.replace('MODEL', model.name)}"):
+        for line in (
+            agent.context_problem(model.context_window),
+            agent.note,
+            f"Start: {agent.start.replace('MODEL', model.name)}",
+        ):
             if line:
                 self.stdout.write(line)
         if not write and agent.name != "openai-python":
