@@ -25,6 +25,7 @@ django.setup(set_prefix=False)
 
 # Imported after `django.setup`, because these modules use settings and models.
 from project.api_handler import ApiHandler  # noqa: E402
+from project.cors import answer_preflight, with_cors  # noqa: E402
 from project.lifespan import lifespan  # noqa: E402
 from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
@@ -101,13 +102,16 @@ site = StaticHandler(Handler())
 
 async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
     """Handle an HTTP request: API paths go to `api`, the rest to `site`. A request that begins a response waits for its turn."""
+    policy = settings.RESPONSES_CORS_POLICY
+    if await answer_preflight(policy, scope, send):
+        return
     if scope["method"] == "POST" and scope["path"] in STARTS:
         await manager.current().starts.wait()
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}
     handler: Any = api if scope["path"].startswith(API) else site
-    await handler(scope, receive, send)
+    await handler(scope, receive, with_cors(policy, scope, send))
 
 
 async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
@@ -126,7 +130,7 @@ async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
 
 
 # Read by our own HTTP server. Other ASGI servers read every body, and the application checks the key and the limits.
-gate = KeyGate(database_thread)
+gate = KeyGate(database_thread, settings.RESPONSES_CORS_POLICY)
 limits = TransportLimits(
     connections=settings.RESPONSES_MAX_CONNECTIONS,
     unfinished=settings.RESPONSES_MAX_UNFINISHED_MIB * MIB,

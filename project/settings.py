@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.container_startup import DEMO_STARTUP, read_startup_code
+from project.cors import cors_policy
 from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
@@ -24,6 +25,8 @@ SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
 SECRET_KEY_FALLBACKS = envstr("SECRET_KEY_FALLBACKS").split()
 ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
 CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
+# Origins of browser apps that may call the API, and nothing else.
+RESPONSES_CORS_POLICY = cors_policy(envlist("RESPONSES_CORS_ORIGINS"))
 RESPONSES_TLS = envbool("RESPONSES_TLS")
 SECURE_PROXY_SSL_HEADER = proxy_header(envstr("RESPONSES_TLS_HEADER"), RESPONSES_TLS)
 HSTS_SECONDS = envint("RESPONSES_HSTS_SECONDS", 31_536_000)

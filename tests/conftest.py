@@ -114,12 +114,13 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
-    """The server. It has a key that it was given."""
+    """The server. It has a key that it was given, and allows one origin of browser apps."""
     # Here, as most tests need neither this nor what it imports.
     from tests.support.server.serve_command import Server
 
     # The first use of the sandbox starts the sandbox, which installs packages for code if an index is configured.
     folder = tmp_path_factory.mktemp("shared") / "data"
-    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key")
+    origin = {"RESPONSES_CORS_ORIGINS": "https://app.example"}
+    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key", **origin)
     yield server.ready()
     server.end()

@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError
 
 from responses_app.access import api_keys
 from responses_app.errors import ServiceUnavailable, Unauthorized
+from responses_app.local.cors import CorsPolicy
 from responses_app.models import ApiKey
 
 # Paths that need a key.
@@ -23,8 +24,9 @@ UPLOADS: Final = re.compile(r"/(?:openresponses/)?v1/(?:files|containers/[^/]+/f
 class KeyGate:
     """Key checks for the transport. `threads` runs look-ups in the database threads of the API."""
 
-    def __init__(self, threads: Callable[[Callable[[], Awaitable[ApiKey]]], Awaitable[ApiKey]]) -> None:
+    def __init__(self, threads: Callable[[Callable[[], Awaitable[ApiKey]]], Awaitable[ApiKey]], cors: CorsPolicy) -> None:
         self._threads = threads
+        self._cors = cors
 
     def is_api(self, path: str) -> bool:
         """Return True if `path` needs a key and accepts long bodies."""
@@ -33,6 +35,10 @@ class KeyGate:
     def is_upload(self, method: str, path: str) -> bool:
         """Return True for an upload of a file, whose body has a limit of its own."""
         return method == "POST" and UPLOADS.fullmatch(path) is not None
+
+    def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
+        """Return the CORS headers of a refusal."""
+        return self._cors.headers(path, origin)
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary or the header has no key."""

@@ -15,7 +15,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
-from responses_app.errors import ApiError, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
+from responses_app.errors import ApiError, Forbidden, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.local.asgi_extensions import DirectWriter, direct_writer
 from responses_app.local.transport_limits import MIB
 from responses_app.models import ApiKey
@@ -128,6 +128,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._authorization = self._header(b"authorization")
         self._writer = direct_writer(self.scope)
         try:
+            self._check_origin()
             self._check_capacity()
             self.project = (await authenticate_header(self._authorization)).project
         except Exception as error:
@@ -136,6 +137,11 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._opened_at = time.monotonic()
         self._lifetime = asyncio.get_running_loop().create_task(self._enforce_lifetime(), name=f"lifetime {self.request_id}")
         await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
+
+    def _check_origin(self) -> None:
+        problem = settings.RESPONSES_CORS_POLICY.socket_problem(self._header(b"origin"), self._header(b"host"))
+        if problem is not None:
+            raise Forbidden(problem)
 
     def _check_capacity(self) -> None:
         if manager.current().draining:

@@ -22,6 +22,10 @@ class Gate(Protocol):
         """Return True for an upload of a file, whose body has a limit of its own."""
         ...
 
+    def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
+        """Return the CORS headers of a refusal, for a request of a page of `origin`."""
+        ...
+
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary."""
         ...
@@ -42,6 +46,11 @@ class OpenGate:
     def is_upload(self, method: str, path: str) -> bool:
         """Return True for the path `/upload`."""
         return method == "POST" and path == "/upload"
+
+    def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
+        """Return no headers."""
+        del path, origin
+        return []
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the shared account."""

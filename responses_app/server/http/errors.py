@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
@@ -68,7 +69,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
     def _admit(self) -> None:
         request, server = self.requests[-1], self.factory.server
-        path = unquote(self._path.partition(b"?")[0].decode("latin1"))
+        path = self._decoded_path()
         request.is_upload = server.gate.is_upload(self._command.decode("latin1"), path)
         if _is_websocket(request) or not server.gate.is_api(path):
             self._let_in(server.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
@@ -82,6 +83,9 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self._early = []
         self._networkProducer.pauseProducing()
         self._looking_up = asyncio.get_running_loop().create_task(self._look_up_key(authorization), name="key of a request")
+
+    def _decoded_path(self) -> str:
+        return unquote(self._path.partition(b"?")[0].decode("latin1"))
 
     async def _look_up_key(self, authorization: str) -> None:
         server = self.factory.server
@@ -192,8 +196,15 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
     def _answer(self, refusal: ApiError) -> None:
         request_id = new_id("req_")
-        self.transport.write(response_of(refusal, request_id))
+        self.transport.write(response_of(refusal, request_id, self._cors_headers()))
         logger.info("%s %d %s param=%s code=%s", request_id, refusal.status, refusal.message[:200], refusal.param, refusal.code)
+
+    def _cors_headers(self) -> list[Header]:
+        """Return the headers that let a script of an allowed origin read the refusal."""
+        origin = self.requests[-1].requestHeaders.getRawHeaders(b"origin") or [b""] if self.requests else [b""]
+        path = self._decoded_path() if hasattr(self, "_path") else ""
+        headers: list[Header] = self.factory.server.gate.cors_headers(path, origin[0].decode("latin1"))
+        return headers
 
 
 def _is_websocket(request: Any) -> bool:
@@ -202,12 +213,12 @@ def _is_websocket(request: Any) -> bool:
     return bool(upgrade[0].lower() == b"websocket")
 
 
-def response_of(refusal: ApiError, request_id: str) -> bytes:
+def response_of(refusal: ApiError, request_id: str, cors: Sequence[Header] = ()) -> bytes:
     """Return the encoded HTTP response of an error, with the headers of all API responses."""
     body = orjson.dumps(refusal.body())
     more = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
     standing = [(b"openai-version", b"2020-10-01"), (b"openai-processing-ms", b"0")]
-    return _response(refusal.status, [*_headers(body, request_id), *standing, *more], body)
+    return _response(refusal.status, [*_headers(body, request_id), *standing, *more, *cors], body)
 
 
 def overloaded(limit: int) -> bytes:

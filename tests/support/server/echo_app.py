@@ -208,6 +208,9 @@ class ScriptedGate:
     def is_upload(self, method: str, path: str) -> bool:
         return False
 
+    def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
+        return []
+
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
 
