@@ -120,7 +120,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Serv
 
     # The first use of the sandbox starts the sandbox, which installs packages for code if an index is configured.
     folder = tmp_path_factory.mktemp("shared") / "data"
-    origin = {"RESPONSES_CORS_ORIGINS": "https://app.example"}
-    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key", **origin)
+    origin = "https://app.example"
+    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key", RESPONSES_CORS_ORIGINS=origin)
     yield server.ready()
     server.end()
