@@ -128,11 +128,23 @@ def test_every_output_problem_is_explained_and_nothing_else_is() -> None:
     assert re.findall(r"^\| `(\w+)` \|", section, re.M) == list(MESSAGES)
 
 
+DECISIONS = tracked("docs/adr/*.md")
+
+
 def test_decisions_have_a_number_a_status_and_a_date() -> None:
-    pages = tracked("docs/adr/*.md")
+    pages = DECISIONS
     numbers = [int(page.name[:4]) for page in pages]
     assert numbers == list(range(1, len(pages) + 1))
     for page in pages:
         head = page.read_text().splitlines()
         assert head[0].startswith(f"# {int(page.name[:4])}. "), page.name
         assert re.match(r"\*Status:\* \w+.*, 20\d\d-\d\d-\d\d", head[2]), page.name
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: str(page.name[:4]))
+def test_decisions_have_one_form_and_no_tables(page: Path) -> None:
+    labels = re.findall(r"^\*(\w+)[.:]\*", page.read_text(), re.M)
+    optional = {"Alternatives", "Measured"} - {*labels}
+    form = ["Status", "Decision", "Reason", "Alternatives", "Consequences", "Measured"]
+    assert labels == [label for label in form if label not in optional]
+    assert "\n|" not in page.read_text(), "measurements are in docs/operations/measure.md"
