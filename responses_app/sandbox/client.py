@@ -25,7 +25,7 @@ from responses_app.sandbox.messages import decode_error, decode_file, decode_onc
 from responses_app.sandbox.unix_socket import connectable
 
 CONNECT_TIMEOUT_S = 10.0
-# Seconds until the first answer. The first start of a runner may install packages.
+# Seconds until the first answer, which a runner that starts on a busy machine gives late.
 ANSWER_TIMEOUT_S = 300.0
 
 

@@ -16,7 +16,7 @@ IMPORT_NAMES = re.compile(r"\b(?:numpy|pandas|matplotlib|mpl_toolkits|pylab|PIL)
 
 @dataclass(frozen=True, slots=True)
 class InstallationState:
-    """State since `since`, in seconds since 1970. `failure` says why the last try failed, `retry_at` is the time of the next."""
+    """State since `since`, in seconds since 1970. `failure` says why the last try failed, `retry_at` is the time of the next, or 0."""
 
     step: Literal["installing", "failed"]
     since: float
@@ -40,4 +40,5 @@ class InstallationState:
         now = time.time()
         if self.step == "installing":
             return f"being installed for {max(now - self.since, 0):.0f} seconds"
-        return f"not installed: {self.failure}; the next try is in {max(self.retry_at - now, 0):.0f} seconds"
+        retry = f"; the next try is in {max(self.retry_at - now, 0):.0f} seconds" if self.retry_at else ""
+        return f"not installed: {self.failure.removesuffix('.')}{retry}"

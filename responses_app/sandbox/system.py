@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -33,6 +34,13 @@ def bind(source: Path, folder: Path) -> None:
 def unmount(folder: Path) -> None:
     """Detach the mount on `folder`; the kernel frees the mount after its last use. Raises OSError."""
     _check(_libc.umount2(os.fsencode(folder), MNT_DETACH), f"unmount {folder}")
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel send SIGTERM when the thread that started this process ends; at once if `parent` has ended already."""
+    _check(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0), "prctl")
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def clear_ambient_capabilities() -> None:

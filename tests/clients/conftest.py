@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def builtin_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a sandbox and a search service, with one model for each client that uses these."""
+    from responses_app.sandbox.launch import packages
     from tests.support.clients import builtin_tapes
-    from tests.support.sandbox.runner import runner
+    from tests.support.sandbox.runner import PACKAGES, runner
 
+    with suppress(packages.PackagesMissing):
+        packages.install(PACKAGES)
     folder = tmp_path_factory.mktemp("builtin")
     pages = write_pages(folder / "pages")
     with runner(folder, with_packages=True) as sandbox:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.local.data_dir import ROOT, data_dir
-from responses_app.sandbox.launch import launcher, packages
+from responses_app.sandbox.launch import installer, launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.processes.sandbox_starter import socket_url
 from responses_app.tools.sandbox_access import runner_options
@@ -44,8 +45,23 @@ class Command(BaseCommand):
             raise CommandError("an address on the network needs RESPONSES_SANDBOX_TOKEN")
         self.stderr.write(f"Serving the sandbox at {address}; Ctrl-C ends it.")
         command = [sys.executable, "-m", launcher.__name__, "--folder", str(folder), "--listen", address]
+        if settings.RESPONSES_SANDBOX_PACKAGES:
+            self._install(folder)
+        else:
+            command.append("--without-packages")
         environ = {**os.environ, "PYTHONPATH": str(ROOT)}
         os.execve(sys.executable, [*command, "--options", runner_options().to_json()], environ)  # noqa: S606
+
+    def _install(self, folder: Path) -> None:
+        """Install the packages in the background. The process ends with the runner, which this process becomes."""
+        if packages.is_installed(folder):
+            return
+        try:
+            installer.start(folder)
+        except OSError as error:
+            self.stderr.write(f"The packages of containers cannot be installed: {error}")
+            return
+        self.stderr.write(f"Installing {packages.names()} in the background. Code that imports none of these does not wait.")
 
     def _prepare(self) -> None:
         try:

@@ -1,17 +1,21 @@
-"""Process that installs the packages of containers in the background: `python -m … FOLDER`. Failures are tried again."""
+"""Process that installs the packages of containers in the background: `python -m … FOLDER PARENT`. Failures are tried again."""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
+from responses_app.sandbox import system
 from responses_app.sandbox.installation import InstallationState
-from responses_app.sandbox.launch import packages
+from responses_app.sandbox.launch import launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
 
 logger = logging.getLogger("responses.sandbox")
@@ -21,28 +25,54 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 900.0
 NICE = 10
 
 
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the process for the packages below `folder`, in a session of its own. The process ends with its parent. Raises OSError."""
+    # Before the first answer of a server, so that no page and no call misses the installation.
+    packages.write_state(folder, InstallationState("installing", time.time()))
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, str(folder), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(launcher.ROOT)},
+        start_new_session=True,
+    )
+
+
 def install(folder: Path, wait: Callable[[float], None] = time.sleep) -> None:
     """Install the packages below `folder`. After a failure the pauses double. Raises OSError."""
     for number in itertools.count():
         packages.write_state(folder, InstallationState("installing", time.time()))
         try:
             packages.install(folder)
-        except packages.PackagesMissing as error:
+        except (packages.PackagesMissing, OSError) as error:
             pause = min(FIRST_PAUSE_S * 2**number, LONGEST_PAUSE_S)
             logger.warning("the packages of containers are not installed; next try in %d seconds: %s", pause, error)
-            now = time.time()
-            packages.write_state(folder, InstallationState("failed", now, error.step, now + pause))
+            reason = error.step if isinstance(error, packages.PackagesMissing) else str(error)
+            write_failure(folder, reason, time.time() + pause)
             wait(pause)
         else:
             return
 
 
-def main(folder: str) -> None:
+def write_failure(folder: Path, reason: str, retry_at: float = 0.0) -> None:
+    """Write the state `failed`, so that no code waits. Raises OSError."""
+    packages.write_state(folder, InstallationState("failed", time.time(), reason, retry_at))
+
+
+def main(folder: str, parent: str) -> None:
     """Install the packages if the machine can run the sandbox."""
     os.nice(NICE)
-    if local_problem() is None:
-        install(Path(folder))
+    if problem := local_problem():
+        write_failure(Path(folder), problem)
+        return
+    signal.signal(signal.SIGTERM, _end_session)
+    system.end_with_parent(int(parent))
+    install(Path(folder))
+
+
+def _end_session(_number: int, _frame: FrameType | None) -> None:
+    """End this process and pip, which is in the same session."""
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Launcher of the runner: opens the socket, installs the packages, leaves root, and becomes the runner's sandbox.
+"""Launcher of the runner: opens the socket, leaves root, and becomes the runner's sandbox. Another process installs packages.
 
 Usage: `python -m responses_app.sandbox.launch.launcher --folder FOLDER (--listen ADDRESS | --socket DESCRIPTOR)`.
 """
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> None:
     except (bubblewrap.BubblewrapMissing, OSError) as error:
         raise SystemExit(f"sandbox: {error}") from None
     limits = RunnerOptions.from_json(options.options)
-    installed = None if options.without_packages else _packages(options.folder, waits=not options.without_waiting)
+    installed = None if options.without_packages else _packages(options.folder)
     cgroup = delegated_cgroup.prepare()
     if cgroup:
         limits = replace(limits, cgroup=bubblewrap.CGROUP)
@@ -128,13 +128,10 @@ def _moved(program: str, sources: Mapping[str, str], staged: Mapping[str, str]) 
     return program
 
 
-def _packages(folder: Path, *, waits: bool) -> Path | None:
+def _packages(folder: Path) -> Path | None:
     try:
-        if waits and not packages.is_installed(folder):
-            logger.warning("installing %s for containers; calls wait for the end", packages.names())
-            packages.install(folder)
         return packages.prepared_folder(folder)
-    except (packages.PackagesMissing, OSError) as error:
+    except OSError as error:
         logger.warning("containers have no packages beside the standard library: %s", error)
         return None
 
@@ -156,7 +153,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--ready", type=int, default=-1)
     parser.add_argument("--options", default="{}")
     parser.add_argument("--without-packages", action="store_true")
-    parser.add_argument("--without-waiting", action="store_true", help="another process installs the packages")
     return parser.parse_args(argv)
 
 

@@ -32,9 +32,9 @@ UNREACHABLE = (
 class PackagesMissing(Exception):
     """Failure of the installation. The message has the end of pip's output, `step` is a sentence without it."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, step: str = "pip has failed; the log has its output") -> None:
         is_offline = any(word in message for word in UNREACHABLE)
-        self.step = "the package index cannot be reached" if is_offline else "pip has failed; the log has its output"
+        self.step = "the package index cannot be reached" if is_offline else step
         super().__init__(f"{self.step}: {message[-MAX_MESSAGE:]}" if is_offline else message[-MAX_MESSAGE:])
 
 
@@ -142,7 +142,11 @@ def _run(command: list[str], environment: os._Environ[str] | dict[str, str]) -> 
         done = subprocess.run(
             command, env=dict(environment), capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PackagesMissing(str(error)) from error
+    except FileNotFoundError as error:
+        raise PackagesMissing(str(error), "neither pip nor uv is installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise PackagesMissing(str(error), f"pip took more than {INSTALL_LIMIT_S:.0f} seconds") from error
+    except OSError as error:
+        raise PackagesMissing(str(error), str(error)) from error
     if done.returncode:
         raise PackagesMissing((done.stderr or done.stdout).strip())

@@ -115,11 +115,11 @@ def _sandbox(folder: Path) -> Iterator[None]:
         yield
         return
     options = ["--options", sandbox_access.runner_options().to_json()]
-    bare, waiting = ["--without-packages", *options], ["--without-waiting", *options]
+    bare = ["--without-packages", *options]
     has_packages = setting != "off" and sandbox_access.has_packages()
     with (
         package_installer.installing(folder / packages.FOLDER, wanted=has_packages),
-        sandbox_starter.started(folder, waiting if has_packages else bare),
+        sandbox_starter.started(folder, options if has_packages else bare),
         sandbox_starter.started(folder, bare, sandbox_starter.READER_SOCKET),
     ):
         yield

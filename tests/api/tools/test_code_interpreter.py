@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -19,8 +21,11 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.installation import InstallationState
+from responses_app.sandbox.launch import packages
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.tools.code_interpreter.containers import LOST_VARIABLES, ContainerSession
+from responses_app.wire.sse import HEARTBEAT
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import CutCase, answer, same, shows
 from tests.support.sandbox.runner import Runner, runner
@@ -45,10 +50,11 @@ def code(text: str) -> str:
 class CodeInterpreterTest(CutCase):
     url: str
     code_runner: Runner
+    folder: Path
 
     @pytest.fixture(autouse=True)
     def class_runner(self, code_runner: Runner, tmp_path: Any) -> Iterator[None]:
-        type(self).code_runner, type(self).url = code_runner, code_runner.url
+        type(self).code_runner, type(self).url, type(self).folder = code_runner, code_runner.url, tmp_path
         with override_settings(RESPONSES_SANDBOX_URL=code_runner.url, **file_storage_settings(tmp_path)):
             yield
 
@@ -79,6 +85,28 @@ class CodeInterpreterTest(CutCase):
     async def test_outputs_are_null_without_the_include(self) -> None:
         events = await self.run_code("print(1)", record_text(answer("1."), match=shows("1")), include=[])
         assert events[-1]["response"]["output"][0]["outputs"] is None
+
+    async def test_call_that_waits_for_packages_is_in_progress_and_heartbeats_flow(self) -> None:
+        folder = self.folder
+        packages.write_state(folder, InstallationState("installing", time.time()))
+        url = self.enterContext(runner(folder, with_packages=True, packages=folder)).url
+        self.enterContext(override_settings(RESPONSES_SANDBOX_URL=url, RESPONSES_HEARTBEAT=0.05))
+        recordings = record_text(code("import numpy\nnumpy.answer")), record_text(answer("42."), match=shows("42"))
+        async with self.serving(*recordings) as client:
+            chunks = aiter((await self.post(client, stream=True, tools=[TOOL], include=INCLUDE)).streaming_content)
+            seen = b""
+            while HEARTBEAT * 2 not in seen:
+                seen += await anext(chunks)
+            # The code waits, so nothing but heartbeats comes until the gate opens.
+            assert b"response.code_interpreter_call.in_progress" in seen
+            assert b"response.code_interpreter_call.completed" not in seen
+            site = packages.packages_folder(folder) / "fresh"
+            site.mkdir()
+            (site / "numpy.py").write_text("answer = 42")
+            site.rename(packages.packages_folder(folder) / "shared" / "site")
+            seen += b"".join([chunk async for chunk in chunks])
+        assert b"response.code_interpreter_call.completed" in seen
+        assert b"response.completed" in seen
 
     async def test_variables_stay_for_the_next_response_of_the_chain(self) -> None:
         recordings = [code("x = 20"), answer("Set."), code("x + 3"), answer("23.")]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import psutil
 import pytest
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
+from responses_app.server.processes.process_tree import command_line
+from tests.support.server.processes import is_alive
 from tests.support.server.serve_command import Server
+from tests.support.server.silent_index import silent_index
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -35,25 +41,32 @@ def record(folder: Path) -> Path:
 
 
 def sandbox_processes(server: Server) -> list[psutil.Process]:
-    """Return the processes of the server's sandbox."""
+    """Return the processes of the server's sandbox, with the installer of packages."""
     found = psutil.Process(server.process.pid).children(recursive=True)
-    names = ("responses_app.sandbox", "/sandbox/inside")
-    return [process for process in found if any(name in " ".join(process.cmdline()) for name in names)]
+    names = ("responses_app.sandbox", "/sandbox/inside", "pip")
+    return [process for process in found if any(name in command_line(process.pid) for name in names)]
 
 
-def is_alive(process: psutil.Process) -> bool:
-    """Return True unless the process has ended."""
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+@pytest.fixture
+def silent() -> Iterator[dict[str, Any]]:
+    """Yield settings with which the server installs packages from an index that never answers."""
+    with silent_index() as environ:
+        yield {"RESPONSES_SANDBOX_PACKAGES": "on", **environ}
 
 
-def test_server_runs_code_and_leaves_no_process_behind(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}")
+def test_server_runs_code_while_packages_are_installed_and_leaves_no_process_behind(
+    tmp_path: Path, silent: dict[str, Any]
+) -> None:
+    server = Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}", **silent)
     try:
         server.ready()
-        assert sandbox_processes(server) == []
+        state = "The packages of containers (numpy, pandas, matplotlib, pillow) are being installed for"
+        assert state in server.output
+        with httpx2.Client(follow_redirects=True) as browser:
+            browser.get(server.manage("signin", "--url", server.url))
+            assert state in browser.get(f"{server.url}/containers").text
+        wait_until(lambda: any("--target" in command_line(process.pid) for process in sandbox_processes(server)), limit_s=60)
+        assert not any("launcher" in command_line(process.pid) for process in sandbox_processes(server))
         answer = server.ask(input="Please run code", tools=[TOOL], include=["code_interpreter_call.outputs"])
         assert answer.status_code == 200, server.output
         call = next(item for item in answer.json()["output"] if item["type"] == "code_interpreter_call")

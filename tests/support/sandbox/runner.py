@@ -60,14 +60,11 @@ class Runner:
 def runner(
     folder: Path, options: RunnerOptions | None = None, *, with_packages: bool = False, packages: Path = PACKAGES
 ) -> Iterator[Runner]:
-    """Start a runner whose socket is in `folder`, and kill it at the end.
-
-    The runner does not wait for `packages` other than PACKAGES.
-    """
+    """Start a runner whose socket is in `folder`, and kill it at the end. Another program installs the packages."""
     url = f"unix:{folder / 'sandbox.sock'}"
     read_end, write_end = os.pipe()
     command = [sys.executable, "-m", "responses_app.sandbox.launch.launcher", "--folder", str(packages), "--listen", url]
-    extra = ([] if packages == PACKAGES else ["--without-waiting"]) if with_packages else ["--without-packages"]
+    extra = [] if with_packages else ["--without-packages"]
     process = subprocess.Popen(
         [*command, *extra, "--ready", str(write_end), "--options", (options or RunnerOptions()).to_json()],
         pass_fds=[write_end],

@@ -24,6 +24,14 @@ def born(pid: int) -> tuple[int, str]:
     return pid, "" if fields[0] in "ZX" else fields[19]
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Return True unless the process has ended."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def family(root: int) -> set[tuple[int, str]]:
     """Return the process and its descendants."""
     return {born(pid) for pid in [root, *descendants(root)]}
