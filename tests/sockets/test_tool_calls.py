@@ -8,7 +8,8 @@ from typing import Any
 from tests.support.api.case import HELLO, record_text, tokens
 from tests.support.api.mcp_case import McpCase
 from tests.support.api.websocket_case import SocketCase, SocketClient, assert_valid
-from tests.support.runs.server_tools import THOUGHT, TWO_CALLS, GatedEngine, RoundsCase, call, shows
+from tests.support.runs.server_tools import ROME, THOUGHT, TWO_CALLS, GatedEngine, RoundsCase, call, shows
+from tests.support.waiting import eventually
 
 DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
 REASON = "Not this file."
@@ -50,22 +51,45 @@ class ApprovalTest(McpCase, SocketCase):
 
 
 class SteeringTest(RoundsCase, SocketCase):
-    async def test_steering_cancels_the_tool_and_the_generation_beside_it(self) -> None:
+    """A steer stops the generation; a call under way is made to its end, and the successor has the result."""
+
+    async def test_steering_stops_the_generation_and_waits_for_the_call(self) -> None:
         self.engine = GatedEngine(len(tokens(THOUGHT + call("demo__look", "Rome", "<|end|>"))))
         self.tools.gates = {"Rome": asyncio.Event()}
-        async with self.serving(record_text(TWO_CALLS), record_text(HELLO)), self.socket() as socket:
+        async with (
+            self.serving(record_text(TWO_CALLS), record_text(HELLO, match=shows(ROME, "Stop."))),
+            self.socket() as socket,
+        ):
             await socket.create("Compare the cities.")
             events = await until(socket, "response.mcp_call_arguments.done")
             await self.tools.entered.wait()
             await self.engine.reached.wait()
-            self.engine.gate.set()
             await socket.send(type="response.steer", previous_response_id=events[0]["response"]["id"], input="Stop.")
             events += await until(socket, "response.steer.accepted")
+            # The engine is stopped although the tool still runs.
+            await eventually(lambda: len(self.engine.aborted) == 1)
+            self.assertEqual(self.tools.cancelled, [])
+            self.tools.gates["Rome"].set()
             events += await socket.receive_response()
             assert_valid(events)
             last = events[-1]["response"]
-            self.assertEqual(last["incomplete_details"], {"reason": "steered"})
-            self.assertEqual(self.tools.cancelled, ["Rome"])
+            self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "steered"}))
+            self.assertEqual([(one["status"], one["output"]) for one in self.calls(last)], [("completed", ROME)])
+            self.assertEqual(self.tools.runs, ["Rome"])
             after = await socket.receive_response()
             assert_valid(after)
             self.assertEqual(after[-1]["response"]["previous_response_id"], last["id"])
+
+    async def test_cancel_ends_the_call_that_a_steer_waits_for(self) -> None:
+        self.tools.gates = {"Rome": asyncio.Event()}
+        async with self.serving(record_text(call("demo__look", "Rome"))), self.socket() as socket:
+            await socket.create("Compare the cities.")
+            uid = (await until(socket, "response.mcp_call_arguments.done"))[0]["response"]["id"]
+            await self.tools.entered.wait()
+            for text in ("Stop.", "And hurry."):
+                await socket.send(type="response.steer", previous_response_id=uid, input=text)
+                await until(socket, "response.steer.accepted")
+            self.hub.runs[uid].cancel()
+            failed = [(await until(socket, "response.steer.failed"))[-1] for _ in range(2)]
+            self.assertEqual([one["steer"]["input"] for one in failed], ["Stop.", "And hurry."])
+            self.assertEqual(self.tools.cancelled, ["Rome"])

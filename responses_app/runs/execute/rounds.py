@@ -152,7 +152,7 @@ class Rounds:
         )
 
     async def run(self) -> Finish | None:
-        """Generate until the model is done. Return how the engine ended; the last events wait in the output.
+        """Generate until the model is done, or up to `stop_behind_calls`. Return how the engine ended; the last events wait in the output.
 
         Raises TooManyRounds, ApiError if the next round cannot be planned, and the errors of `Round.generate`.
         """
@@ -163,6 +163,15 @@ class Rounds:
         finally:
             await self._calls.close()
 
+    def stop_behind_calls(self) -> bool:
+        """End the generation now, and the rounds when the calls under way have ended. Return False, and do nothing, without such calls."""
+        return self._calls is not None and self._calls.stop_generation()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether the rounds end because of `stop_behind_calls`."""
+        return self._calls is not None and self._calls.is_stopped
+
     async def _run_rounds(self, loop: ToolLoop, calls: CallScheduler) -> Finish | None:
         while True:
             # An earlier owner of the run may have left calls.
@@ -172,7 +181,7 @@ class Rounds:
                 return finish
             self._end_generation()
             await calls.finish()
-            if any(map(_needs_client, self._round_items())):
+            if calls.is_stopped or any(map(_needs_client, self._round_items())):
                 return finish
             if loop.max_output_tokens is not None and self.total.output >= loop.max_output_tokens:
                 return "length"
@@ -233,7 +242,7 @@ class Rounds:
             if calls is None or not self._may_end_here():
                 raise
             calls.cut_off, finish = self._output.writer.current_index, "stop"
-        if calls is not None and finish == "length":
+        if calls is not None and (finish == "length" or calls.is_stopped):
             # The tools run already, so the model's last words wait for the results.
             await calls.finish()
         self.finish_parser()

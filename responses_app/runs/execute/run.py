@@ -181,11 +181,13 @@ class Run:
         """End early because the client sends more input. Return False if the run does not end early.
 
         A run with a complete call for the client goes on: the client knows the call, and only the end shows that no more calls come.
+        Calls of server tools that are under way are made to their end, so that the next response has the results.
         """
         if self._is_cancelled or self._task is None or self._writer.ended or not self._generates or self._has_client_calls:
             return False
-        self._is_steered = True
-        self.cancel()
+        if not self._rounds.stop_behind_calls():
+            self._is_steered = True
+            self.cancel()
         return True
 
     def stop(self) -> None:
@@ -268,6 +270,8 @@ class Run:
             await self._rounds.prefill()
             return await self._endings.finish("stop", fill=False)
         finish = await self._rounds.run()
+        if self._rounds.is_stopped:
+            return await self._endings.steer()
         if self._compaction_hook is not None and finish == "stop":
             await self._rounds.save_end()
             await self._append_compaction(self._compaction_hook)

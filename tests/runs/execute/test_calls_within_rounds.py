@@ -151,13 +151,6 @@ async def delete(case: MiddleCase, client: AsyncClient, run: Run) -> None:
     case.assertFalse(await Response.objects.filter(uid=run.uid).aexists())
 
 
-async def steer(case: MiddleCase, client: AsyncClient, run: Run) -> None:
-    case.assertTrue(run.steer())
-    await run.wait_terminal()
-    last = (await case.ended(run.uid))[-1]["response"]
-    case.assertEqual(last["incomplete_details"], {"reason": "steered"})
-
-
 async def drain(case: MiddleCase, client: AsyncClient, run: Run) -> None:
     await case.hub.drain(0.01)
     case.assertTrue(run.handed_over)
@@ -177,9 +170,6 @@ class StopInTheMiddleTest(MiddleCase):
 
     async def test_delete(self) -> None:
         await self.check_stop(delete)
-
-    async def test_steer(self) -> None:
-        await self.check_stop(steer)
 
     async def test_drain(self) -> None:
         await self.check_stop(drain)

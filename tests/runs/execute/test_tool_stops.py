@@ -56,9 +56,11 @@ class StopTest(RoundsCase):
         async with self.at_work() as (_, uid):
             run = self.hub.runs[uid]
             self.assertTrue(run.steer())
+            self.assertTrue(run.steer())
+            self.tools.gates["Rome"].set()
             await run.wait_terminal()
-            self.assertEqual(self.tools.cancelled, ["Rome"])
             last = await self.ended(uid)
+            self.assertEqual((self.calls(last)[0]["output"], self.tools.cancelled), (ROME, []))
             self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "steered"}))
 
     async def test_drain_hands_the_call_to_another_process(self) -> None:

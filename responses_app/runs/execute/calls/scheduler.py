@@ -63,6 +63,8 @@ class CallScheduler:
         self._slots = limits.parallel_calls
         # Output index of a call whose arguments are not complete although its round has ended.
         self.cut_off: int | None = None
+        # Set while calls are made: generate no more, and end behind these calls.
+        self.is_stopped = False
         # Output indexes of the calls that were queued or refused.
         self._decided: set[int] = set()
         self._queue: deque[PendingCall] = deque()
@@ -75,6 +77,14 @@ class CallScheduler:
     def has_new_calls(self) -> bool:
         """Return whether `begin` has to decide about calls."""
         return not self._output.writer.waiting_indexes <= self._decided
+
+    def stop_generation(self) -> bool:
+        """End the generation, and let the complete calls end. Return False, and do nothing, if there is no such call."""
+        if not (self._running or self._queue or self.has_new_calls):
+            return False
+        self.is_stopped = True
+        self._news.set()
+        return True
 
     async def begin(self) -> None:
         """Publish the buffer of the output, and begin the calls that can begin. Raises DatabaseError."""
@@ -101,8 +111,8 @@ class CallScheduler:
         await self._output.wait_durable()
 
     async def merge(self, chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
-        """Yield `chunks`. Append progress and results of running calls while the engine is quiet. Raises DatabaseError."""
-        while True:
+        """Yield `chunks`, up to `stop_generation`. Append progress and results while the engine is quiet. Raises DatabaseError."""
+        while not self.is_stopped:
             # Without a running call no task is needed for a chunk.
             chunk = await (self._next_beside_calls(chunks) if self._running else anext(chunks, None))
             if chunk is None:
@@ -151,11 +161,14 @@ class CallScheduler:
         return [call for call in first if call not in unsafe]
 
     async def _next_beside_calls(self, chunks: AsyncIterator[Chunk]) -> Chunk | None:
-        """Return the next chunk, None behind the last; append what arrives before."""
+        """Return the next chunk, None behind the last and after `stop_generation`; append what arrives before."""
         upcoming = asyncio.create_task(_next(chunks))
         upcoming.add_done_callback(lambda _: self._news.set())
         try:
             while not upcoming.done():
+                if self.is_stopped:
+                    await _cancel(upcoming)
+                    return None
                 self._news.clear()
                 if self._arrived:
                     await self._append_arrived()
@@ -163,8 +176,7 @@ class CallScheduler:
                     await self._news.wait()
             return upcoming.result()
         except BaseException:
-            upcoming.cancel()
-            await asyncio.gather(upcoming, return_exceptions=True)
+            await _cancel(upcoming)
             raise
 
     async def _append_arrived(self) -> None:
@@ -202,6 +214,11 @@ class CallScheduler:
     def _add(self, call: PendingCall, delta: Delta, *, is_result: bool = False) -> None:
         self._arrived.append((ForItem(call.index, delta), is_result))
         self._news.set()
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _next(chunks: AsyncIterator[Chunk]) -> Chunk | None:
