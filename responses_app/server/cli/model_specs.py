@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.engines.urls import join_urls, split_urls
 from responses_app.server.cli.engine_models import NoModelList, listed_models
+from responses_app.server.model_files.folders import gguf_problem, kind_problem
 
 DEMOS = ("demo-chat", "demo-harmony")
 DEFAULT = "demo-chat"
@@ -140,9 +141,11 @@ def local_source(source: str, build: Callable[[str], Path]) -> str:
         return str(build(source))
     folder = Path(source).expanduser()
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise InvalidModelSpec(f"{source} holds no config.json, so the folder has no checkpoint")
+        if not (folder / "config.json").is_file() and (problem := kind_problem(folder)):
+            raise InvalidModelSpec(f"{source} {problem}")
         return str(folder.resolve())
+    if folder.is_file() and folder.suffix == ".gguf":
+        raise InvalidModelSpec(f"{source} {gguf_problem()}")
     if _is_path(source):
         raise InvalidModelSpec(f"there is no folder {source}")
     return source

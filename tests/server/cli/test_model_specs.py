@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from responses_app.runs.models import parse_models
-from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, models_setting, on_disk, with_parsers
+from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, local_source, models_setting, on_disk, with_parsers
 
 
 def build(name: str) -> Path:
@@ -150,3 +150,16 @@ def test_named_parsers_are_added_to_the_engine_url(setting: str, parsers: dict[s
 def test_named_parsers_are_refused_with_several_models() -> None:
     with pytest.raises(InvalidModelSpec, match="are for one model"):
         with_parsers("a=vllm:///a b=vllm:///b", {"tool_parser": "hermes"})
+
+
+def test_files_and_folders_of_other_formats_are_named(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").touch()
+    (tmp_path / "lora").mkdir()
+    (tmp_path / "lora" / "adapter_config.json").write_text('{"base_model_name_or_path": "o/m"}')
+    for name, problem in (
+        ("model.gguf", "holds weights as GGUF"),
+        ("", "holds weights as GGUF"),
+        ("lora", "LoRA adapter of o/m"),
+    ):
+        with pytest.raises(InvalidModelSpec, match=problem):
+            local_source(str(tmp_path / name), build)
