@@ -76,6 +76,7 @@ def paths(chat_server: Server) -> list[str]:
         "/containers",
         "/vector-stores",
         "/mcp-servers",
+        "/models",
         "/chat",
         f"/chat/{second}",
     ]

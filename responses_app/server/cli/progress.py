@@ -34,8 +34,10 @@ class Progress:
         clock.start()
         try:
             yield
-        except BaseException:
-            self._finish(clock, over, f"{title}: failed after {_seconds(began)}")
+        except BaseException as error:
+            self._finish(
+                clock, over, f"{title}: {'failed' if isinstance(error, Exception) else 'stopped'} after {_seconds(began)}"
+            )
             raise
         self._finish(clock, over, f"{title}: {_seconds(began)}")
 

@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from responses_app.runs.manager import RunManager
 
 
+KEPT = "What is downloaded is kept; the next start goes on there."
+
+
 def download_all(downloads: Mapping[str, Download], progress: Progress) -> None:
     """Download the models one after another. Raises CannotServe, and DownloadStopped after `stop` of a download."""
     for name, download in downloads.items():
-        with progress.step(f"Downloading {name}", download.detail):
-            download.run()
+        try:
+            with progress.step(f"Downloading {name}", download.detail):
+                download.run()
+        except KeyboardInterrupt:
+            progress.line(KEPT)
+            raise
     if downloads:
         repository.go_offline()
 
@@ -43,5 +50,7 @@ async def open_models(
     finally:
         for download in downloads.values():
             download.stop()
+        if not downloading.done() or downloading.cancelled():
+            progress.line(KEPT)
     await start()
     hub.opening = False

@@ -263,6 +263,7 @@ def _report(model: Model, free: Machine) -> Iterator[str]:
     yield f"  context   {needed.context:,} tokens{declared}"
     if download is not None:
         there = f", {size_text(download.done)} of them are there" if download.done else ""
-        yield f"  download  {size_text(download.total)} in {len(download.files)} files{there}"
+        files = "1 file" if len(download.files) == 1 else f"{len(download.files)} files"
+        yield f"  download  {size_text(download.total)} in {files}{there}"
         yield f"  disk      {size_text(shutil.disk_usage(_existing(repository.cache())).free)} free at {repository.cache()}"
     yield f"  memory    {needed.sum_text(free)}, of {memory_text(free.free)} free ({free.kind})"

@@ -87,6 +87,7 @@ def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_pat
         server.end()
     assert "Traceback" not in server.output
     assert "leaked" not in server.output
+    assert "What is downloaded is kept" in server.output
     assert server.output.rstrip().endswith("Stopped.")
     (partial,) = (tmp_path / "hf" / "hub" / "models--demo--chat" / "blobs").glob("*.incomplete")
     assert partial.stat().st_size > 4_000_000

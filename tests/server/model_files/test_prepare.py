@@ -77,7 +77,7 @@ def test_start_says_what_will_happen_before_weights_are_downloaded(hub: ModelHub
         "family    Hermes calls (reasoning parser qwen3, tool parser hermes), chosen by",
         "works     tools, parallel calls, reasoning, images",
         "context   32,768 tokens",
-        "download  10.8 MB in 1 files",
+        "download  10.8 MB in 1 file",
         "memory    weights 0.0 GiB + KV cache 1.0 GiB + engine 1.5 GiB = 2.5 GiB, of 16.0 GiB free (CPU)",
     ):
         assert line in shown
