@@ -23,7 +23,7 @@ from bench.noisy_neighbors.attacker import LOWEST_PRIORITY, command
 from bench.noisy_neighbors.attacks import ATTACKS
 from bench.noisy_neighbors.target import READY, Target
 from bench.noisy_neighbors.tool_attacks import SLEEP_CODE, SLEEP_WORDS, TOOL_ATTACKS
-from bench.support.servers import ROOT, Server, python, serve
+from bench.support.servers import ROOT, Server, end_on_sigterm, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-neighbor"
@@ -151,6 +151,7 @@ def main() -> int:
         "--nice", type=int, default=LOWEST_PRIORITY, help="priority of the attacker's process, 19 is the lowest"
     )
     options = parser.parse_args()
+    end_on_sigterm()
     if unknown := set(options.attacks) - set(NAMES):
         parser.error(f"unknown attacks: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="neighbors-") as name:

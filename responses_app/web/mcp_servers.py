@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.servers import McpServer, operator_server
+from responses_app.tools.mcp.sessions import McpSessions
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -70,9 +71,6 @@ async def test(request: HttpRequest, label: str) -> HttpResponse:
 
 async def run_test(server: McpServer, limit_s: float = TEST_LIMIT_S) -> TestResult:
     """Connect to `server` and list the tools, within `limit_s` seconds and without the cache of lists."""
-    # The library takes half a second to import, which every process that loads the URLs would pay.
-    from responses_app.tools.mcp.sessions import McpSessions
-
     sessions = McpSessions({server.label: server}, ToolLimits.from_settings(), NO_PROJECT)
     try:
         async with asyncio.timeout(limit_s):

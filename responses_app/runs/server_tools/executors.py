@@ -18,6 +18,9 @@ from responses_app.tools.code_interpreter.executor import CodeInterpreterExecuto
 from responses_app.tools.composite import CompositeExecutor
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES, declared_tool
 from responses_app.tools.limits import ToolLimits
+from responses_app.tools.mcp import servers
+from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
+from responses_app.tools.mcp.sessions import McpSessions
 
 
 def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
@@ -32,10 +35,6 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     tools = create_request.mcp_tools
     if not tools:
         return None
-    # The MCP client is slow to import, and most servers never need it.
-    from responses_app.tools.mcp import servers
-    from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
-    from responses_app.tools.mcp.sessions import McpSessions
 
     async def claim(request_id: str) -> bool:
         return request_id in await sync_to_async(approvals.claim)(create_request.project, [request_id], uid)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 from cachetools import TTLCache
@@ -17,15 +18,17 @@ from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.results import McpOutcome, outcome
 from responses_app.tools.mcp.servers import McpServer
-from responses_app.tools.mcp.session import McpSession
-from responses_app.tools.mcp.transport.handshake import forget_all
+
+if TYPE_CHECKING:
+    from responses_app.tools.mcp.session import McpSession
 
 Json: TypeAlias = Mapping[str, Any]
 
+SESSION_MODULE = "responses_app.tools.mcp.session"
 # Seconds for which a list of tools is used again, and lists in the memory of a process.
 LIST_CACHE_S = 300
 LIST_CACHE_SIZE = 64
-# Sessions that a process begins to open at a time, for about OPENING_S seconds each: the beginning takes 10 ms of the event loop.
+# Sessions that a process begins to open at a time, for about OPENING_S seconds each: an opening takes 7 ms of the event loop.
 # Projects take turns, so that a project with many sessions delays no other. Slow servers do not delay the next.
 OPENINGS = 2
 OPENING_S = 0.25
@@ -33,11 +36,14 @@ BUSY = "Too many sessions with MCP servers are opened by this project. Try again
 # Bytes of all schemas of a server, as JSON.
 MAX_SCHEMA_BYTES = 1024 * 1024
 
+_imported: dict[str, type[McpSession]] = {}
 _lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S, time.monotonic)
 
 
 def clear_cache() -> None:
     """Forget all lists of tools, and the protocols of all servers."""
+    from responses_app.tools.mcp.transport.handshake import forget_all
+
     _lists.clear()
     forget_all()
 
@@ -134,7 +140,7 @@ class McpSessions:
                 return session
             if session is not None:
                 self._broken.append(session)
-            session = self._sessions[label] = McpSession(self._servers[label], self._limits)
+            session = self._sessions[label] = (await _session_type())(self._servers[label], self._limits)
             try:
                 async with shares_of("MCP sessions", OPENINGS).place(self._project, OPENING_S):
                     await session.open()
@@ -156,6 +162,13 @@ class McpSessions:
             raise McpError(f"The MCP server lists its tools in more than {limits.list_pages} pages, which is the limit.")
         _check_size(tools)
         return list({tool["name"]: tool for tool in reversed(tools)}.values())[::-1]
+
+
+async def _session_type() -> type[McpSession]:
+    """Import the client library at the first use, in a thread: the half second that it takes would stop all streams."""
+    if SESSION_MODULE not in _imported:
+        _imported[SESSION_MODULE] = (await asyncio.to_thread(importlib.import_module, SESSION_MODULE)).McpSession
+    return _imported[SESSION_MODULE]
 
 
 def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
