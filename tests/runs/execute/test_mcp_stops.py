@@ -1,4 +1,4 @@
-"""Cancel, delete, steer, drain and disconnect while a tool of a real MCP server runs: the tool is cancelled, nothing stays open."""
+"""Cancel, delete, drain and disconnect while a tool of a real MCP server runs: the tool is cancelled, nothing stays open."""
 
 from __future__ import annotations
 
@@ -41,12 +41,6 @@ async def delete(case: McpStopCase, client: AsyncClient, run: Run) -> None:
     case.assertFalse(await Response.objects.filter(uid=run.uid).aexists())
 
 
-async def steer(case: McpStopCase, client: AsyncClient, run: Run) -> None:
-    case.assertTrue(run.steer())
-    await run.wait_terminal()
-    case.assertEqual(run.response["incomplete_details"], {"reason": "steered"})
-
-
 async def drain(case: McpStopCase, client: AsyncClient, run: Run) -> None:
     await case.hub.drain(0.01)
     case.assertTrue(run.handed_over)
@@ -87,9 +81,6 @@ class McpStopCase(RoundsCase):
 
     async def test_delete(self) -> None:
         await self.check(delete)
-
-    async def test_steer(self) -> None:
-        await self.check(steer)
 
     async def test_drain(self) -> None:
         await self.check(drain)
