@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from responses_app.server.bootstrap.ports import address
 
@@ -15,6 +16,9 @@ EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub such as Qwen/Qwen3-0.6B or OWNER/NAME@REVISION, an
 engine URL, or one of the demo models demo-chat (the default) and demo-harmony. The demo models are tiny, come with the
 code and run on any CPU. A model of the hub is downloaded into the cache that other programs use as well.
+
+Options that this server does not know, and everything after `--`, are options of vLLM for the only model, as in
+--model X --max-model-len 32768 --tensor-parallel-size 2. vLLM checks these before the start.
 
 signals (with --worker or --web):
   USR1                restart the web processes one after another; engines stay as they are
@@ -29,6 +33,8 @@ environment:
 
 # Maximum number of web processes; each has its own connections to Postgres.
 MOST = 64
+# Similarity to an option of this server from which an unknown option counts as misspelt.
+MISSPELT = 0.84
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class Options:
     chat_template: str | None = None
     demo_tools: bool = False
     fit: bool = False
+    # Words of the command line that are options of vLLM.
+    engine_options: tuple[str, ...] = ()
 
     @property
     def is_supervised(self) -> bool:
@@ -128,7 +136,11 @@ def parse(argv: Sequence[str]) -> Options:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     declare(parser)
-    given = parser.parse_args(argv)
+    mine, separator, after = list(argv), "--" in argv, []
+    if separator:
+        mine, after = mine[: mine.index("--")], mine[mine.index("--") + 1 :]
+    given, unknown = parser.parse_known_args(mine)
+    _check_unknown(parser, unknown)
     return Options(
         given.host,
         given.port,
@@ -142,13 +154,28 @@ def parse(argv: Sequence[str]) -> Options:
         given.chat_template,
         given.demo_tools,
         given.fit,
+        (*unknown, *after),
     )
 
 
+def _check_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Exit with a usage error for words that cannot be options of vLLM, and for misspelt options of this server."""
+    if words and not words[0].startswith("-"):
+        parser.error(f"unrecognized arguments: {words[0]}")
+    own = [option for action in parser._actions for option in action.option_strings]
+    for word in words:
+        if word.startswith("--") and (close := get_close_matches(word.partition("=")[0], own, n=1, cutoff=MISSPELT)):
+            parser.error(f"unrecognized arguments: {word} (did you mean {close[0]}? Options of vLLM can follow after --)")
+
+
 def redacted_command(argv: Sequence[str]) -> str:
-    """Return the command line for a shell, without the keys of engine URLs."""
+    """Return the command line for a shell, without the keys of engine URLs and without the hub's token."""
     program = os.environ.get("RESPONSES_PROG", "bin/serve")
-    return shlex.join([program, *(re.sub(r"(?<=://)[^/@,\s]*@", "", word) for word in argv)])
+    words = [
+        "TOKEN" if before in ("--hf-token", "--hf_token") else word for before, word in zip(["", *argv], argv, strict=False)
+    ]
+    words = [re.sub(r"(?<=^--hf[-_]token=).*", "TOKEN", word) for word in words]
+    return shlex.join([program, *(re.sub(r"(?<=://)[^/@,\s]*@", "", word) for word in words)])
 
 
 def _port(text: str) -> int:

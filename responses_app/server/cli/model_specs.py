@@ -76,6 +76,26 @@ def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
     return f"{name}={_with(url, dict(parsers))}"
 
 
+def with_engine_options(models: str, words: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, str]]) -> str:
+    """Add options of vLLM from the command line to the engine URL of the only model of RESPONSES_MODELS.
+
+    `read` returns the options by name. Raises InvalidModelSpec for several models and for an engine elsewhere.
+    """
+    if not words:
+        return models
+    if len(models.split()) != 1:
+        raise InvalidModelSpec(
+            f"{words[0]} is for one model: with several models, name the options of vLLM in the engine URL of each, "
+            "as in --model NAME=vllm:///SOURCE?max_model_len=32768"
+        )
+    name, _, url = models.strip().partition("=")
+    if urlsplit(url).scheme != "vllm":
+        raise InvalidModelSpec(
+            f"{words[0]} is an option of vLLM, and the engine of {name} runs elsewhere: give the option to that engine"
+        )
+    return f"{name}={_with(url, dict(read(words)))}"
+
+
 def on_disk(models: str) -> bool:
     """Return True if all models and tokenizers of a RESPONSES_MODELS setting are on this machine."""
     return all(Path(_source(entry.partition("=")[2])).exists() for entry in models.split())

@@ -6,13 +6,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.vllm.args import InvalidEngineOption
+from responses_app.engines.vllm.command_line import read_options
 from responses_app.local import data_dir as local_data_dir
 from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import install, ports, startup
@@ -89,6 +91,7 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
+    os.environ["RESPONSES_MODELS"] = _with_engine_options(os.environ["RESPONSES_MODELS"], options, progress)
     prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
     os.environ["RESPONSES_MODELS"] = prepared.setting
     if prepared.downloads:
@@ -96,6 +99,17 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
     return {}
+
+
+def _with_engine_options(models: str, options: Options, progress: Progress) -> str:
+    def read(words: Sequence[str]) -> Mapping[str, str]:
+        with progress.step("Checking the options of vLLM"):
+            return read_options(words)
+
+    try:
+        return model_specs.with_engine_options(models, options.engine_options, read)
+    except InvalidEngineOption as error:
+        raise CannotStart(str(error)) from None
 
 
 @contextmanager

@@ -6,7 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from responses_app.engines.vllm.args import CPU_MAX_MODEL_LEN, CPU_MAX_SMALL_MODEL_LEN, cpu_context_limit
+from responses_app.engines.vllm.args import (
+    CPU_MAX_MODEL_LEN,
+    CPU_MAX_SMALL_MODEL_LEN,
+    InvalidEngineOption,
+    cpu_context_limit,
+)
+from responses_app.engines.vllm.command_line import parse_words, read_options
 
 SMALL = {"num_hidden_layers": 5, "num_attention_heads": 8, "head_dim": 64}
 LARGE = {"num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
@@ -25,3 +31,43 @@ LARGE = {"num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_head
 )
 def test_context_limit_follows_the_size_of_the_cache(sizes: dict[str, int | None], cache_gib: float, limit: int) -> None:
     assert cpu_context_limit(SimpleNamespace(**sizes), cache_gib) == limit
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore")  # torch warns at its import.
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["--max-model-len", "4096", "-tp", "2"], {"max_model_len": "4096", "tensor_parallel_size": "2"}),
+        (["--enforce-eager", "--no-enable-prefix-caching"], {"enforce_eager": "1", "enable_prefix_caching": "0"}),
+        (["--hf-overrides", '{"a": 1}'], {"hf_overrides": '{"a": 1}'}),
+        (["--max_num_seqs=8"], {"max_num_seqs": "8"}),
+    ],
+)
+def test_words_become_options_of_the_engine_url(words: list[str], options: dict[str, str]) -> None:
+    assert parse_words(words) == options
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore")  # torch warns at its import.
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--max-model-length", "1"], "unrecognized arguments: --max-model-length 1"),
+        (["--max-num-seqs", "many"], "argument --max-num-seqs: invalid"),
+        (["--dtype", "float7"], "argument --dtype: invalid choice: 'float7'"),
+        (["--max-num-seqs"], "argument --max-num-seqs: expected one argument"),
+        (["--model", "x"], "use --model of this server"),
+        (["--cudagraph-capture-sizes", "1", "2"], "only one value is supported"),
+    ],
+)
+def test_wrong_words_are_refused_with_the_sentence_of_vllm(words: list[str], problem: str) -> None:
+    with pytest.raises(InvalidEngineOption, match=problem):
+        parse_words(words)
+
+
+@pytest.mark.engine
+def test_a_program_reads_options_without_torch_in_this_process() -> None:
+    assert read_options(["--seed", "7"]) == {"seed": "7"}
+    with pytest.raises(InvalidEngineOption, match="unrecognized arguments: --no-such-option"):
+        read_options(["--no-such-option"])

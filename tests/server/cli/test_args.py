@@ -96,3 +96,24 @@ def test_the_command_is_shown_without_keys(monkeypatch: pytest.MonkeyPatch) -> N
     assert redacted_command(["--engine", "http://:sk-key@a:1,http://b", "--model", "my model"]) == (
         "bin/serve --engine http://a:1,http://b --model 'my model'"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ()),
+        (["--max-model-len", "4096", "--port", "80"], ("--max-model-len", "4096")),
+        (["--web", "2", "-tp", "2", "--enforce-eager"], ("-tp", "2", "--enforce-eager")),
+        (["--model", "a", "--", "--port", "1"], ("--port", "1")),
+        (["--dtype=float32", "--", "--seed", "1"], ("--dtype=float32", "--seed", "1")),
+    ],
+)
+def test_unknown_options_and_those_behind_two_hyphens_are_for_vllm(arguments: list[str], words: tuple[str, ...]) -> None:
+    assert parse(arguments).engine_options == words
+
+
+@pytest.mark.parametrize("arguments", [["model"], ["--model", "a", "b"], ["--modle=x"]])
+def test_words_without_an_option_are_no_options_of_vllm(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        assert parse(arguments).engine_options
+    assert "unrecognized arguments" in capsys.readouterr().err

@@ -12,7 +12,15 @@ from urllib.parse import quote
 import pytest
 
 from responses_app.runs.models import parse_models
-from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, local_source, models_setting, on_disk, with_parsers
+from responses_app.server.cli.model_specs import (
+    HARMONY,
+    InvalidModelSpec,
+    local_source,
+    models_setting,
+    on_disk,
+    with_engine_options,
+    with_parsers,
+)
 
 
 def build(name: str) -> Path:
@@ -163,3 +171,23 @@ def test_files_and_folders_of_other_formats_are_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidModelSpec, match=problem):
             local_source(str(tmp_path / name), build)
+
+
+def test_options_of_vllm_are_added_to_the_engine_url_of_the_only_model() -> None:
+    words = ["--max-model-len", "4096"]
+    read = {"max_model_len": "4096", "hf_overrides": '{"a": 1}'}
+    setting = with_engine_options("a=vllm:///srv/a?seed=1", words, lambda _: read)
+    assert setting == "a=vllm:///srv/a?seed=1&max_model_len=4096&hf_overrides=%7B%22a%22%3A+1%7D"
+    assert with_engine_options("a=x b=y", [], lambda _: read) == "a=x b=y", "without options nothing is read"
+
+
+@pytest.mark.parametrize(
+    ("models", "problem"),
+    [
+        ("a=vllm:///a b=vllm:///b", "--max-model-len is for one model"),
+        ("a=http://gpu:8000?model=a", "the engine of a runs elsewhere"),
+    ],
+)
+def test_options_of_vllm_need_one_model_in_this_server(models: str, problem: str) -> None:
+    with pytest.raises(InvalidModelSpec, match=problem):
+        with_engine_options(models, ["--max-model-len", "4096"], lambda _: {})

@@ -1,0 +1,90 @@
+"""Options of vLLM on a command line: converts words as `--max-model-len 32768` to the options of an engine URL.
+
+The parser is that of `vllm serve`. It imports torch, so that callers run this module as a program: `read_options`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from responses_app.engines.vllm.args import QUIET, InvalidEngineOption
+
+EXIT_INVALID: Final = 64
+READ_LIMIT_S: Final = 300.0
+# Options of vLLM that the options of this server replace.
+REPLACED: Final = {"model": "--model", "served_model_name": "--model NAME=SOURCE"}
+
+
+def read_options(words: Sequence[str]) -> dict[str, str]:
+    """Return the options in `words` by name, as `max_model_len`. Raises InvalidEngineOption with the sentence of vLLM."""
+    environ = {**QUIET, **os.environ}
+    done = subprocess.run(
+        [sys.executable, "-m", __name__, *words], env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False
+    )
+    if done.returncode == EXIT_INVALID:
+        raise InvalidEngineOption(done.stderr.strip().splitlines()[-1])
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise InvalidEngineOption(f"vLLM's options could not be read: {lines[-1] if lines else f'exit code {done.returncode}'}")
+    options: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return options
+
+
+def parse_words(words: Sequence[str]) -> dict[str, str]:
+    """Parse the words with vLLM's parser, and return the text of each option. Raises InvalidEngineOption."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (_Parser, FlexibleArgumentParser), {})(add_help=False))
+    texts: dict[str, list[str]] = {}
+    for action in parser._actions:
+        action.default = argparse.SUPPRESS
+        if action.nargs != 0:
+            action.type = _recording(action, texts)
+    given = vars(parser.parse_args(list(words)))
+    for name in given:
+        if name in REPLACED:
+            raise InvalidEngineOption(f"argument --{name.replace('_', '-')}: use {REPLACED[name]} of this server instead")
+        if len(texts.get(name, ())) > 1:
+            raise InvalidEngineOption(f"argument --{name.replace('_', '-')}: only one value is supported")
+    return {name: texts[name][0] if name in texts else str(int(value is True)) for name, value in given.items()}
+
+
+def _recording(action: argparse.Action, texts: dict[str, list[str]]) -> Callable[[str], Any]:
+    """Return the type of `action`, which also records the text of the value."""
+    convert: Any = action.type or str
+
+    def record(text: str) -> Any:
+        value = convert(text)
+        texts.setdefault(action.dest, []).append(text)
+        return value
+
+    # argparse names the type in its message about an invalid value.
+    record.__name__ = getattr(convert, "__name__", repr(convert))
+    return record
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidEngineOption(message)
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the options as a JSON object; the sentence of vLLM if there is an error."""
+    try:
+        options = parse_words(words)
+    except InvalidEngineOption as error:
+        sys.stderr.write(f"{str(error).replace(chr(10), ' ')}\n")
+        return EXIT_INVALID
+    sys.stdout.write(f"{json.dumps(options)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
