@@ -9,6 +9,7 @@ from project.cors import cors_policy
 from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
+from project.model_limits import parse_limits
 from project.text_search import TEXT_SEARCH_LANGUAGES
 from project.tls import cookie_name, proxy_header
 from project.web_search import DEMO_PAGES, parse_web_search
@@ -124,6 +125,10 @@ RESPONSES_FINISH_ON_DISCONNECT = envbool("RESPONSES_FINISH_ON_DISCONNECT")
 RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("disk", "visible", "terminal"))
 RESPONSES_COALESCE_DELTAS = envbool("RESPONSES_COALESCE_DELTAS", True)
 RESPONSES_SHARED_PREFIX_CACHE = envbool("RESPONSES_SHARED_PREFIX_CACHE")
+# Limits by model, of output tokens and of seconds.
+RESPONSES_MAX_OUTPUT_TOKENS = parse_limits("RESPONSES_MAX_OUTPUT_TOKENS", envstr("RESPONSES_MAX_OUTPUT_TOKENS"), 16)
+RESPONSES_DEFAULT_OUTPUT_TOKENS = parse_limits("RESPONSES_DEFAULT_OUTPUT_TOKENS", envstr("RESPONSES_DEFAULT_OUTPUT_TOKENS"), 16)
+RESPONSES_MAX_RUN_SECONDS = parse_limits("RESPONSES_MAX_RUN_SECONDS", envstr("RESPONSES_MAX_RUN_SECONDS"), 1)
 RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, minimum=1)
 RESPONSES_MAX_SOCKETS = envint("RESPONSES_MAX_SOCKETS", 1024, minimum=1)
 # At least the largest request body, 64 MiB.

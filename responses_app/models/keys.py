@@ -17,6 +17,9 @@ SECRET_BYTES = 32
 PREFIX_LENGTH = 10
 MAX_REQUESTS_PER_MINUTE = 100_000
 MAX_CONCURRENT = 10_000
+# The API's smallest `max_output_tokens`.
+MIN_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS = 16, 10_000_000
+MAX_RUN_SECONDS = 7 * 24 * 3600
 
 
 class ApiKey(models.Model):
@@ -45,6 +48,27 @@ class ApiKey(models.Model):
     allowed_models = ArrayField(
         models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="Leave blank to allow all models."
     )
+    allowed_tools = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Tools that this server runs: code_interpreter, file_search, web_search, mcp:LABEL for a server of the operator, "
+        "mcp for servers that a request names by URL, or none. Leave blank to allow all.",
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(MIN_OUTPUT_TOKENS), MaxValueValidator(MAX_OUTPUT_TOKENS)),
+        help_text="For each response, and for requests that name no number. Leave blank for no limit.",
+    )
+    max_run_seconds = models.PositiveIntegerField(
+        "running time",
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_RUN_SECONDS)),
+        help_text="Seconds for each response. Leave blank for no limit.",
+    )
     # State of the token bucket (GCRA): each request moves this time forward by 60 s / requests_per_minute.
     rate_limit_until = models.DateTimeField(
         null=True, editable=False, help_text="When all requests of a minute are available again."
@@ -64,7 +88,11 @@ class ApiKey(models.Model):
             words.append(f"{self.requests_per_minute} per minute")
         if self.max_concurrent is not None:
             words.append(f"{self.max_concurrent} concurrent")
-        return words + self.allowed_models
+        if self.max_output_tokens is not None:
+            words.append(f"{self.max_output_tokens} output tokens")
+        if self.max_run_seconds is not None:
+            words.append(f"{self.max_run_seconds} s")
+        return words + self.allowed_models + [f"tool {name}" for name in self.allowed_tools]
 
     @staticmethod
     def hashes(secret: str) -> list[str]:

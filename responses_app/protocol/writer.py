@@ -212,7 +212,7 @@ class Writer:
         return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
 
     def end_incomplete(self, reason: str, now: int, usage: Json, **extra: Any) -> list[Event]:  # noqa: ARG002
-        """End with `response.incomplete` for `reason`: max_output_tokens, content_filter, max_messages or steered.
+        """End with `response.incomplete` for `reason`: max_output_tokens, content_filter, max_messages, max_run_seconds or steered.
 
         Open items close incomplete, closed ones stay as they are. `now` is there for the symmetry with `complete`: only completed
         responses have a `completed_at`.

@@ -36,6 +36,8 @@ class CreateRequest:
     # Stop sequences: the answer ends before the first of these.
     stop: Sequence[str] = ()
     max_output_tokens: int | None = None
+    # Running time in seconds after which the response ends incomplete; None for no limit.
+    max_run_seconds: int | None = None
     store: bool = True
     stream: bool = False
     background: bool = False

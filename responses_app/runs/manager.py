@@ -32,6 +32,7 @@ from responses_app.runs.maintenance import upkeep
 from responses_app.runs.models import (
     ServedModel,
     check_default,
+    check_limits,
     opening_state,
     parse_aliases,
     parse_models,
@@ -56,6 +57,8 @@ STOP_LIMIT = 5.0
 END_LIMIT = 15.0
 LAST = 2**31 - 1
 LONGEST_NAME = 200
+# Settings with numbers by model.
+LIMITS_BY_MODEL = ("RESPONSES_MAX_OUTPUT_TOKENS", "RESPONSES_DEFAULT_OUTPUT_TOKENS", "RESPONSES_MAX_RUN_SECONDS")
 
 
 class RunManager:
@@ -363,6 +366,8 @@ def current() -> RunManager:
     if _current is None:
         served = parse_models(settings.RESPONSES_MODELS)
         others = parse_aliases(settings.RESPONSES_ALIASES, served)
+        for name in LIMITS_BY_MODEL:
+            check_limits(name, getattr(settings, name), served)
         check_default(settings.RESPONSES_DEFAULT_MODEL, served, others)
         _current = RunManager(served, others)
     return _current

@@ -152,6 +152,12 @@ def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str
     return found
 
 
+def check_limits(setting: str, limits: Mapping[str, int], served: Mapping[str, ServedModel]) -> None:
+    """Check that a setting with limits by model names served models. Raises ImproperlyConfigured."""
+    if unknown := [name for name in limits if name and name not in served]:
+        raise ImproperlyConfigured(f"{setting}: {unknown[0]!r} is not a model that is served ({', '.join(served) or 'none'})")
+
+
 def check_default(name: str, served: Mapping[str, ServedModel], aliases: Mapping[str, str]) -> None:
     """Check that the RESPONSES_DEFAULT_MODEL setting is empty, a served model or an alias. Raises ImproperlyConfigured."""
     if name and resolve_alias(name, served, aliases) is None:

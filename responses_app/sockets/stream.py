@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
-from responses_app.access import model_access, rate_limits
+from responses_app.access import rate_limits, request_access
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
@@ -176,8 +176,7 @@ class Stream:
         async with rate_limits.admit(key) as admission:
             size = queued.size if isinstance(queued, CreateFrame) else 0
             parsed = await request_body.off_loop(key, size, queued.to_request, key)
-            request = replace(parsed, request_id=self._connection.request_id)
-            model_access.check_model(key, request.model)
+            request = request_access.authorize(key, replace(parsed, request_id=self._connection.request_id))
             active = await self._start(queued, request, admission)
             try:
                 if active.run.stored:

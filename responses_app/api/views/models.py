@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from responses_app.access import tool_access
 from responses_app.access.model_access import available, can_use, find, usable
 from responses_app.api.http import json_response
 from responses_app.connect.codex_models import codex_models
@@ -27,7 +28,7 @@ ALIVE_LIMIT = 5.0
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/models. With `client_version`, which Codex sends, `models` has the models in the form that Codex reads."""
     models = usable(key)
-    listed: dict[str, object] = {"object": "list", "data": [_shape(name, served) for name, served in models.items()]}
+    listed: dict[str, object] = {"object": "list", "data": [_shape(key, name, served) for name, served in models.items()]}
     if request.GET.get("client_version"):
         listed["models"] = codex_models([model_facts(name, served) for name, served in models.items()])
     return json_response(listed)
@@ -36,7 +37,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
     del request
-    return json_response(_shape(name, _found(key, name)))
+    return json_response(_shape(key, name, _found(key, name)))
 
 
 async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
@@ -71,23 +72,24 @@ def _found(key: ApiKey, name: str) -> ServedModel:
     return served
 
 
-def _shape(name: str, served: ServedModel) -> dict[str, object]:
+def _shape(key: ApiKey, name: str, served: ServedModel) -> dict[str, object]:
     shape = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
     return {
         **shape,
         **model_facts(name, served).as_json(),
         "family": served.family.as_json() if served.family else None,
-        "tools": active_types(),
-        "mcp_servers": _mcp_servers(),
+        "tools": [kind for kind in active_types() if tool_access.can_use_type(key, kind)],
+        "mcp_servers": _mcp_servers(key),
     }
 
 
-def _mcp_servers() -> list[dict[str, object]]:
-    """Return the operator's MCP servers as fields of a tool: a request names them by `server_label` or `connector_id`."""
+def _mcp_servers(key: ApiKey) -> list[dict[str, object]]:
+    """Return the operator's MCP servers that the key may use, as fields of a tool of a request."""
     if not is_run_by_server("mcp"):
         return []
     servers: Mapping[str, Mapping[str, object]] = settings.RESPONSES_MCP_SERVERS
     return [
         {"server_label": label, "connector_id": one.get("connector_id"), "server_description": one.get("description")}
         for label, one in servers.items()
+        if tool_access.can_use(key, f"{tool_access.MCP}:{label}")
     ]

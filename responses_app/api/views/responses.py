@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.access import model_access, rate_limits
+from responses_app.access import rate_limits, request_access
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
@@ -79,7 +79,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     async with rate_limits.admit(key) as ticket:
         make = partial(create_response.parse_request, key=key, request_id=request.META[REQUEST_ID])
         order = await request_body.parse_body(request, key, make)
-        model_access.check_model(key, order.model)
+        order = request_access.authorize(key, order)
         run = await manager.current().start_run(order)
         if run.stored:
             # From now on the row of the response counts against the limit.
@@ -133,7 +133,7 @@ async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: count the input tokens of a create request."""
     async with rate_limits.admit(key) as ticket:
         order = await request_body.parse_body(request, key, lambda raw: _counted(raw, key))
-        model_access.check_model(key, order.model)
+        order = request_access.authorize(key, order)
         counted = await manager.current().count(order)
         await ticket.release()
     return json_response({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
@@ -152,7 +152,7 @@ async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         order = await request_body.parse_body(
             request, key, lambda raw: _compacted(raw, key, has_default=not profiles.is_open(request))
         )
-        model_access.check_model(key, order.model)
+        order = request_access.authorize(key, order)
         made = await manager.current().compact(order)
         await ticket.release()
     return json_response(profiles.to_profile(request, orjson.dumps(made)), headers=ticket.headers)

@@ -7,7 +7,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.models import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey
+from responses_app.access import tool_access
+from responses_app.models import ApiKey
+from responses_app.models.keys import (
+    MAX_CONCURRENT,
+    MAX_OUTPUT_TOKENS,
+    MAX_REQUESTS_PER_MINUTE,
+    MAX_RUN_SECONDS,
+    MIN_OUTPUT_TOKENS,
+)
+
+LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
 
 
 class Command(BaseCommand):
@@ -36,17 +46,45 @@ class Command(BaseCommand):
             "--model", action="append", default=[], help="allow only this model; repeat to allow several (default: all models)"
         )
 
-    def handle(self, *_args: Any, name: str, project: str | None, model: list[str], **limits: Any) -> None:
+        parser.add_argument(
+            "--tool",
+            action="append",
+            default=[],
+            type=_tool,
+            help="allow only this tool of the server; repeat to allow several: "
+            "code_interpreter, file_search, web_search, mcp:LABEL, mcp, or none (default: all tools)",
+        )
+        parser.add_argument(
+            "--max-output-tokens",
+            type=_upto(MAX_OUTPUT_TOKENS, MIN_OUTPUT_TOKENS),
+            metavar="N",
+            help="limit on the output tokens of a response (default: no limit)",
+        )
+        parser.add_argument(
+            "--max-run-seconds",
+            type=_upto(MAX_RUN_SECONDS),
+            metavar="N",
+            help="limit on the running time of a response (default: no limit)",
+        )
+
+    def handle(self, *_args: Any, name: str, project: str | None, model: list[str], tool: list[str], **limits: Any) -> None:
         """Run the command."""
-        limits_given = {field: limits[field] for field in ("requests_per_minute", "max_concurrent")}
-        _, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model)
+        limits_given = {field: limits[field] for field in LIMITS}
+        _, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model, allowed_tools=tool)
         self.stdout.write(secret)
 
 
-def _upto(most: int) -> Any:
+def _tool(text: str) -> str:
+    names = tool_access.known_names()
+    if text not in names:
+        raise ArgumentTypeError(f"must be one of {', '.join(names)}, not {text!r}")
+    return text
+
+
+def _upto(most: int, least: int = 1) -> Any:
     def whole(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
-            raise ArgumentTypeError(f"must be a whole number from 1 to {most}, not {text!r}")
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise ArgumentTypeError(f"must be a whole number from {least} to {most}, not {text!r}")
         return int(text)
 
     return whole

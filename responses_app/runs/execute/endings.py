@@ -27,6 +27,8 @@ INVALID_PROMPT = "invalid_prompt"
 # Error code of a response that the engine refuses because too many requests wait: a 429 where nothing is streamed.
 OVERLOADED = "rate_limit_exceeded"
 OVERLOADED_MESSAGE = "The engine has too many requests. Try again in a moment."
+# Reasons in `incomplete_details`, besides `max_output_tokens`.
+STEERED, TIME_LIMIT = "steered", "max_run_seconds"
 # Service tier of every response that has ended: the requested tier decides only about the place in the queue of the engine.
 SERVED_TIER = "default"
 
@@ -76,12 +78,10 @@ class RunEndings:
         """End as cancelled."""
         return await self._end(self._writer.cancel(usage=self._partial_usage(), **self._final_fields()))
 
-    async def steer(self) -> bool:
-        """End as incomplete with the reason `steered`: the client continues with more input."""
-        usage = self._usage()
-        return await self._end(
-            self._writer.end_incomplete("steered", now=int(time.time()), usage=usage, **self._final_fields())
-        )
+    async def end_early(self, reason: str) -> bool:
+        """End as incomplete for `reason`: the client continues with more input, or the running time is over."""
+        now, usage = int(time.time()), self._usage()
+        return await self._end(self._writer.end_incomplete(reason, now=now, usage=usage, **self._final_fields()))
 
     async def settle(self) -> bool:
         """Wait for the commits under way and end nothing; the run is handed over unless the terminal event is visible."""

@@ -182,6 +182,7 @@ def create_run(
         queued=worker is None,
         generates=create_request.generate,
         compaction_hook=compaction_hook,
+        max_run_seconds=create_request.max_run_seconds,
     )
 
 
@@ -199,6 +200,7 @@ def compose_run(
     generates: bool = True,
     compaction_hook: CompactionHook | None = None,
     resume: ResumeState | None = None,
+    max_run_seconds: int | None = None,
 ) -> Run:
     """Compose a run. `frames` are the frames that earlier owners have published, `progress` is the position in the log."""
     wait_for_commit = settings.RESPONSES_DURABILITY != "terminal"
@@ -206,7 +208,16 @@ def compose_run(
     output = ResponseOutput(writer, publisher)
     rounds = Rounds(first, output, loop, progress)
     endings = RunEndings(output, rounds.usage, emit_error_event=emit_error_event)
-    return Run(output, rounds, endings, queued=queued, generates=generates, compaction_hook=compaction_hook, resume=resume)
+    return Run(
+        output,
+        rounds,
+        endings,
+        queued=queued,
+        generates=generates,
+        compaction_hook=compaction_hook,
+        resume=resume,
+        max_run_seconds=max_run_seconds,
+    )
 
 
 def _log(

@@ -16,7 +16,7 @@ from responses_app.engine_interface import EngineError, EngineOverloaded, Reques
 from responses_app.errors import ApiError, InternalError, InvalidRequest
 from responses_app.protocol.deltas import Compaction
 from responses_app.runs.execute.broadcast import Continuation, FrameBatches, Push
-from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, RunEndings
+from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
@@ -58,6 +58,7 @@ class Run:
         generates: bool = True,
         compaction_hook: CompactionHook | None = None,
         resume: ResumeState | None = None,
+        max_run_seconds: int | None = None,
     ) -> None:
         self.uid: str = output.writer.response["id"]
         self.background: bool = output.writer.response["background"]
@@ -69,7 +70,10 @@ class Run:
         self._resume = resume or ResumeState()
         self._began = 0.0
         self._task: asyncio.Task[None] | None = None
-        self._is_cancelled = self._is_stopped = self._is_handed_over = self._is_steered = False
+        self._is_cancelled = self._is_stopped = self._is_handed_over = False
+        self._max_run_seconds = max_run_seconds
+        # Reason of an early end as incomplete.
+        self._early_reason = ""
 
     # State
 
@@ -186,9 +190,14 @@ class Run:
         if self._is_cancelled or self._task is None or self._writer.ended or not self._generates or self._has_client_calls:
             return False
         if not self._rounds.stop_behind_calls():
-            self._is_steered = True
-            self.cancel()
+            self._end_early(STEERED)
         return True
+
+    def _end_early(self, reason: str) -> None:
+        """End as incomplete for `reason`."""
+        if not self._is_cancelled and not self._writer.ended:
+            self._early_reason = reason
+            self.cancel()
 
     def stop(self) -> None:
         """End because the server stops and no other process can continue the run."""
@@ -239,12 +248,21 @@ class Run:
             self._log_summary()
             await self._rounds.close()
 
+    def _start_timer(self) -> asyncio.TimerHandle | None:
+        """Start the timer of the running time, which begins again when another process takes the run over."""
+        if self._max_run_seconds is None or self.queued:
+            return None
+        return asyncio.get_running_loop().call_later(self._max_run_seconds, self._end_early, TIME_LIMIT)
+
     async def _execute_until_rejected(self) -> bool:
         """Execute. An append that is rejected meanwhile cancels the task: the engine may be silent for long."""
         self._publisher.on_rejected = None if self._task is None else self._task.cancel
+        timer = self._start_timer()
         try:
             return await self._execute()
         finally:
+            if timer is not None:
+                timer.cancel()
             self._publisher.on_rejected = None
 
     async def _execute(self) -> bool:
@@ -271,7 +289,7 @@ class Run:
             return await self._endings.finish("stop", fill=False)
         finish = await self._rounds.run()
         if self._rounds.is_stopped:
-            return await self._endings.steer()
+            return await self._endings.end_early(STEERED)
         if self._compaction_hook is not None and finish == "stop":
             await self._rounds.save_end()
             await self._append_compaction(self._compaction_hook)
@@ -293,9 +311,9 @@ class Run:
             return await self._endings.settle()
         if self._is_stopped:
             return await self._endings.fail("server_error", STOPPED)
-        if self._is_steered:
+        if self._early_reason:
             self._rounds.finish_parser()
-            return await self._endings.steer()
+            return await self._endings.end_early(self._early_reason)
         return await self._endings.cancel()
 
     @property

@@ -165,6 +165,7 @@ def _run(
         generates=found.create_request.generate,
         compaction_hook=None if served is None else make_compaction_hook(found.create_request, served, plan),
         resume=ResumeState(cancelled=lease.cancelled, broken=broken),
+        max_run_seconds=found.create_request.max_run_seconds,
     )
 
 

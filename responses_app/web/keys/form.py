@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
+from responses_app.access import tool_access
 from responses_app.access.permissions import is_member, projects
 from responses_app.models import ApiKey
 from responses_app.runs import manager
+
+LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds", "allowed_models", "allowed_tools")
 
 
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -18,25 +21,35 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     allowed_models = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Allowed models")
 
+    allowed_tools = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Allowed tools")
+
     class Meta:
         """Model and fields of the form."""
 
         model = ApiKey
-        fields = ("name", "requests_per_minute", "max_concurrent", "allowed_models")
-        labels: ClassVar = {"requests_per_minute": "Requests per minute", "max_concurrent": "Concurrent responses"}
+        fields = ("name", *LIMITS)
+        labels: ClassVar = {
+            "requests_per_minute": "Requests per minute",
+            "max_concurrent": "Concurrent responses",
+            "max_output_tokens": "Output tokens per response",
+            "max_run_seconds": "Seconds per response",
+        }
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # A model stays allowed while the server does not serve the model.
-        names = dict.fromkeys([*manager.current().served, *self.instance.allowed_models])
-        models = self.fields["allowed_models"]
-        assert isinstance(models, forms.MultipleChoiceField)  # noqa: S101 - declared as such above
-        models.choices = [(name, name) for name in names]
+        # A model stays allowed while the server does not serve the model, and a tool while the server does not run the tool.
+        self._offer("allowed_models", [*manager.current().served, *self.instance.allowed_models])
+        self._offer("allowed_tools", [*tool_access.known_names(), *self.instance.allowed_tools])
+
+    def _offer(self, name: str, values: Sequence[str]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101 - declared as such above
+        field.choices = [(value, value) for value in dict.fromkeys(values)]
 
     @property
     def has_limits(self) -> bool:
         """Return True if any limit is set."""
-        return any(self[name].value() for name in ("requests_per_minute", "max_concurrent", "allowed_models"))
+        return any(self[name].value() for name in LIMITS)
 
 
 class NewKeyForm(KeyForm):
@@ -60,6 +73,6 @@ class NewKeyForm(KeyForm):
     def create_key(self) -> str:
         """Create the key and return the secret."""
         data = self.cleaned_data
-        limits = {name: data[name] for name in ("requests_per_minute", "max_concurrent", "allowed_models")}
+        limits = {name: data[name] for name in LIMITS}
         _, secret = ApiKey.make(data["name"], data["project"], **limits)
         return secret

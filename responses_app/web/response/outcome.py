@@ -18,6 +18,7 @@ REASONS: Final = {
     "max_output_tokens": "Stopped at the output token limit.",
     "content_filter": "Stopped by the content filter.",
     "max_messages": "Stopped at the message limit.",
+    "max_run_seconds": "Stopped at the limit of the running time.",
     "steered": "Stopped because the client sent new input. A later response continues from here.",
 }
 NO_MESSAGE: Final = "The server recorded no error message."

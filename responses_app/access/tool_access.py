@@ -1,0 +1,74 @@
+"""Server tools that an API key may use: names, checks and error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+
+from responses_app.errors import Forbidden
+from responses_app.models import ApiKey
+from responses_app.schemas.tools import is_run_by_server
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES
+
+# Name that allows MCP servers which a request names by `server_url`, and prefix of the names of the operator's servers.
+MCP = "mcp"
+# Name in a list of allowed tools that allows no tool.
+NO_TOOL = "none"
+_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(CODE_INTERPRETER_TYPES, "code_interpreter"),
+    **dict.fromkeys(FILE_SEARCH_TYPES, "file_search"),
+    **dict.fromkeys(WEB_SEARCH_TYPES, "web_search"),
+}
+
+
+def known_names() -> list[str]:
+    """Return the names that a list of allowed tools may have, with those of the operator's MCP servers."""
+    return [*dict.fromkeys(_NAMES.values()), MCP, *(f"{MCP}:{label}" for label in settings.RESPONSES_MCP_SERVERS), NO_TOOL]
+
+
+def can_use(key: ApiKey, name: str) -> bool:
+    """Return True if the key may use the tool of this name, as `web_search` or `mcp:docs`."""
+    return not key.allowed_tools or name in key.allowed_tools
+
+
+def can_use_type(key: ApiKey, kind: str) -> bool:
+    """Return True if the key may use tools of this type; any MCP server counts for `mcp`. Tools of clients are always allowed."""
+    if kind == MCP:
+        return not key.allowed_tools or any(name.partition(":")[0] == MCP for name in key.allowed_tools)
+    return kind not in _NAMES or can_use(key, _NAMES[kind])
+
+
+def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the key may use all tools of a request that the server runs. Raises Forbidden, which names the tool."""
+    if not key.allowed_tools:
+        return
+    for index, tool in enumerate(tools):
+        name = _name(tool) if is_run_by_server(tool["type"]) else None
+        if name is not None and not can_use(key, name):
+            message = f"This key may not use the tool '{name}'. {_available(key)}"
+            raise Forbidden(message, param=f"tools[{index}]", code="tool_not_allowed")
+
+
+def _name(tool: Mapping[str, Any]) -> str | None:
+    """Return the name of a tool that the server runs, as a list of allowed tools has it."""
+    if tool["type"] != MCP:
+        return _NAMES.get(tool["type"])
+    if tool.get("server_url") is not None:
+        return MCP
+    return f"{MCP}:{_operator_label(tool)}"
+
+
+def _operator_label(tool: Mapping[str, Any]) -> str:
+    """Return the label of the operator's server; a tool with `connector_id` has a label of the client's choice."""
+    connector = tool.get("connector_id")
+    servers: Mapping[str, Mapping[str, Any]] = settings.RESPONSES_MCP_SERVERS
+    if connector is None:
+        return str(tool["server_label"])
+    return next((label for label, values in servers.items() if values.get("connector_id") == connector), str(connector))
+
+
+def _available(key: ApiKey) -> str:
+    names = [name for name in key.allowed_tools if name != NO_TOOL]
+    return f"Allowed tools: {', '.join(names)}." if names else "It may use no tool of this server."

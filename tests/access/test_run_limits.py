@@ -1,0 +1,194 @@
+"""Limits of output tokens and of running time, by model and by key; and server tools by key."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import orjson
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from project.model_limits import parse_limits
+from responses_app.access import api_keys
+from responses_app.engines.replay.tape import Delay, Recording
+from responses_app.models import ApiKey
+from responses_app.runs.models import check_limits
+from tests.support.api.case import HELLO, ApiCase, record_text
+from tests.support.web.page_case import WebCase
+
+MCP = {
+    "docs": {"url": "https://docs.example/mcp", "connector_id": "connector_docs"},
+    "mail": {"url": "https://mail.example/mcp"},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"), [("", {}), ("4096", {"": 4096}), ("4096 big=8192 free=0", {"": 4096, "big": 8192, "free": 0})]
+)
+def test_limits_have_a_number_for_all_models_and_numbers_for_single_ones(text: str, limits: dict[str, int]) -> None:
+    assert parse_limits("X", text, 16) == limits
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("many", "'many' must be"), ("8", "at least 16"), ("a=1.5", "'a=1.5'"), ("16 17", "twice"), ("a=", "'a='")],
+)
+def test_wrong_limits_are_refused_at_the_start(text: str, problem: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=problem):
+        parse_limits("X", text, 16)
+
+
+def test_limits_of_a_model_that_is_not_served_are_refused_at_the_start() -> None:
+    with pytest.raises(ImproperlyConfigured, match="X: 'b' is not a model that is served"):
+        check_limits("X", {"": 16, "b": 16}, {})
+
+
+class KeyCase(ApiCase):
+    """A key with limits."""
+
+    async def limit(self, **limits: Any) -> None:
+        """Set limits of the key."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
+        api_keys.clear_cache()
+
+
+class OutputTokensTest(KeyCase):
+    """The limit of output tokens."""
+
+    async def test_default_and_maximum_are_echoed(self) -> None:
+        cases: list[tuple[dict[str, Any], int | None, int | None, int | None]] = [
+            # settings, limit of the key, tokens of the request, tokens of the response
+            ({}, None, None, None),
+            ({}, None, 64, 64),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"": 100}}, None, None, 100),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"": 100}}, None, 200, 200),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"": 100, "m": 0}}, None, None, None),
+            ({"RESPONSES_MAX_OUTPUT_TOKENS": {"": 90}}, None, None, 90),
+            ({"RESPONSES_MAX_OUTPUT_TOKENS": {"": 90, "m": 300}}, None, 300, 300),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"": 100}, "RESPONSES_MAX_OUTPUT_TOKENS": {"": 90}}, 50, None, 50),
+            ({}, 50, 50, 50),
+        ]
+        async with self.serving(*[record_text(HELLO)] * len(cases)) as client:
+            for settings, of_key, requested, expected in cases:
+                with self.subTest(settings=settings, of_key=of_key, requested=requested), override_settings(**settings):
+                    await self.limit(max_output_tokens=of_key)
+                    answer = await self.post(client, max_output_tokens=requested)
+                    self.assertEqual(orjson.loads(answer.content)["max_output_tokens"], expected)
+
+    async def test_more_than_the_maximum_is_refused_with_the_name_of_the_limit(self) -> None:
+        async with self.serving() as client:
+            with override_settings(RESPONSES_MAX_OUTPUT_TOKENS={"": 90}):
+                for of_key, name in (
+                    (None, "90 (RESPONSES_MAX_OUTPUT_TOKENS of this server)"),
+                    (50, "50 (the limit of this API key)"),
+                ):
+                    await self.limit(max_output_tokens=of_key)
+                    answer = await self.post(client, max_output_tokens=91)
+                    self.refused(answer, 400, "integer_above_max_value", "max_output_tokens", name)
+
+    async def test_the_cut_is_named(self) -> None:
+        await self.limit(max_output_tokens=16)
+        async with self.serving(record_text("word " * 40)) as client:
+            made = orjson.loads((await self.post(client)).content)
+        self.assertEqual((made["status"], made["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+        self.assertEqual((made["max_output_tokens"], made["usage"]["output_tokens"]), (16, 16))
+
+
+class RunningTimeTest(KeyCase):
+    """The limit of the running time."""
+
+    async def test_the_response_ends_incomplete_with_the_output_so_far(self) -> None:
+        endless = Recording([*record_text(HELLO).steps[:-1], Delay(600)])
+        async with self.serving(endless, endless) as client:
+            for limit in ("key", "setting"):
+                await self.limit(max_run_seconds=1 if limit == "key" else None)
+                with self.subTest(limit=limit), override_settings(RESPONSES_MAX_RUN_SECONDS={} if limit == "key" else {"m": 1}):
+                    answer = await self.post(client)
+                    made = orjson.loads(answer.content)
+                    self.assertEqual((answer.status_code, made["status"], made["error"]), (200, "incomplete", None))
+                    self.assertEqual(made["incomplete_details"], {"reason": "max_run_seconds"})
+                    self.assertTrue(made["output"][0]["content"][0]["text"].startswith("Hello"), made["output"])
+
+    async def test_a_response_that_ends_in_time_is_complete(self) -> None:
+        await self.limit(max_run_seconds=600)
+        async with self.serving(record_text(HELLO)) as client:
+            self.assertEqual(orjson.loads((await self.post(client)).content)["status"], "completed")
+
+
+@override_settings(RESPONSES_MCP_SERVERS=MCP, RESPONSES_WEB_SEARCH={"backend": "folder", "url": "file:///srv"})
+class ToolsTest(KeyCase):
+    """The tools of the server that a key may use."""
+
+    async def test_other_tools_are_refused_before_anything_runs(self) -> None:
+        by_url = {"type": "mcp", "server_label": "docs", "server_url": "https://other.example/mcp"}
+        refused: list[tuple[dict[str, Any], str]] = [
+            ({"type": "web_search"}, "web_search"),
+            ({"type": "web_search_preview"}, "web_search"),
+            ({"type": "mcp", "server_label": "mail"}, "mcp:mail"),
+            (by_url, "mcp"),
+        ]
+        await self.limit(allowed_tools=["mcp:docs", "file_search"])
+        function = {"type": "function", "name": "f", "parameters": {}}
+        async with self.serving() as client:
+            for tool, name in refused:
+                for path in ("/v1/responses", "/v1/responses/input_tokens"):
+                    with self.subTest(tool=tool, path=path):
+                        body = orjson.dumps({"model": "m", "input": "Hi", "tools": [function, tool]})
+                        answer = await client.post(path, body, content_type="application/json")
+                        message = f"may not use the tool '{name}'. Allowed tools: mcp:docs, file_search."
+                        self.refused(answer, 403, "tool_not_allowed", "tools[1]", message)
+
+    async def test_a_connector_is_allowed_by_the_label_of_the_operator(self) -> None:
+        await self.limit(allowed_tools=["mcp:mail"])
+        tool = {"type": "mcp", "server_label": "mail", "connector_id": "connector_docs"}
+        async with self.serving() as client:
+            self.refused(await self.post(client, tools=[tool]), 403, "tool_not_allowed", "tools[0]", "'mcp:docs'")
+
+    async def test_tools_of_clients_are_always_allowed(self) -> None:
+        await self.limit(allowed_tools=["none"])
+        async with self.serving(record_text(HELLO)) as client:
+            answer = await self.post(client, tools=[{"type": "function", "name": "f", "parameters": {}}])
+            self.assertEqual(answer.status_code, 200, answer.content)
+            answer = await self.post(client, tools=[{"type": "web_search"}])
+            self.refused(answer, 403, "tool_not_allowed", "tools[0]", "It may use no tool of this server.")
+
+    async def test_models_list_the_tools_of_the_key(self) -> None:
+        await self.limit(allowed_tools=["mcp:docs"])
+        async with self.serving() as client:
+            model = orjson.loads((await client.get("/v1/models/m")).content)
+            self.assertEqual([server["server_label"] for server in model["mcp_servers"]], ["docs"])
+            self.assertIn("mcp", model["tools"])
+            self.assertNotIn("web_search", model["tools"])
+
+
+@override_settings(RESPONSES_MCP_SERVERS=MCP)
+class KeyFormTest(WebCase):
+    """The limits on the key page and in `manage.py createkey`."""
+
+    def test_the_key_page_and_the_command_set_the_limits(self) -> None:
+        given = {"name": "k", "project": "p", "max_output_tokens": "64", "max_run_seconds": "9", "allowed_tools": ["mcp:docs"]}
+        self.client.post("/keys", given)
+        arguments = ["--max-output-tokens", "64", "--max-run-seconds", "9", "--tool", "mcp:docs"]
+        call_command("createkey", "c", "--project", "p", *arguments, stdout=mock.Mock())
+        for key in ApiKey.objects.all():
+            self.assertEqual((key.max_output_tokens, key.max_run_seconds, key.allowed_tools), (64, 9, ["mcp:docs"]))
+        self.assertIn("64 output tokens, 9 s, tool mcp:docs", self.page("/keys"))
+        key = ApiKey.objects.get(name="k")
+        self.assertIn('value="mcp:docs" checked', re_spaced(self.page(f"/keys/{key.pk}")))
+        answer = self.client.post(f"/keys/{key.pk}", {"name": "k", "max_output_tokens": "15", "allowed_tools": ["mcp:other"]})
+        self.assertContains(answer, "greater than or equal to 16")
+        self.assertContains(answer, "not one of the available choices")
+
+    def test_the_command_names_the_tools_that_there_are(self) -> None:
+        with self.assertRaisesRegex(CommandError, "must be one of .*mcp:docs, mcp:mail, none, not 'mcp:other'"):
+            call_command("createkey", "c", "--tool", "mcp:other")
+
+
+def re_spaced(page: str) -> str:
+    """Return the page without the ids of form fields, which stand between a value and `checked`."""
+    import re
+
+    return re.sub(r' id="[^"]*"', "", page)
