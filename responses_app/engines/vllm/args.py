@@ -130,8 +130,11 @@ def _offline(model: str) -> dict[str, str]:
     return {"HF_HUB_OFFLINE": "1"} if Path(model).exists() else {}
 
 
-class _Parser(argparse.ArgumentParser):
+class RaisingParser(argparse.ArgumentParser):
+    """Parser that raises InvalidEngineOption where argparse would exit."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise InvalidEngineOption (overrides argparse)."""
         raise InvalidEngineOption(message)
 
 
@@ -139,7 +142,7 @@ def _parse(options: Mapping[str, str]) -> dict[str, Any]:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (_Parser, FlexibleArgumentParser), {})(exit_on_error=False))
+    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (RaisingParser, FlexibleArgumentParser), {})(exit_on_error=False))
     known = {field.name for field in fields(AsyncEngineArgs)} - {"model"}
     actions = {action.dest: action for action in parser._actions if action.dest in known}
     return {name: _convert(parser, actions, name, value) for name, value in options.items()}

@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from responses_app.engines.vllm.args import QUIET, InvalidEngineOption
+from responses_app.engines.vllm.args import QUIET, InvalidEngineOption, RaisingParser
 
 EXIT_INVALID: Final = 64
 READ_LIMIT_S: Final = 300.0
@@ -41,7 +41,7 @@ def parse_words(words: Sequence[str]) -> dict[str, str]:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (_Parser, FlexibleArgumentParser), {})(add_help=False))
+    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (RaisingParser, FlexibleArgumentParser), {})(add_help=False))
     texts: dict[str, list[str]] = {}
     for action in parser._actions:
         action.default = argparse.SUPPRESS
@@ -68,11 +68,6 @@ def _recording(action: argparse.Action, texts: dict[str, list[str]]) -> Callable
     # argparse names the type in its message about an invalid value.
     record.__name__ = getattr(convert, "__name__", repr(convert))
     return record
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InvalidEngineOption(message)
 
 
 def main(words: Sequence[str]) -> int:
