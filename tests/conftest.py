@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 hypothesis_profile.load()
 
 # Folders whose tests share a session fixture that is slow to start: one worker runs all of them.
-TOGETHER = ("contract", "clients")
+TOGETHER = ("contract", "proportions", "clients")
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
-PATIENT = frozenset({"clients", "contract", "engines", "web"})
+PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
 PATIENCE = 1200
 
 

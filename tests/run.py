@@ -38,8 +38,11 @@ COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"
 NO_BROWSER = f"there is no {BROWSER}, which drives the pages; on Debian: apt-get install -y chromium"
-# What the whole bin/test leaves out: an installation of hundreds of packages from npm and PyPI.
-NOT_RUN = "NOT RUN: clients of other projects (npm and PyPI), which are installed first: bin/test --lane clients"
+# Lanes that the whole bin/test leaves out: they start one more engine, or install hundreds of packages from npm and PyPI.
+NOT_RUN = (
+    "NOT RUN: a model with 100,000 tokens and a context of 8,192: bin/test --lane proportions",
+    "NOT RUN: clients of other projects (npm and PyPI), which are installed first: bin/test --lane clients",
+)
 # Nothing here has to survive a power cut.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 # What a test must not depend on, or not do.
@@ -91,7 +94,8 @@ def _run(arguments: Sequence[str], folder: Path, progress: Progress) -> int:
     for name, (code, seconds) in results.items():
         progress.line(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
     if not arguments:
-        progress.line(NOT_RUN)
+        for line in NOT_RUN:
+            progress.line(line)
     return max(min(abs(code), 1) for code, _ in results.values())
 
 

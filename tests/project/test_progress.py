@@ -32,8 +32,9 @@ def report(
     when: Literal["call", "teardown"],
     outcome: Literal["passed", "failed", "skipped"] = "passed",
     longrepr: Any = None,
+    properties: list[tuple[str, object]] | None = None,
 ) -> pytest.TestReport:
-    return pytest.TestReport(nodeid, ("", 0, ""), {}, outcome, longrepr, when, duration=0.5)
+    return pytest.TestReport(nodeid, ("", 0, ""), {}, outcome, longrepr, when, duration=0.5, user_properties=properties)
 
 
 def test_line_has_the_time_that_is_left() -> None:
@@ -64,6 +65,15 @@ def test_summary_names_what_was_not_tested() -> None:
         progress.pytest_runtest_logreport(report(nodeid, "call", "skipped", ("file.py", 3, "Skipped: there is no browser")))
     progress.pytest_terminal_summary(summary)
     assert summary.lines[-1] == "NOT TESTED: 3 tests: there is no browser"
+
+
+def test_summary_has_measurements_once() -> None:
+    progress, summary = Progress(io.StringIO(), lambda: 0.0), Summary()
+    progress.collected(TESTS)
+    for when in ("call", "teardown"):
+        progress.pytest_runtest_logreport(report(TESTS[0], when, properties=[("measured", "3 s"), ("other", 1)]))
+    progress.pytest_terminal_summary(summary)
+    assert summary.lines[-1] == "MEASURED: 3 s"
 
 
 def test_unknown_files_are_expected_to_be_quick() -> None:

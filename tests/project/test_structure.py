@@ -14,7 +14,7 @@ CHAOS = TESTS / "chaos"
 ROOT = TESTS.parent
 MODULES = sorted(path for path in TESTS.rglob("*.py") if path.parent != TESTS / "clients" / "python")
 # Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
-OTHERS = frozenset({"support", "project", "bench", "chaos", "clients", "contract", "docs", "hosts"})
+OTHERS = frozenset({"support", "project", "bench", "chaos", "clients", "contract", "docs", "hosts", "proportions"})
 MAX_MODULES = 13
 # A name begins with its subject. These words name none.
 PRONOUN = re.compile(

@@ -119,8 +119,8 @@ class FormatScanner:
             self._deltas.report(UNFINISHED_MARKER, self._reader.take(len(self._reader.unread)).strip())
             self._white_space.reset()
         white_space = self._white_space.flush()
-        if not self.is_thinking:  # white space behind text is part of the text
-            self._deltas.append(MESSAGE, white_space)
+        if white_space and not self.is_thinking:  # white space behind text is part of the text
+            self._deltas.append(MESSAGE, white_space, self._logprobs(len(white_space), 0))
 
     def _read(self) -> Steps[None]:
         """Read the whole output."""
@@ -253,12 +253,15 @@ class FormatScanner:
             self._deltas.append(MESSAGE, visible, self._logprobs(len(visible), len(text)) if self._logprobs_held else ())
 
     def _logprobs(self, count: int, size: int) -> list[Json]:
-        """Return the log-probabilities of tokens that begin in the last `count` characters before the white space."""
+        """Return the log-probabilities of tokens with text or bytes in the last `count` characters before the white space."""
         end = self._reader.position + size - self._white_space.held
+        begin = end - count
         logprobs = []
         while self._logprobs_held and self._logprobs_held[0][0] < end:
             at, logprob = self._logprobs_held.popleft()
-            if at >= end - count:
+            next_at = self._logprobs_held[0][0] if self._logprobs_held else end
+            # A token may begin with white space that is dropped, and end with a part of a character.
+            if at >= begin or next_at > begin or logprob["token"].endswith("\ufffd"):
                 logprobs.append(logprob)
         return logprobs
 

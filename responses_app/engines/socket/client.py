@@ -7,6 +7,7 @@ import itertools
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
@@ -46,7 +47,8 @@ class SocketEngine:
     """
 
     counts_cheaply = True
-    has_xgrammar = False
+    # The worker is a program of this installation, and compiles with the same xgrammar.
+    has_xgrammar = find_spec("xgrammar") is not None
     refusal_s = 0.0
 
     def __init__(

@@ -168,14 +168,17 @@ def test_broken_utf8_becomes_a_replacement_character_when_the_model_goes_on() ->
     ]
 
 
-def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
+@pytest.mark.parametrize(("before", "dropped"), [("\n\n", ""), (" ", " "), ("", "")])
+@pytest.mark.parametrize("after", ["", " \n\n"])
+def test_log_probabilities_travel_with_the_text_of_their_tokens(before: str, dropped: str, after: str) -> None:
+    """A token may begin with white space that is dropped, as ` you` behind a marker."""
     vocabulary = demo_vocabulary()
-    tokens = vocabulary.encode("<think>\nHm.\n</think>\n\nHello you.<|im_end|>")
+    tokens = vocabulary.encode(f"<think>\nHm.\n</think>{before}you are.{after}<|im_end|>")
     parser, texts = chat(vocabulary=vocabulary).parser_for(turn()), []
     for token in tokens:
         texts += [piece for piece in parser.feed(Chunk([token], [Logprob(token, -0.1)])) if isinstance(piece, TextDelta)]
-    assert "".join(piece.text for piece in texts) == "Hello you."
-    assert "".join(entry["token"] for piece in texts for entry in piece.logprobs) == "Hello you."
+    assert "".join(piece.text for piece in texts) == f"you are.{after}"
+    assert "".join(entry["token"] for piece in texts for entry in piece.logprobs) == f"{dropped}you are.{after}"
 
 
 def test_a_long_answer_costs_linear_time() -> None:

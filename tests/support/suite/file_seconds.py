@@ -21,6 +21,7 @@ FOLDER_TEST_S = {
     "engines": 1.0,
     "hosts": 3.0,
     "management": 0.6,
+    "proportions": 3.0,
     "sandbox": 0.5,
     "server": 0.9,
     "web": 0.8,

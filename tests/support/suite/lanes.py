@@ -7,8 +7,9 @@ from pathlib import Path, PurePath
 import pytest
 
 TESTS = Path(__file__).parents[2]
-# From the cheapest to the dearest; `bin/test --lane NAME` runs one lane. The lane `whole` is all but `clients`.
-LANES = ("fast", "families", "slow", "server", "browser", "engine", "clients")
+# From the cheapest to the dearest; `bin/test --lane NAME` runs one lane. The lane `whole` is all but those of `ON_DEMAND`.
+LANES = ("fast", "families", "slow", "server", "browser", "engine", "proportions", "clients")
+ON_DEMAND = frozenset({"proportions", "clients"})
 WHOLE = "whole"
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
@@ -18,6 +19,7 @@ FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.
 FOLDERS = {
     "clients": "clients",
+    "proportions": "proportions",
     "contract": "engine",
     "server": "server",
     "bench": "server",
@@ -30,7 +32,7 @@ def lane(item: pytest.Item) -> str:
     """Name the lane of a test."""
     fixtures = frozenset(getattr(item, "fixturenames", ()))
     folder = FOLDERS.get(PurePath(item.nodeid).parts[1])
-    if folder == "clients":
+    if folder in ON_DEMAND:
         return folder
     if folder == "engine" or item.get_closest_marker("engine"):
         return "engine"
@@ -53,7 +55,7 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = config.getoption("--lane")
     if chosen is None:
         return
-    kept = [item for item in items if (chosen == lane(item) if chosen != WHOLE else lane(item) != "clients")]
+    kept = [item for item in items if (chosen == lane(item) if chosen != WHOLE else lane(item) not in ON_DEMAND)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
@@ -65,5 +67,5 @@ def ignores(config: pytest.Config, path: Path) -> bool:
         return False
     folder = FOLDERS.get(path.name)
     if chosen == WHOLE:
-        return folder == "clients"
-    return folder != chosen if "clients" in (chosen, folder) else chosen in ("fast", "slow") and folder is not None
+        return folder in ON_DEMAND
+    return folder != chosen if ON_DEMAND & {chosen, folder} else chosen in ("fast", "slow") and folder is not None

@@ -14,6 +14,8 @@ from tests.support.suite import file_seconds
 
 INTERVAL_S = 10.0
 SLOWEST = 12
+# Name of a property (`record_property`) that the summary prints.
+MEASURED = "measured"
 
 
 class Progress:
@@ -26,6 +28,7 @@ class Progress:
         self.expected: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.skipped: Counter[str] = Counter()
+        self.measured: list[str] = []
         self.ended = self.failed = 0
         self.began = self.printed = clock()
 
@@ -56,6 +59,8 @@ class Progress:
             self._print(f"FAILED {report.nodeid} ({report.when})")
         if report.skipped and isinstance(report.longrepr, tuple):
             self.skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
+        if report.when == "call":
+            self.measured += [str(value) for name, value in report.user_properties if name == MEASURED]
         if report.when == "teardown":
             self.ended += 1
             self.left_s -= self.expected.get(report.nodeid, 0.0)
@@ -72,10 +77,12 @@ class Progress:
         return f"{self.ended:,} of {len(self.expected):,} tests{failed}, {_minutes(taken)}{left}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the slowest files, and what was not tested."""
+        """Print the slowest files, what tests have measured, and what was not tested."""
         terminalreporter.section("slowest files")
         for file, seconds in sorted(self.seconds.items(), key=lambda pair: -pair[1])[:SLOWEST]:
             terminalreporter.write_line(f"{seconds:6.0f} s  {file}")
+        for line in self.measured:
+            terminalreporter.write_line(f"MEASURED: {line}")
         for reason, count in self.skipped.most_common():
             terminalreporter.write_line(f"NOT TESTED: {count} tests: {reason}")
         if self.record:
