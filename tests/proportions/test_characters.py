@@ -54,7 +54,13 @@ def test_scripts_are_cut_over_tokens_in_prompts(large: LargeModelServer) -> None
 
 @pytest.mark.parametrize("temperature", [0, 1, 2])
 def test_random_tokens_make_the_text_of_their_bytes(large: LargeModelServer, temperature: float) -> None:
-    body = {"input": "Hi", "temperature": temperature, "max_output_tokens": 400, "include": LOGPROBS, "ignore_eos": True}
+    body: dict[str, Any] = {
+        "input": "Hi",
+        "temperature": temperature,
+        "max_output_tokens": 400,
+        "include": LOGPROBS,
+        "ignore_eos": True,
+    }
     events = large.stream(**body)
     response = events[-1]["response"]
     assert "".join(deltas(events)) == text_of(response)
@@ -99,7 +105,7 @@ def test_stop_sequence_across_tokens_ends_the_text(large: LargeModelServer, stop
 
 def test_stop_sequence_over_every_border_of_a_greedy_text(large: LargeModelServer) -> None:
     """Each stop sequence is the last character of a token and the first of the next."""
-    body = {"input": "Tell me a story.", "max_output_tokens": 48, "ignore_eos": True}
+    body: dict[str, Any] = {"input": "Tell me a story.", "max_output_tokens": 48, "ignore_eos": True}
     events = large.stream(**body, include=LOGPROBS)
     text, parts = "".join(deltas(events)), [part.decode(errors="replace") for part in token_bytes(events)]
     stops = {first[-1] + second[0] for first, second in pairwise(parts) if first and second}
