@@ -1,4 +1,4 @@
-"""Schema of `POST /v1/responses`. docs/api.md lists each field: honoured, echoed, accepted or refused."""
+"""Schema of `POST /v1/responses`. docs/api/fields.md lists each field: honoured, echoed, accepted or refused."""
 
 from __future__ import annotations
 

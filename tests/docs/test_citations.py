@@ -78,7 +78,7 @@ def is_in_repository(span: str, page: Path) -> bool:
     [
         ("tests/docs/test_citations.py", True),
         ("protocol/items/", True),
-        ("api.md", True),
+        ("protocol.md", True),
         ("bin/serve", True),
         ("tests/docs/no_such_test.py", False),
         ("bin/no_such_command", False),
@@ -86,7 +86,7 @@ def is_in_repository(span: str, page: Path) -> bool:
     ],
 )
 def test_path_span_resolves_only_to_tracked_files(span: str, expected: bool) -> None:
-    assert is_in_repository(span, ROOT / "docs/api.md") is expected
+    assert is_in_repository(span, ROOT / "docs/settings.md") is expected
 
 
 def test_path_spans_are_recognised_by_suffix_or_top_folder() -> None:

@@ -14,7 +14,7 @@ from responses_app.schemas.create_response import REFUSED, CreateResponse
 from tests.support.doc_tables import table_rows
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-FIELDS = table_rows("api.md", "## Fields of a create request")
+FIELDS = table_rows("api/fields.md", "# Fields of a create request")
 
 
 def test_table_of_settings_has_every_setting() -> None:

@@ -1,4 +1,4 @@
-"""The table of request fields in docs/api.md, row by row, against one request with the field and one without."""
+"""The table of request fields in docs/api/fields.md, row by row, against one request with the field and one without."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class RequestFieldsTest(ApiCase):
     """The kind of each field: honoured, echoed, accepted or refused."""
 
     async def test_table_has_the_kind_of_every_field(self) -> None:
-        rows = {name: cells[0] for name, cells in table_rows("api.md", "## Fields of a create request").items()}
+        rows = {name: cells[0] for name, cells in table_rows("api/fields.md", "# Fields of a create request").items()}
         self.assertEqual(list(dict.fromkeys([*PROBES, *rows])), list(PROBES), "a row without a probe")
         self.assertEqual(set(rows), set(CreateResponse.model_fields) | set(REFUSED))
         self.assertEqual(set(PROBES), set(rows), "a probe without a row")
@@ -117,7 +117,7 @@ class RequestFieldsTest(ApiCase):
                 self.assertEqual(documented and documented[0], await self._kind(name, PROBES[name]))
 
     async def test_parts_of_fields_have_the_documented_kind(self) -> None:
-        rows = table_rows("api.md", "## Fields of a create request")
+        rows = table_rows("api/fields.md", "# Fields of a create request")
         for (name, part), (kind, probe) in PARTS.items():
             with self.subTest(field=name, part=part):
                 self.assertIn(f"`{part}`", rows[name][0])
