@@ -1,15 +1,14 @@
-"""Grammars over a large vocabulary: the output follows them. Seconds and memory of a compilation are printed at the end of the run."""
+"""Grammars over a large vocabulary: the output follows them. Seconds and memory of a grammar are printed at the end of the run."""
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import jsonschema
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tests.support.large_model_server import LargeModelServer, deltas
 
@@ -18,44 +17,75 @@ ENGINE = ("VLLM::", "engines.socket.server")
 MAX_GROWTH_MIB = 1024
 RecordProperty = Callable[[str, object], None]
 WRITE = {"type": "custom", "name": "write"}
-BOOLEAN = {"type": "boolean"}
-SHORT = {"type": "string", "maxLength": 12}
+Short = Annotated[str, Field(max_length=12)]
+Code = Annotated[str, Field(pattern="^[A-Z]{3}-[0-9]{4}$")]
+Cyrillic = Annotated[str, Field(pattern="^[а-я]{5,9}$")]
 
 
-def record(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object whose properties are all required."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+class Strict(BaseModel):
+    """Object without other properties, as strict schemas demand."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "object": record(name=SHORT, age={"type": "integer", "minimum": 0, "maximum": 130}, alive=BOOLEAN),
-    "long string": record(text={"type": "string", "minLength": 40, "maxLength": 60}),
-    "pattern": record(
-        code={"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$"}, word={"type": "string", "pattern": "^[а-я]{5,9}$"}
-    ),
-    "nested arrays": record(
-        rows={
-            "type": "array",
-            "minItems": 2,
-            "maxItems": 3,
-            "items": {"type": "array", "maxItems": 2, "items": record(id=SHORT)},
-        }
-    ),
-    "alternatives": record(
-        value={"anyOf": [{"type": "null"}, record(kind={"const": "a"}, note=SHORT), {"enum": ["日本", "🦕", 7]}]}
-    ),
-    "definitions": {
-        **record(first={"$ref": "#/$defs/point"}, second={"$ref": "#/$defs/point"}),
-        "$defs": {"point": record(x={"type": "integer", "minimum": -9, "maximum": 9}, label=SHORT)},
-    },
-    "many properties": record(**{f"property_{number}": BOOLEAN for number in range(16)}),
-}
-WORD = record(word=SHORT, is_rare=BOOLEAN)
+class Person(Strict):
+    """Values of the simple types."""
+
+    name: Short
+    age: Annotated[int, Field(ge=0, le=130)]
+    alive: bool
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_answers_are_valid_for_their_schema(large: LargeModelServer, name: str, record_property: RecordProperty) -> None:
-    schema = SCHEMAS[name]
+class LongString(Strict):
+    """A string with limits."""
+
+    text: Annotated[str, Field(min_length=40, max_length=60)]
+
+
+class Patterns(Strict):
+    """Strings with regular expressions."""
+
+    code: Code
+    word: Cyrillic
+
+
+class Cell(Strict):
+    """Element of an array."""
+
+    id: Short
+
+
+class Rows(Strict):
+    """Arrays in an array."""
+
+    rows: Annotated[list[Annotated[list[Cell], Field(max_length=2)]], Field(min_length=2, max_length=3)]
+
+
+class Alternatives(Strict):
+    """A value of several types, and values of an enumeration."""
+
+    value: Cell | None
+    sign: Literal["日本", "🦕", "é"]
+
+
+class Line(Strict):
+    """Two references to one definition."""
+
+    begin: Person
+    end: Person
+
+
+MODELS = (
+    *(Person, LongString, Patterns, Rows, Alternatives, Line),
+    create_model("ManyProperties", __base__=Strict, **dict[str, Any]({f"property_{number}": bool for number in range(16)})),
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_answers_are_valid_for_their_schema(
+    large: LargeModelServer, model: type[Strict], record_property: RecordProperty
+) -> None:
+    name, schema = model.__name__, model.model_json_schema()
     form = {"type": "json_schema", "name": "example", "strict": True, "schema": schema}
     memory_mib, began = large.memory_mib(*ENGINE), time.monotonic()
     first_delta_s: list[float] = []
@@ -67,21 +97,27 @@ def test_answers_are_valid_for_their_schema(large: LargeModelServer, name: str, 
     for _ in range(2):
         events = large.stream(time_delta, input="An example.", temperature=1, text={"format": form}, max_output_tokens=2000)
         assert events[-1]["response"]["status"] == "completed"
-        jsonschema.validate(json.loads("".join(deltas(events))), schema)
+        model.model_validate_json("".join(deltas(events)))
     grown_mib = large.memory_mib(*ENGINE) - memory_mib
-    record_property("measured", f"schema '{name}': first token after {first_delta_s[0]:.2f} s, engine {grown_mib:+.0f} MiB")
+    record_property("measured", f"schema {name}: first token after {first_delta_s[0]:.2f} s, engine {grown_mib:+.0f} MiB")
     assert grown_mib < MAX_GROWTH_MIB
 
 
 def test_forced_call_has_valid_arguments(large: LargeModelServer) -> None:
-    call = {"type": "function", "name": "look_up", "description": "Look a word up.", "parameters": WORD, "strict": True}
+    call = {
+        "type": "function",
+        "name": "look_up",
+        "description": "Look a word up.",
+        "parameters": Person.model_json_schema(),
+        "strict": True,
+    }
     for temperature in (0, 1):
         answer = large.create(input="Hi", tools=[call], tool_choice="required", temperature=temperature, max_output_tokens=1000)
         calls = [item for item in answer["output"] if item["type"] == "function_call"]
         assert [item["name"] for item in calls] == ["look_up"] * len(calls)
         assert calls
         for item in calls:
-            jsonschema.validate(json.loads(item["arguments"]), WORD)
+            Person.model_validate_json(item["arguments"])
 
 
 @pytest.mark.parametrize(
