@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 STATE_FILE = "state.json"
+# Limits of pip and of the cache of fonts, 900 seconds each. A longer installation was killed.
+LONGEST_S = 2 * 900.0
 # Names under which code imports the packages.
 IMPORT_NAMES = re.compile(r"\b(?:numpy|pandas|matplotlib|mpl_toolkits|pylab|PIL)\b")
 
@@ -31,6 +33,11 @@ class InstallationState:
         except (OSError, ValueError, TypeError):
             return None
 
+    @property
+    def is_running(self) -> bool:
+        """Return whether an installation runs, as far as the state says."""
+        return self.step == "installing" and time.time() - self.since < LONGEST_S
+
     def to_json(self) -> str:
         """Return the state as JSON."""
         return json.dumps(asdict(self))
@@ -38,7 +45,8 @@ class InstallationState:
     def sentence(self) -> str:
         """Return the state in words, without the output of pip."""
         now = time.time()
-        if self.step == "installing":
+        if self.is_running:
             return f"being installed for {max(now - self.since, 0):.0f} seconds"
+        failure = self.failure.removesuffix(".") or "the installation has not ended; the next start of the server tries again"
         retry = f"; the next try is in {max(self.retry_at - now, 0):.0f} seconds" if self.retry_at else ""
-        return f"not installed: {self.failure.removesuffix('.')}{retry}"
+        return f"not installed: {failure}{retry}"

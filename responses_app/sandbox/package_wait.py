@@ -46,4 +46,4 @@ class PackageWait:
 
     def _is_installing(self) -> bool:
         state = InstallationState.read(self.folder)
-        return state is not None and state.step == "installing" and not self._is_complete()
+        return state is not None and state.is_running and not self._is_complete()

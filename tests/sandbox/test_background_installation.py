@@ -61,6 +61,11 @@ def test_failed_installation_is_named_at_once(waiting: Runner, tmp_path: Path) -
     assert run(waiting, "try: import pandas\nexcept ImportError: print('none')").stdout == "none\n"
 
 
+def test_installation_that_never_ended_is_not_waited_for(waiting: Runner, tmp_path: Path) -> None:
+    packages.write_state(tmp_path, InstallationState("installing", time.time() - 3600))
+    assert "not installed: the installation has not ended" in str(run(waiting, "import numpy").error)
+
+
 def test_runner_hides_the_state_from_code(waiting: Runner) -> None:
     assert (
         run(waiting, "import os; sorted(os.listdir('/sandbox')), os.listdir('/sandbox/packages')").value
