@@ -13,7 +13,8 @@ from project.env import READ
 from responses_app.schemas.create_response import REFUSED, CreateResponse
 from tests.support.doc_tables import table_rows
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
 FIELDS = table_rows("api/fields.md", "# Fields of a create request")
 
 
@@ -44,3 +45,11 @@ def test_readme_is_short_and_counts_the_request_fields() -> None:
     count = re.search(r"Each of the (\d+) \[request fields\]", README)
     assert count is not None
     assert int(count[1]) == len(FIELDS)
+
+
+def test_figures_of_the_readme_are_in_the_benchmarks() -> None:
+    why = README.partition("## Why")[2].partition("\n## ")[0]
+    figures = re.findall(r"\d+,\d{3}|\d+ of \d+ tasks", why)
+    measured = (ROOT / "docs/operations/measure.md").read_text()
+    assert len(figures) == 3
+    assert not [figure for figure in figures if figure.removesuffix(" tasks") not in measured]
