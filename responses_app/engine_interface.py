@@ -80,6 +80,7 @@ class GenerateRequest:
     output of an earlier request that this request continues; `sampling.max_tokens` counts the remaining tokens only. `owner` is
     the project: engines schedule projects in turn. `session` is equal for all turns of a chain: engines with the same session share
     a prefix. With `may_join` a busy process may take the tokens of a short time together, as one chunk.
+    `lora` is the name of a LoRA adapter of the engine, empty for the base model.
     """
 
     id: str
@@ -94,6 +95,7 @@ class GenerateRequest:
     owner: str = ""
     session: str = ""
     may_join: bool = True
+    lora: str = ""
 
 
 @dataclass(frozen=True, slots=True)

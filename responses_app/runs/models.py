@@ -21,6 +21,7 @@ from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.families.parser_names import check_names
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.engine_interface import Engine, EngineUnavailable
+from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine
 
 logger = logging.getLogger("responses.hub")
@@ -61,6 +62,8 @@ class ServedModel:
     dialect: Dialect | None = None
     # The detected family and its parsers; None until the dialect is loaded.
     family: Detection | None = None
+    # The base model of a LoRA adapter; None for a model of its own.
+    base: ServedModel | None = None
     # Returns how much of the weights is downloaded, in percent; None for a model that is on this machine.
     downloaded: Callable[[], int] | None = None
 
@@ -109,6 +112,9 @@ class ServedModel:
     def _open(self) -> Dialect:
         if self.dialect is not None:
             return self.dialect
+        if self.base is not None and self.base.dialect is not None:
+            self.family = self.base.family
+            return self.base.dialect
         parsers = self.parsers
         checkpoint = Checkpoint(self.source, parsers.get("chat_template"))
         self.family = checkpoint.detect_family(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
@@ -134,7 +140,10 @@ def parse_models(models: str) -> dict[str, ServedModel]:
         name, sep, url = entry.partition("=")
         if not sep or not name or "://" not in url:
             raise ImproperlyConfigured(f"RESPONSES_MODELS: {entry!r} must be name=engine-url, as in demo=vllm:///models/demo")
-        served[name] = _served(name, url)
+        for model in _served(name, url):
+            if model.name in served:
+                raise ImproperlyConfigured(f"RESPONSES_MODELS: two models or adapters are called {model.name!r}")
+            served[model.name] = model
     return served
 
 
@@ -172,17 +181,30 @@ def resolve_alias(name: str, served: Mapping[str, ServedModel], aliases: Mapping
     return known or served.get(next(patterns, ""))
 
 
-def _served(name: str, url: str) -> ServedModel:
+def _served(name: str, url: str) -> list[ServedModel]:
+    """Return the model of an entry, then its LoRA adapters, which share the engine. Raises ImproperlyConfigured."""
     base, _, parameters = url.partition("?")
-    query = dict(parse_qsl(parameters))
+    query, adapters = split_adapters(dict(parse_qsl(parameters)))
+    if adapters and urlsplit(base).scheme not in ("vllm", "unix"):
+        raise ImproperlyConfigured(
+            f"RESPONSES_MODELS: {name}: the keys {PREFIX}NAME are for engines in this server; give the adapters to that engine, "
+            "and serve each as a model of its name"
+        )
     parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
     source = parsers.pop("tokenizer", None) or _source(name, urlsplit(base))
     try:
         check_names(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
-        engine = open_engine(f"{base}?{urlencode(query)}" if query else base)
+        # An engine worker has its adapters from its own command line.
+        more = {f"{PREFIX}{adapter}": folder for adapter, folder in adapters.items() if base.startswith("vllm:")}
+        engine = open_engine(f"{base}?{urlencode({**query, **more})}" if query or more else base)
     except ValueError as error:
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error
-    return ServedModel(name, engine, source, parsers, _defaults(source))
+    model = ServedModel(name, engine, source, parsers, _defaults(source))
+    shared = [
+        ServedModel(adapter, AdapterEngine(engine, adapter), source, parsers, model.defaults, base=model)
+        for adapter in adapters
+    ]
+    return [model, *shared]
 
 
 def _source(name: str, parts: SplitResult) -> str:

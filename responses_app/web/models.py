@@ -31,6 +31,8 @@ class ModelRow:
     family: Detection | None
     context: int
     abilities: str
+    # Base model of a LoRA adapter, else empty.
+    base: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -80,4 +82,5 @@ async def _row(model: ServedModel) -> ModelRow:
         "images": facts.supports_images,
     }
     works = ["text", *(name for name, has in abilities.items() if has)]
-    return ModelRow(model.name, await state(model), _percent(model), model.family, facts.context_window, ", ".join(works))
+    base = "" if model.base is None else model.base.name
+    return ModelRow(model.name, await state(model), _percent(model), model.family, facts.context_window, ", ".join(works), base)

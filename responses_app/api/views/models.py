@@ -73,7 +73,9 @@ def _found(key: ApiKey, name: str) -> ServedModel:
 
 
 def _shape(key: ApiKey, name: str, served: ServedModel) -> dict[str, object]:
-    shape = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
+    shape: dict[str, object] = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
+    if served.base is not None:
+        shape["parent"] = served.base.name
     return {
         **shape,
         **model_facts(name, served).as_json(),

@@ -19,6 +19,7 @@ from responses_app.engine_interface import (
     Sampling,
     prefill_by_generating,
 )
+from responses_app.engines.adapters import adapter_options, split_adapters
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.compile_queue import CompileQueue
 from responses_app.engines.vllm.outputs import chunk
@@ -48,7 +49,8 @@ class InProcessVllm:
 
     def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
         self.model = model
-        self._options = dict(options or {})
+        plain, self._adapters = split_adapters(options or {})
+        self._options = {**plain, **adapter_options(self._adapters, plain)}
         self._llm: Any = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: VllmStartup | None = None
@@ -137,6 +139,7 @@ class InProcessVllm:
                     await _prompt(request),
                     _params(request),
                     request.id,
+                    lora_request=self._adapter(request.lora),
                     priority=request.priority,
                     reasoning_ended=True,  # Apply the constraint from the first token, whatever parser vLLM is configured with.
                 )
@@ -165,8 +168,32 @@ class InProcessVllm:
         except Exception as error:
             raise EngineUnavailable(f"vLLM does not start: {error}") from error
         self._loading = None
+        try:
+            await self._load_adapters(llm)
+        except EngineUnavailable:
+            self._llm = llm
+            await self._unload()
+            raise
         await _warm_up(llm)
         return llm
+
+    async def _load_adapters(self, llm: Any) -> None:
+        """Load all adapters at the start. Raises EngineUnavailable with the name of an adapter that does not fit the model."""
+        for name, folder in self._adapters.items():
+            try:
+                await llm.add_lora(self._adapter(name))
+            except Exception as error:
+                raise EngineUnavailable(f"the LoRA adapter {name} in {folder} does not load: {error}") from error
+
+    def _adapter(self, name: str) -> Any:
+        """Return vLLM's object of an adapter, None for the base model. Raises RequestRejected for an unknown name."""
+        if not name:
+            return None
+        if name not in self._adapters:
+            raise RequestRejected(f"the engine has no LoRA adapter {name!r}")
+        from vllm.lora.request import LoRARequest
+
+        return LoRARequest(name, list(self._adapters).index(name) + 1, self._adapters[name])
 
     async def _unload(self) -> None:
         llm, self._llm = self._llm, None

@@ -55,6 +55,8 @@ class Options:
     fit: bool = False
     # Words of the command line that are options of vLLM.
     engine_options: tuple[str, ...] = ()
+    # LoRA adapters as typed: NAME=FOLDER.
+    adapters: tuple[str, ...] = ()
 
     @property
     def is_supervised(self) -> bool:
@@ -101,6 +103,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument(
         "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
+    )
+    parser.add_argument(
+        "--lora",
+        action="append",
+        default=[],
+        dest="adapters",
+        metavar="NAME=FOLDER",
+        help="LoRA adapter of the only model, served as a model of this name; may be repeated",
     )
     parser.add_argument(
         "--demo-tools",
@@ -155,6 +165,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.demo_tools,
         given.fit,
         (*unknown, *after),
+        tuple(given.adapters),
     )
 
 

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
 
+from responses_app.engines.adapters import split_adapters
 from responses_app.invisible import escaped
 from responses_app.local.data_dir import ROOT, data_dir
 from responses_app.server.cli.args import Options
@@ -25,8 +27,12 @@ DEMO_QUESTION = "What is the weather in Paris?"
 
 
 def served() -> list[str]:
-    """Return the model names of the RESPONSES_MODELS setting."""
-    return [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
+    """Return the names of the models and of their LoRA adapters in the RESPONSES_MODELS setting."""
+    names: list[str] = []
+    for entry in os.environ["RESPONSES_MODELS"].split():
+        name, _, url = entry.partition("=")
+        names += [name, *split_adapters(dict(parse_qsl(urlsplit(url).query)))[1]]
+    return names
 
 
 def banner(options: Options, names: Sequence[str], key: str = "", link: str = "", note: str = "") -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from responses_app.engines.adapters import PREFIX, adapter_problem
 from responses_app.engines.urls import join_urls, split_urls
 from responses_app.server.cli.engine_models import NoModelList, listed_models
 from responses_app.server.model_files.folders import gguf_problem, kind_problem
@@ -74,6 +75,31 @@ def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
         )
     name, _, url = models.strip().partition("=")
     return f"{name}={_with(url, dict(parsers))}"
+
+
+def with_adapters(models: str, adapters: Sequence[str]) -> str:
+    """Add LoRA adapters `NAME=FOLDER` to the engine URL of the only model of RESPONSES_MODELS. Raises InvalidModelSpec."""
+    if not adapters:
+        return models
+    if len(models.split()) != 1:
+        raise InvalidModelSpec(
+            "--lora is for one model: with several models, name the adapters in the engine URL of each, as in "
+            "--model NAME=vllm:///SOURCE?lora.ADAPTER=FOLDER"
+        )
+    base, _, url = models.strip().partition("=")
+    if urlsplit(url).scheme != "vllm":
+        raise InvalidModelSpec(f"--lora is for an engine in this server, and the engine of {base} runs elsewhere")
+    folders: dict[str, str] = {}
+    for text in adapters:
+        name, separator, folder = text.partition("=")
+        if not separator:
+            raise InvalidModelSpec(f"--lora {text}: must be NAME=FOLDER")
+        if name in folders or name == base:
+            raise InvalidModelSpec(f"--lora {text}: two models are called {name}")
+        folders[name] = str(Path(folder).expanduser().resolve())
+        if problem := adapter_problem(name, folders[name]):
+            raise InvalidModelSpec(f"--lora {text}: {problem}")
+    return f"{base}={_with(url, {f'{PREFIX}{name}': folder for name, folder in folders.items()})}"
 
 
 def with_engine_options(models: str, words: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, str]]) -> str:
@@ -151,7 +177,9 @@ def _offered(engine: str) -> Iterator[ModelSpec]:
     except NoModelList as error:
         raise InvalidModelSpec(str(error)) from None
     for name, model in listed.items():
-        tokenizer = query.get("tokenizer") or model.get("root") or name
+        # The `root` of a LoRA adapter is the folder of the adapter, which needs no tokenizer.
+        root = listed.get(model.get("parent") or "", model).get("root")
+        tokenizer = query.get("tokenizer") or root or name
         yield ModelSpec(name, _with(engine, {"model": name, "tokenizer": tokenizer}))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from responses_app.engines.adapters import PREFIX
 from responses_app.runs.models import DIALECT_KEYS
 from responses_app.server.bootstrap.ports import address
 from responses_app.server.cli.model_specs import InvalidModelSpec
@@ -36,7 +37,8 @@ class WorkerSpec:
     def url(self) -> str:
         """Return the engine URL for `--engine` and RESPONSES_MODELS."""
         if self.socket is not None:
-            return f"unix://{quote(str(self.socket))}?{urlencode({'tokenizer': self.model, **self.dialect})}"
+            adapters = {key: folder for key, folder in self.options.items() if key.startswith(PREFIX)}
+            return f"unix://{quote(str(self.socket))}?{urlencode({'tokenizer': self.model, **self.dialect, **adapters})}"
         query = {"model": self.name, "priority": "1", "tokenizer": self.model, **self.dialect}
         key = f":{quote(self.key, safe='')}@" if self.key else ""
         return f"http://{key}{address(self.host, self.port)}?{urlencode(query)}"

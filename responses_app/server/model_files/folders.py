@@ -47,7 +47,7 @@ def adapter_problem(base: object) -> str:
     """Return the sentence for a LoRA adapter; `base` names its model."""
     of = f" of {base}" if isinstance(base, str) and base else ""
     whole = f"--model {base}" if of else "the base model"
-    return f"is a LoRA adapter{of}, which is no model by itself: serve {whole}, or merge the adapter into the base model first"
+    return f"is a LoRA adapter{of}, which is no model by itself: serve {whole} with --lora NAME=FOLDER"
 
 
 def weights_problem(folder: Path) -> str | None:

@@ -91,6 +91,7 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
+    os.environ["RESPONSES_MODELS"] = model_specs.with_adapters(os.environ["RESPONSES_MODELS"], options.adapters)
     os.environ["RESPONSES_MODELS"] = _with_engine_options(os.environ["RESPONSES_MODELS"], options, progress)
     prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
     os.environ["RESPONSES_MODELS"] = prepared.setting

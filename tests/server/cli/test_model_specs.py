@@ -10,7 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.engines.adapters import AdapterEngine, adapter_options
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import (
     HARMONY,
@@ -18,6 +20,7 @@ from responses_app.server.cli.model_specs import (
     local_source,
     models_setting,
     on_disk,
+    with_adapters,
     with_engine_options,
     with_parsers,
 )
@@ -39,7 +42,8 @@ class Models(BaseHTTPRequestHandler):
     """The list of models of a `vllm serve`, as that answers."""
 
     def do_GET(self) -> None:
-        body = json.dumps({"data": [{"id": "big", "root": "/srv/big"}, {"id": "org/small", "root": None}]}).encode()
+        adapter = {"id": "sql", "root": "/srv/sql", "parent": "big"}
+        body = json.dumps({"data": [{"id": "big", "root": "/srv/big"}, {"id": "org/small", "root": None}, adapter]}).encode()
         self.send_response(200 if self.path == "/v1/models" else 404)
         self.end_headers()
         self.wfile.write(body)
@@ -101,6 +105,7 @@ def test_an_engine_elsewhere_is_asked_for_its_models(remote: str) -> None:
     assert models_setting((), remote, build).split() == [
         f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig",
         f"org/small={remote}?model=org%2Fsmall&tokenizer=org%2Fsmall",
+        f"sql={remote}?model=sql&tokenizer=%2Fsrv%2Fbig",
     ]
     assert models_setting((), f"{remote}?model=big", build) == f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig"
 
@@ -191,3 +196,42 @@ def test_options_of_vllm_are_added_to_the_engine_url_of_the_only_model() -> None
 def test_options_of_vllm_need_one_model_in_this_server(models: str, problem: str) -> None:
     with pytest.raises(InvalidModelSpec, match=problem):
         with_engine_options(models, ["--max-model-len", "4096"], lambda _: {})
+
+
+def test_adapters_are_models_that_share_the_engine(tmp_path: Path) -> None:
+    adapter = tmp_path / "sql adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"r": 12}')
+    (adapter / "adapter_model.safetensors").touch()
+    setting = with_adapters("base=vllm:///built/demo-chat?seed=1", [f"sql={adapter}", f"js={adapter}"])
+    served = parse_models(setting)
+    assert list(served) == ["base", "sql", "js"]
+    assert served["sql"].base is served["base"]
+    assert isinstance(served["sql"].engine, AdapterEngine)
+    assert adapter_options({"sql": str(adapter)}, {"max_loras": "9"}) == {
+        "enable_lora": "1",
+        "max_lora_rank": "16",
+        "max_cpu_loras": "2",
+    }
+    assert with_adapters("a=x b=y", []) == "a=x b=y"
+
+
+@pytest.mark.parametrize(
+    ("models", "adapter", "problem"),
+    [
+        ("a=vllm:///a b=vllm:///b", "x=/srv/x", "--lora is for one model"),
+        ("a=http://gpu:8000?model=a", "x=/srv/x", "the engine of a runs elsewhere"),
+        ("a=vllm:///a", "/srv/x", "must be NAME=FOLDER"),
+        ("a=vllm:///a", "a=/srv/x", "two models are called a"),
+        ("a=vllm:///a", "x=/nowhere/x", "there is no folder /nowhere/x of the LoRA adapter x"),
+        ("a=vllm:///a", "x=/usr", "holds no adapter_config.json"),
+    ],
+)
+def test_adapters_are_refused_with_the_reason(models: str, adapter: str, problem: str) -> None:
+    with pytest.raises(InvalidModelSpec, match=problem):
+        with_adapters(models, [adapter])
+
+
+def test_adapters_of_an_engine_elsewhere_are_not_named_in_its_url() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"keys lora\.NAME are for engines in this server"):
+        parse_models("a=http://gpu:8000?model=a&lora.x=/srv/x")

@@ -56,3 +56,11 @@ def test_worker_with_a_socket_has_a_url_without_host_and_key(tmp_path: Path) -> 
     (model,) = parse_models(f"demo={made.url}").values()
     assert isinstance(model.engine, SocketEngine)
     assert (model.engine.path, model.source) == (str(made.socket), str(tmp_path))
+
+
+def test_adapters_go_to_the_worker_and_are_models_of_the_web_processes(tmp_path: Path) -> None:
+    made = plan_socket(f"mine=vllm://{tmp_path}?lora.sql=/srv/sql", tmp_path)
+    assert made.options == {"lora.sql": "/srv/sql"}
+    served = parse_models(f"mine={made.url}")
+    assert list(served) == ["mine", "sql"]
+    assert isinstance(served["mine"].engine, SocketEngine)

@@ -37,6 +37,26 @@ def write(into: Path) -> Path:
     return into
 
 
+def write_adapter(into: Path, hidden: int = 64) -> Path:
+    """Write the folder of a LoRA adapter, which changes what the checkpoint generates; another `hidden` does not fit."""
+    import torch
+    from safetensors.torch import save_file
+
+    into.mkdir(parents=True)
+    torch.manual_seed(11)
+    sizes = {"q_proj": (hidden, 64), "v_proj": (hidden, 32)}
+    weights = {}
+    for layer in range(2):
+        for name, (inputs, outputs) in sizes.items():
+            module = f"base_model.model.model.layers.{layer}.self_attn.{name}"
+            weights[f"{module}.lora_A.weight"] = torch.randn(8, inputs)
+            weights[f"{module}.lora_B.weight"] = torch.randn(outputs, 8)
+    save_file(weights, into / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": 8, "lora_alpha": 16, "target_modules": [*sizes], "bias": "none"}
+    (into / "adapter_config.json").write_text(json.dumps(config))
+    return into
+
+
 def tokenizer() -> Any:
     """Create the checkpoint's tokenizer: a token per byte, no merges."""
     from tokenizers import AddedToken, Tokenizer, decoders, models
