@@ -95,23 +95,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="engine to use: http://host:port, script:///tape, vllm:///path; may be repeated for several http:// engines of one model",
     )
-    for kind in ("reasoning", "tool"):
-        parser.add_argument(
-            f"--{kind}-parser",
-            metavar="NAME",
-            help=f"{kind} parser for the model (names of vLLM), or none (default: by the family of the model, see manage.py model)",
-        )
-    parser.add_argument(
-        "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
-    )
-    parser.add_argument(
-        "--lora",
-        action="append",
-        default=[],
-        dest="adapters",
-        metavar="NAME=FOLDER",
-        help="LoRA adapter of the only model, served as a model of this name; may be repeated",
-    )
+    _declare_model_options(parser)
     parser.add_argument(
         "--demo-tools",
         action="store_true",
@@ -134,6 +118,27 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="web processes on the same port and database (default: %(default)s); more than one means --worker as well",
+    )
+
+
+def _declare_model_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the only model."""
+    for kind in ("reasoning", "tool"):
+        parser.add_argument(
+            f"--{kind}-parser",
+            metavar="NAME",
+            help=f"{kind} parser for the model (names of vLLM), or none (default: by the family of the model, see manage.py model)",
+        )
+    parser.add_argument(
+        "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
+    )
+    parser.add_argument(
+        "--lora",
+        action="append",
+        default=[],
+        dest="adapters",
+        metavar="NAME=FOLDER",
+        help="LoRA adapter of the only model, served as a model of this name; may be repeated",
     )
 
 
