@@ -127,6 +127,8 @@ def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str, path: 
     page.close()
 
 
+# A colour scheme changes no order of the keyboard, so that one wide and one narrow screen are enough.
+@pytest.mark.parametrize("person", [("light", 1400), ("dark", 360)], ids=["light", "telephone"], indirect=True)
 def test_the_keyboard_leads_through_every_page_and_out_again(
     chat_server: Server, person: Page, paths: list[str], subtests: pytest.Subtests
 ) -> None:
