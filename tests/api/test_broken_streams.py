@@ -28,7 +28,7 @@ class CutTest(SimpleTestCase):
             raise error
 
         async def go() -> None:
-            await ApiHandler()({}, send, send)  # type: ignore[arg-type]
+            await ApiHandler()({"path": "/v1/responses"}, send, send)  # type: ignore[arg-type]
 
         with patch.object(ApiHandler, "handle", broken):
             asyncio.run(go())
