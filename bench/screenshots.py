@@ -1,4 +1,4 @@
-"""Makes the pictures of the README: `python -m bench.screenshots`, of a server that it starts with demo-chat, or of one that runs."""
+"""Make the pictures of the documentation: `python -m bench.screenshots`, of a server started with demo-chat, or of a running one."""
 
 from __future__ import annotations
 
