@@ -1,4 +1,4 @@
-"""Engine worker as a program, with a real vLLM whose processes are killed."""
+"""Engine worker as a program, ended while a real vLLM loads, and with engines that fail."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engine_interface import EngineUnavailable
-from responses_app.engines import open_engine, orphan_guard
 from responses_app.local.data_dir import ROOT
 from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.engine_worker.vllm_process import VllmFailed
 from tests.support.engines import text_checkpoint as checkpoint
-from tests.support.engines.generate import collect, make_request, tokens
-from tests.support.server.processes import family, left, named
+from tests.support.server.processes import family, left
 from tests.support.waiting import wait_until
 
 LIMIT = 240.0  # Seconds for a start; an idle machine needs 12 s.
-# With a binding of threads the engine has several processes on any machine, and these share memory.
 ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "auto"}
 
 
@@ -44,12 +40,6 @@ class Started:
                 text=True,
             )
 
-    def url(self) -> str:
-        assert self.process.stdout
-        line = self.process.stdout.readline().strip()
-        assert line.startswith("http://:s3cret@127.0.0.1:"), self.log.read_text()
-        return line.partition("&tokenizer=")[0]
-
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()
@@ -67,49 +57,10 @@ def worker(model: Path, tmp_path: Path) -> Iterator[Started]:
     worker.end()
 
 
-async def generated(url: str) -> bool:
-    """Return whether a whole generation succeeds; check its tokens and its count of cached tokens."""
-    engine = open_engine(url)
-    try:
-        await engine.start()
-        chunks = await collect(engine, make_request(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
-    except EngineUnavailable:
-        return False
-    finally:
-        await engine.close()
-    assert len(tokens(chunks)) == 5
-    assert chunks[-1].cached is not None
-    return True
-
-
-def wait_until_generated(url: str) -> None:
-    wait_until(lambda: asyncio.run(generated(url)), limit_s=LIMIT, poll_s=0.2)
-
-
-@pytest.mark.engine
-@pytest.mark.timeout(4 * LIMIT)
-def test_worker_restarts_vllm_and_leaves_nothing_when_it_is_killed(worker: Started) -> None:
-    url = worker.url()
-    assert asyncio.run(generated(url))
-    pid = worker.process.pid
-    # A killed server of vLLM is tested with the web processes: tests/server/processes/test_supervisor.py.
-    processes = family(named(pid, "engines.vllm.server"))
-    os.kill(named(pid, "VLLM::EngineCore"), signal.SIGKILL)
-    assert left(processes, within=10) == []
-    wait_until_generated(url)
-    processes = family(pid)
-    shared = set[str]().union(*(orphan_guard.shared_memory(one) for one, _ in processes))
-    assert shared
-    os.kill(pid, signal.SIGKILL)
-    assert left(processes, within=10) == []
-    # The guard, the last of them, removes it before it ends.
-    assert [path for path in shared if Path(path).exists()] == []
-
-
 @pytest.mark.engine
 @pytest.mark.timeout(2 * LIMIT)
 def test_signal_while_loading_ends_all_processes(worker: Started) -> None:
-    """The end of a worker that is ready is tested where two are: tests/server/processes/test_engine_urls.py."""
+    """The ends and restarts of ready workers are tested where two are: tests/server/processes/test_engine_urls.py."""
     log = worker.folder / "vllm.log"
 
     def is_loading() -> bool:

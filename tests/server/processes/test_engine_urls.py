@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines import open_engine, orphan_guard
 from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.urls import location
+from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.server.engine_worker import START_LIMIT_S, EngineWorker
 from tests.support.server.processes import family, left
 from tests.support.server.serve_command import START_LIMIT, Server
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3 * START_LIMIT_S)]
 # Deltas before the kill, and tokens of the answer: the engine must still generate when a busy test process kills it.
@@ -31,8 +38,9 @@ LONG = "The offer for the northern plant is 41 million. " * 20
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[EngineWorker]]:
+    """With a binding of threads an engine has several processes on any machine, and these share memory."""
     folder = tmp_path_factory.mktemp("engines")
-    workers = [EngineWorker(folder / f"engine-{number}") for number in range(2)]
+    workers = [EngineWorker(folder / f"engine-{number}", VLLM_CPU_OMP_THREADS_BIND="auto") for number in range(2)]
     try:
         yield [worker.ready() for worker in workers]
     finally:
@@ -55,6 +63,21 @@ def pooled(workers: list[EngineWorker], tmp_path_factory: pytest.TempPathFactory
 def client(pooled: Server) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=pooled.url, headers={"Authorization": f"Bearer {pooled.key}"}, timeout=120) as client:
         yield client
+
+
+async def generated(url: str) -> bool:
+    """Return whether a whole generation succeeds; check its tokens and its count of cached tokens."""
+    engine = open_engine(f"{url}?model=demo-chat")
+    try:
+        await engine.start()
+        chunks = await collect(engine, make_request(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
+    except EngineUnavailable:
+        return False
+    finally:
+        await engine.close()
+    assert len(tokens(chunks)) == 5
+    assert chunks[-1].cached is not None
+    return True
 
 
 def turn(client: httpx2.Client, text: str, previous: str | None = None) -> tuple[str, int]:
@@ -83,8 +106,9 @@ def stream_and_kill(client: httpx2.Client, workers: Sequence[EngineWorker]) -> l
             events.append(event)
             deltas += event["type"] == "response.custom_tool_call_input.delta"
             if deltas == DELTAS and event["type"].endswith(".delta"):
-                preferred, _ = ranking(events[0]["response"]["id"], [worker.url for worker in workers])
-                next(worker for worker in workers if worker.url == preferred).kill_vllm()
+                preferred, _ = ranking(events[0]["response"]["id"], [location(worker.url) for worker in workers])
+                killed = next(worker for worker in workers if location(worker.url) == preferred).kill_core()
+                assert left(killed, within=10) == []
     return events
 
 
@@ -113,12 +137,25 @@ def test_response_goes_on_at_the_other_engine_when_its_engine_is_killed(
     assert "1 of 2 are left" in pooled.output
 
 
-def test_signal_ends_all_processes_of_ready_workers(workers: list[EngineWorker]) -> None:
-    """Must be the last test of the module. One of the engines was ready throughout."""
+def test_killed_engine_is_started_again(workers: list[EngineWorker]) -> None:
+    """The test before this one kills an engine."""
     for worker in workers:
-        processes = family(worker.process.pid)
-        assert (worker.folder / "vllm.log").exists()
-        worker.process.send_signal(signal.SIGTERM)
-        assert worker.process.wait(15) == 0, worker.log.read_text()
-        assert left(processes, within=1) == []
-        assert not (worker.folder / "run").exists()
+        wait_until(lambda worker=worker: asyncio.run(generated(worker.url)), limit_s=START_LIMIT_S, poll_s=0.5)  # type: ignore[misc]
+
+
+def test_ended_workers_leave_nothing(workers: list[EngineWorker]) -> None:
+    """Must be the last test of the module. One worker gets a signal, the other is killed."""
+    signaled, killed = workers
+    processes = family(signaled.process.pid)
+    assert (signaled.folder / "vllm.log").exists()
+    signaled.process.send_signal(signal.SIGTERM)
+    assert signaled.process.wait(15) == 0, signaled.log.read_text()
+    assert left(processes, within=1) == []
+    assert not (signaled.folder / "run").exists()
+    processes = family(killed.process.pid)
+    shared = set[str]().union(*(orphan_guard.shared_memory(one) for one, _ in processes))
+    assert shared
+    killed.process.kill()
+    assert left(processes, within=10) == []
+    # The guard, the last of them, removes it before it ends.
+    assert [path for path in shared if Path(path).exists()] == []

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from responses_app.local.data_dir import ROOT
-from tests.support.server.processes import named
+from tests.support.server.processes import family, named
 from tests.support.server.serve_command import free_port
 from tests.support.waiting import wait_until
 
@@ -18,16 +18,16 @@ START_LIMIT_S = 400.0
 
 
 class EngineWorker:
-    """Engine worker with a data folder and a port of its own; `url` is the address without parameters."""
+    """Engine worker with a data folder and a port of its own; `url` is the address with its key, without parameters."""
 
-    def __init__(self, folder: Path, model: str = "demo-chat") -> None:
+    def __init__(self, folder: Path, model: str = "demo-chat", **variables: str) -> None:
         port = free_port()
-        self.url, self.log = f"http://127.0.0.1:{port}", folder.with_suffix(".log")
+        self.url, self.log = f"http://:s3cret@127.0.0.1:{port}", folder.with_suffix(".log")
         self.folder = folder / "engines" / model
-        environ = os.environ | {"RESPONSES_DATA_DIR": str(folder), "VLLM_CPU_KVCACHE_SPACE": "1"}
+        environ = os.environ | {"RESPONSES_DATA_DIR": str(folder), "VLLM_CPU_KVCACHE_SPACE": "1"} | variables
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "engine", "--model", model, "--port", str(port)],
+                [sys.executable, "manage.py", "engine", "--model", model, "--port", str(port), "--key", "s3cret"],
                 cwd=ROOT,
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -45,9 +45,11 @@ class EngineWorker:
         wait_until(is_ready, limit_s=START_LIMIT_S, poll_s=0.2, explain=self.log.read_text)
         return self
 
-    def kill_vllm(self) -> None:
-        """Kill the server of vLLM, which the worker starts again."""
-        os.kill(named(self.process.pid, "engines.vllm.server"), signal.SIGKILL)
+    def kill_core(self) -> set[tuple[int, str]]:
+        """Kill the process of vLLM that generates; return the processes that end with it, before the worker starts new ones."""
+        processes = family(named(self.process.pid, "engines.vllm.server"))
+        os.kill(named(self.process.pid, "VLLM::EngineCore"), signal.SIGKILL)
+        return processes
 
     def end(self) -> None:
         self.process.terminate()
