@@ -26,7 +26,12 @@ from tests.support.dialects.parser_driver import joined
 ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
 SCHEMAS: dict[str, Any] = {str(tool["name"]): tool["parameters"] for tool in TOOLS}
 # Ids of calls are not shown.
-_IDS = re.compile(r"\[CALL_ID\].*?(?=\[ARGS\]|\{|$)|\"tool_call_id\".*?(?=\"tool_name\"|$)", re.DOTALL)
+_IDS = re.compile(
+    r"\[CALL_ID\].*?(?=\[ARGS\]|\{|$)"
+    r"|\"tool_call_id\".*?(?=\"tool_name\"|$)"
+    r"|<\|tool_call:begin\|>.*?(?=<\|tool_call:name\|>|$)",
+    re.DOTALL,
+)
 BEFORE, AFTER = ("", "Hello. ", "<think>\nHm.\n</think>\n\n"), ("", " Bye.")
 
 

@@ -119,7 +119,7 @@ def test_a_model_that_misses_a_file_in_the_cache_is_completed(hub: ModelHub, dem
         ("demo/gated", "demo/gated: the model is gated: accept its terms at http:"),
         ("demo/files", "demo/files holds weights as GGUF, a format of llama.cpp that is not supported: use the original model, "
                        "such as --model demo/chat."),
-        ("demo/lora", "demo/lora is a LoRA adapter of demo/chat, which is no model by itself: serve --model demo/chat, or merge"),
+        ("demo/lora", "demo/lora is a LoRA adapter of demo/chat, which is no model by itself: serve --model demo/chat with --lora"),
         ("demo/empty", "demo/empty holds no config.json"),
         ("demo/new", "has no architecture Qwen99ForCausalLM; similar architectures: Qwen"),
         ("demo/embed", "BertModel generates no text: the model is for embeddings, scores or drafts."),
