@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ logger = logging.getLogger("responses.sandbox")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 900.0
 # Requests and the start of the server go first.
 NICE = 10
+WATCH_S = 0.5
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -59,17 +61,31 @@ def write_failure(folder: Path, reason: str, retry_at: float = 0.0) -> None:
 
 
 def main(folder: str, parent: str) -> None:
-    """Install the packages if the machine can run the sandbox."""
-    os.nice(NICE)
-    if problem := local_problem():
-        write_failure(Path(folder), problem)
-        return
+    """Install the packages, until the parent process ends."""
+    # Before the trial of the sandbox, which takes up to a minute on a busy machine.
     signal.signal(signal.SIGTERM, _end_session)
     system.end_with_parent(int(parent))
-    install(Path(folder))
+    threading.Thread(target=_watch, args=(int(parent),), daemon=True).start()
+    run(Path(folder))
 
 
-def _end_session(_number: int, _frame: FrameType | None) -> None:
+def run(folder: Path) -> None:
+    """Install the packages if the machine can run the sandbox. Raises OSError."""
+    os.nice(NICE)
+    if problem := local_problem():
+        write_failure(folder, problem)
+        return
+    install(folder)
+
+
+def _watch(parent: int) -> None:
+    """End this process when the parent has ended: the signal of the kernel may be blocked in this process."""
+    while os.getppid() == parent:
+        time.sleep(WATCH_S)
+    _end_session()
+
+
+def _end_session(_number: int = 0, _frame: FrameType | None = None) -> None:
     """End this process and pip, which is in the same session."""
     os.killpg(0, signal.SIGKILL)
 

