@@ -17,6 +17,13 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("demo-chat", tmp_path_factory.mktemp("models"))
 
 
+@pytest.fixture(autouse=True)
+def no_cache_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the size of the KV cache that an engine of an earlier test has set. The value of a test ends with the test."""
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "")
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE")
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "hub"
@@ -24,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     # Set before deletion, so that the value of a test ends with the test.
-    for name in ("HF_HUB_OFFLINE", "VLLM_CPU_KVCACHE_SPACE", "HF_TOKEN"):
+    for name in ("HF_HUB_OFFLINE", "HF_TOKEN"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return folder
