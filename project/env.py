@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from project.pool import POOL
-from responses_app.durations import parse_duration
+from responses_app.utils.durations import parse_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,8 +196,8 @@ LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "responses_app.log_format.LineFormatter"}},
-    "filters": {"refusals": {"()": "responses_app.refusals.RefusalFilter"}},
+    "formatters": {"line": {"()": "responses_app.utils.log_format.LineFormatter"}},
+    "filters": {"refusals": {"()": "responses_app.utils.refusals.RefusalFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # Daphne, Twisted and other libraries. Without a root handler Python writes warnings to stderr, not escaped.
     "root": {"handlers": ["stderr"], "level": "WARNING"},

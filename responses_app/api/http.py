@@ -23,7 +23,7 @@ from responses_app.errors import (
 )
 from responses_app.models import ApiKey
 from responses_app.runs.ids import new_id
-from responses_app.shares import ProjectShares, ShareExceeded, shares_of
+from responses_app.utils.shares import ProjectShares, ShareExceeded, shares_of
 from responses_app.wire.api_errors import to_api_error
 
 logger = logging.getLogger("responses.api")

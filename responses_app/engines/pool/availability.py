@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from responses_app.backoff import Backoff
+from responses_app.utils.backoff import Backoff
 
 # Pauses between attempts to reach an engine that is out.
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)

@@ -12,7 +12,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
-from responses_app.backoff import Backoff
 from responses_app.engine_interface import (
     Chunk,
     Constraint,
@@ -28,6 +27,7 @@ from responses_app.engines.socket import codec
 from responses_app.engines.socket.frames import FrameSplitter, InvalidFrame, encode
 from responses_app.engines.vllm.token_joiner import TokenJoiner
 from responses_app.sandbox.unix_socket import connectable
+from responses_app.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
-from responses_app.backoff import Backoff
 from responses_app.engine_interface import (
     Chunk,
     Constraint,
@@ -26,6 +25,7 @@ from responses_app.engines.vllm.outputs import chunk
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
 from responses_app.engines.vllm.startup import VllmStartup
 from responses_app.engines.vllm.token_joiner import TokenJoiner
+from responses_app.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 

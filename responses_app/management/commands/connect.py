@@ -16,8 +16,8 @@ from responses_app.connect.changes import Change, plan, write
 from responses_app.connect.check import ConnectionProblem, check_connection, check_server, read_model
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.edits.errors import CannotEdit
-from responses_app.invisible import escaped
 from responses_app.models import ApiKey
+from responses_app.utils.invisible import escaped
 
 
 class Command(BaseCommand):

@@ -11,10 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.durations import parse_duration
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
+from responses_app.utils.durations import parse_duration
 
 WHAT = {
     "deltas": "delete the deltas of responses that ended longer ago than this; GET still works, a replay of the stream does not",

@@ -27,7 +27,7 @@ from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
 from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
-from responses_app.shares import ProjectShares, ShareExceeded, reserved_places
+from responses_app.utils.shares import ProjectShares, ShareExceeded, reserved_places
 
 logger = logging.getLogger("responses.sandbox")
 

@@ -14,7 +14,7 @@ from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxBusy, SandboxUnavailable
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import process_table, sandboxed_process
-from responses_app.shares import ProjectShares, ShareExceeded
+from responses_app.utils.shares import ProjectShares, ShareExceeded
 
 CHUNK_BYTES = 1 << 16
 MAX_STDERR_BYTES = 100_000

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from responses_app.log_format import escape_all_handlers
 from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.processes.log_redirect import redirect_output, tail
+from responses_app.utils.log_format import escape_all_handlers
 
 if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import RunManagerLifecycle, ServerLifecycle

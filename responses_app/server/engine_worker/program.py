@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from responses_app.backoff import Backoff
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import InUse, data_dir, lock, make_folder
-from responses_app.log_format import log_to_stderr
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.progress import Progress
@@ -28,6 +26,8 @@ from responses_app.server.model_files.prepare import prepare, with_options_of
 from responses_app.server.processes import process_tree
 from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.log_redirect import tail
+from responses_app.utils.backoff import Backoff
+from responses_app.utils.log_format import log_to_stderr
 
 logger = logging.getLogger("responses.engine")
 

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from responses_app.backoff import Backoff
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import explained
 from responses_app.server.model_files.repository import RepoFile, Repository, cache, record
 from responses_app.server.model_files.selection import WEIGHT_SUFFIXES
 from responses_app.server.model_files.sizes import size_text, time_text
+from responses_app.utils.backoff import Backoff
 
 THREADS = 4
 HASH_BLOCK = 2**22

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from responses_app.invisible import escaped
 from responses_app.runs.models import DIALECT_KEYS
 from responses_app.server.cli.progress import Progress
 from responses_app.server.model_files import folders, repository
@@ -22,6 +21,7 @@ from responses_app.server.model_files.memory import Machine, Need, machine, need
 from responses_app.server.model_files.repository import DEFAULT_REVISION, Repository
 from responses_app.server.model_files.selection import small_files, weight_files
 from responses_app.server.model_files.sizes import GIB, memory_text, size_text
+from responses_app.utils.invisible import escaped
 
 CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 # Space that a download leaves free.

@@ -8,9 +8,9 @@ import signal
 import time
 from collections.abc import Callable
 
-from responses_app.backoff import Backoff
 from responses_app.server.processes.child import ChildProcess
 from responses_app.server.processes.process_tree import describe_exit
+from responses_app.utils.backoff import Backoff
 
 logger = logging.getLogger("responses.serve")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.socket.client import SocketEngine
-from responses_app.log_format import log_to_stderr
 from responses_app.server.bootstrap import ports
 from responses_app.server.bootstrap.database import close_connections, prepare, sign_in_link
 from responses_app.server.bootstrap.startup import CannotStart
@@ -28,6 +27,7 @@ from responses_app.server.postgres.watchdog import watch
 from responses_app.server.processes import web_process
 from responses_app.server.processes.child import ChildProcess
 from responses_app.server.processes.supervised import SupervisedProcess
+from responses_app.utils.log_format import log_to_stderr
 
 logger = logging.getLogger("responses.serve")
 

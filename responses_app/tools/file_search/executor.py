@@ -15,7 +15,6 @@ from responses_app.dialects.tools import builtin
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import VectorStore
 from responses_app.protocol.deltas import Delta, FileResult, FileSearch, SearchStarted
-from responses_app.shares import ShareExceeded
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
@@ -26,6 +25,7 @@ from responses_app.tools.declarations import FILE_SEARCH_TYPES
 from responses_app.tools.file_search.passages import PassageNumbers, show_passages
 from responses_app.tools.file_search.service import StoreSearchOptions, search
 from responses_app.tools.limits import ToolLimits
+from responses_app.utils.shares import ShareExceeded
 
 MAX_QUERIES = 8
 MAX_QUERY_CHARS = 4096

@@ -15,7 +15,6 @@ from django.db import DatabaseError, connection
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable
 from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
-from responses_app.shares import ProjectShares
 from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
@@ -23,6 +22,7 @@ from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.jobs import NewChunk
 from responses_app.tools.file_search import embedder
 from responses_app.tools.file_text import extract_file_text
+from responses_app.utils.shares import ProjectShares
 
 logger = logging.getLogger("responses.files")
 

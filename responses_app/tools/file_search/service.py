@@ -12,11 +12,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from responses_app.models import VectorStore
-from responses_app.shares import shares_of
 from responses_app.store.db import release_connection
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult, Query, RankingWeights, search_store
 from responses_app.tools.file_search import embedder
+from responses_app.utils.shares import shares_of
 
 logger = logging.getLogger("responses.files")
 

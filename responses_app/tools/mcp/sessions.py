@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 from cachetools import TTLCache
 
-from responses_app.shares import ShareExceeded, shares_of
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.results import McpOutcome, outcome
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.utils.shares import ShareExceeded, shares_of
 
 if TYPE_CHECKING:
     from responses_app.tools.mcp.session import McpSession

@@ -12,12 +12,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from responses_app.invisible import SHOWN_BY_NAME
 from responses_app.tools.untrusted import wrap_untrusted
 from responses_app.tools.web_search.backends.base import SearchResult
 from responses_app.tools.web_search.domains import host_of
 from responses_app.tools.web_search.pages.page import Page
 from responses_app.tools.web_search.pages.text_job import LINE_WIDTH
+from responses_app.utils.invisible import SHOWN_BY_NAME
 
 LINKS_PER_DISPLAY = 1000
 _MARKS = str.maketrans({"【": "〖", "】": "〗", "†": "‡"})

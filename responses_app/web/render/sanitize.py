@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from responses_app.invisible import named
+from responses_app.utils.invisible import named
 
 SERVER_URL_QUERY: Final = re.compile(r'("server_url": ?"(?:[^"\\?]|\\.)*)\?(?:[^"\\]|\\.)*"')
 

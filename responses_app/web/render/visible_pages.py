@@ -7,7 +7,7 @@ import re
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.invisible import SHOWN_BY_NAME, named
+from responses_app.utils.invisible import SHOWN_BY_NAME, named
 from responses_app.web.middleware import response_middleware
 
 # The browser sends the value of a form field back, so the value must not change.

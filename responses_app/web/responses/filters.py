@@ -12,8 +12,8 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from responses_app.durations import parse_duration
 from responses_app.models import Response, Status
+from responses_app.utils.durations import parse_duration
 from responses_app.web.responses import search
 
 # Filters without an index search only this number of responses per page, newest first.

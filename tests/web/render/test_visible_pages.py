@@ -13,8 +13,8 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser
 
-from responses_app.invisible import SHOWN_BY_NAME, named
 from responses_app.models import ApiKey, Direction, Item
+from responses_app.utils.invisible import SHOWN_BY_NAME, named
 from responses_app.web.render.visible_pages import visible_page
 from tests.support.server.serve_command import Server
 from tests.support.web.page_case import WebCase, item, made

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from responses_app.invisible import SHOWN_BY_NAME
 from responses_app.tools.web_search.pages.html_markdown import html_to_markdown
+from responses_app.utils.invisible import SHOWN_BY_NAME
 
 LINE_WIDTH = 80
 MAX_LINES = 20_000

@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.invisible import escaped_in_json, escaped_in_python
 from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
+from responses_app.utils.invisible import escaped_in_json, escaped_in_python
 from responses_app.web.render.log_events import frames
 from responses_app.web.render.sanitize import hide_url_queries, truncate
 from responses_app.web.response.detail import get_response, number, render_page

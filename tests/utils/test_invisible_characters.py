@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from responses_app.invisible import escaped, escaped_in_json, escaped_in_python, named
+from responses_app.utils.invisible import escaped, escaped_in_json, escaped_in_python, named
 
 # One of each kind: controls, C1, bidi, separators, zero width, fillers, tags, selectors out of place.
 HIDDEN = "\0\x1b\x7f\x9b\u202e\u2066\u200f\u2028\u2029\u200b\u2060\ufeff\u00ad\u3164\U000e0041\U000e0101"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from responses_app.shares import ProjectShares, ShareExceeded, reserved_places, shares_of
+from responses_app.utils.shares import ProjectShares, ShareExceeded, reserved_places, shares_of
 from tests.support.waiting import run_ready_tasks
 
 

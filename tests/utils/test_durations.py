@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.env import READ, envduration
-from responses_app.durations import parse_duration
+from responses_app.utils.durations import parse_duration
 
 
 @pytest.mark.parametrize(

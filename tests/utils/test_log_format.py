@@ -14,8 +14,8 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404
 from django.test import Client
 
-from responses_app.log_format import CONTINUATION, LineFormatter, escape_all_handlers
-from responses_app.refusals import RefusalFilter
+from responses_app.utils.log_format import CONTINUATION, LineFormatter, escape_all_handlers
+from responses_app.utils.refusals import RefusalFilter
 
 FORGED = "x\r\n2026-11-22 00:00:00,000 ERROR   responses.run: FORGED\x1b]0;pwned\x07\u2028\u202e\x9b"
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR)")
@@ -60,7 +60,7 @@ def test_a_detail_and_a_traceback_of_another_formatter_are_escaped() -> None:
 def test_every_handler_of_the_settings_has_the_format() -> None:
     logging: Any = settings.LOGGING
     made = [logging["formatters"][one["formatter"]]["()"] for one in logging["handlers"].values()]
-    assert made == ["responses_app.log_format.LineFormatter"]
+    assert made == ["responses_app.utils.log_format.LineFormatter"]
     assert logging["root"]["handlers"] == ["stderr"]
 
 

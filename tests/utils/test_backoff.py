@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.backoff import Backoff
+from responses_app.utils.backoff import Backoff
 
 
 def test_pauses_grow_and_the_last_one_repeats() -> None:

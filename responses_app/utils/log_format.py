@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from responses_app.invisible import escaped
+from responses_app.utils.invisible import escaped
 
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 # Prefix of every line that continues a record. No record begins with a blank.
