@@ -39,6 +39,8 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """Start a browser, shared by all tests. Every visitor has a separate context."""
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         yield browser

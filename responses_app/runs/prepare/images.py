@@ -95,7 +95,8 @@ async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -
         async with asyncio.TaskGroup() as group:
             for url, image in wanted.items():
                 tasks[url] = group.create_task(_one(project, image, param, budget))
-    except* (InvalidRequest, RateLimited) as errors:
+    # No `except*`: Python 3.11.2 wraps what is raised there in a group.
+    except ExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return {url: task.result() for url, task in tasks.items()}
 

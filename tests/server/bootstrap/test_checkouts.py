@@ -47,6 +47,8 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="verbatim-open-"))
     folder.chmod(0o755)
     yield folder
+    for path in folder.iterdir():
+        path.chmod(0o755)
     shutil.rmtree(folder)
 
 
