@@ -28,10 +28,10 @@ from project.api_handler import ApiHandler  # noqa: E402
 from project.cors import answer_preflight, with_cors  # noqa: E402
 from project.lifespan import lifespan  # noqa: E402
 from responses_app.access.gate import KeyGate  # noqa: E402
-from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
+from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
 # Paths whose POST begins a response.

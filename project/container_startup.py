@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 NAME = "RESPONSES_CONTAINER_STARTUP"
 # Example for the option `--demo-tools`.

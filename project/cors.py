@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import orjson
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.access.cors import CorsPolicy, not_allowed, parse_origins
 from responses_app.errors import Forbidden
-from responses_app.local.cors import CorsPolicy, not_allowed, parse_origins
 from responses_app.runs.ids import new_id
 
 Send: TypeAlias = Callable[[Any], Awaitable[None]]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 
 NAME = "RESPONSES_MCP_SERVERS"

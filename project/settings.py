@@ -13,9 +13,9 @@ from project.model_limits import parse_limits
 from project.text_search import TEXT_SEARCH_LANGUAGES
 from project.tls import cookie_name, proxy_header
 from project.web_search import DEMO_PAGES, parse_web_search
-from responses_app.local.data_dir import data_dir
-from responses_app.local.database_url import default_url
-from responses_app.local.secrets import check_secret_key, secret_key
+from responses_app.installation.data_dir import data_dir
+from responses_app.installation.database_url import default_url
+from responses_app.installation.secret_key import check_secret_key, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")

@@ -15,8 +15,8 @@ from types import FrameType
 from typing import IO
 
 from responses_app.engines import orphan_guard
-from responses_app.local.data_dir import ROOT
-from responses_app.local.database_url import default_url
+from responses_app.installation.data_dir import ROOT
+from responses_app.installation.database_url import default_url
 from responses_app.server.bootstrap import install
 from responses_app.server.cli.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError

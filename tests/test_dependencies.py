@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 OWN = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))}
 # Programs with clients, which run in an environment of their own, from its own requirement file.

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 CACHE = ROOT / ".data" / "clients"
 LIMIT_S = 600.0

@@ -15,7 +15,7 @@ from django.core import signing
 from django.utils.crypto import constant_time_compare
 
 from responses_app.access.permissions import is_member
-from responses_app.keyring import decrypt_bytes, encryption_keys
+from responses_app.installation.keyring import decrypt_bytes, encryption_keys
 from responses_app.models import ApiKey
 
 PREFIX = "sk-web-"

@@ -10,8 +10,8 @@ from typing import Final
 from django.db import InterfaceError, OperationalError
 
 from responses_app.access import api_keys
+from responses_app.access.cors import CorsPolicy
 from responses_app.errors import ServiceUnavailable, Unauthorized
-from responses_app.local.cors import CorsPolicy
 from responses_app.models import ApiKey
 
 # Paths that need a key.

@@ -11,7 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from responses_app.keyring import secret_keys
+from responses_app.installation.keyring import secret_keys
 
 SECRET_BYTES = 32
 PREFIX_LENGTH = 10

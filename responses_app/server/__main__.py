@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from responses_app.engines import orphan_guard
-from responses_app.local.data_dir import ROOT, InUse, data_dir, lock
+from responses_app.installation.data_dir import ROOT, InUse, data_dir, lock
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.cli.args import Options, parse
 from responses_app.server.cli.progress import Progress

@@ -16,8 +16,6 @@ from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
 from responses_app.errors import ApiError, Forbidden, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
-from responses_app.local.asgi_extensions import DirectWriter, direct_writer
-from responses_app.local.transport_limits import MIB
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.ids import new_id
@@ -27,7 +25,9 @@ from responses_app.sockets.outgoing import encode_error
 from responses_app.sockets.streams import MAX_QUEUED_REQUESTS, StreamRegistry
 from responses_app.wire import profiles
 from responses_app.wire.api_errors import to_api_error
+from responses_app.wire.asgi_extensions import DirectWriter, direct_writer
 from responses_app.wire.request_body import LONG, off_loop
+from responses_app.wire.transport_limits import MIB
 
 logger = logging.getLogger("responses.sockets")
 

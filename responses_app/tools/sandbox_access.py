@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from responses_app.local.data_dir import data_dir
+from responses_app.installation.data_dir import data_dir
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import local_problem

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParser, MultiPartParserError
 
 from responses_app.errors import InvalidRequest, PayloadTooLarge
-from responses_app.local.asgi_extensions import BODY_FILE
+from responses_app.wire.asgi_extensions import BODY_FILE
 
 FILE: Final = "file"
 CHUNK_BYTES: Final = 256 * 1024

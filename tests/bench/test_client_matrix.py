@@ -13,7 +13,7 @@ from bench.client_matrix.outcome import Check, Outcome, Result, Verdict, judge
 from bench.client_matrix.recorder import Exchange
 from bench.client_matrix.recording import NAME
 from bench.client_matrix.table import format_results
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 PERSON = {"name": "Ada", "age": 36}
 PARIS = {"city": "Paris"}

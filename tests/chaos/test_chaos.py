@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.protocol.deltas import TextDelta
 from responses_app.protocol.writer import Writer
 from tests.chaos.faults.injector import schedule

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.chaos.hosted_tools.attack_codes import ATTACKS
 from tests.chaos.hosted_tools.drill import CASES, CODE, INGESTION, UPLOAD
 from tests.chaos.hosted_tools.target import RUNNER, SERVER, WEB

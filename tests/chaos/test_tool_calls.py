@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.chaos.tool_calls.places import APPROVED, FINISHING, LISTING, RUNNING, WRITING, places
 
 LIMIT = 280

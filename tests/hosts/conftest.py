@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from responses_app.local.database_url import ROLE, socket_dir
+from responses_app.installation.database_url import ROLE, socket_dir
 from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
 from tests.support.server.serve_command import Server

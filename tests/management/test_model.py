@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 pytestmark = pytest.mark.slow
 

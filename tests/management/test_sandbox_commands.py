@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.sandbox.launch import problem
 from tests.support.sandbox.runner import Runner
 from tests.support.waiting import wait_until

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.run import LINTERS, commands_for
 
 

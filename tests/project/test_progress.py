@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.suite.file_seconds import FOLDER_TEST_S, TEST_S, expected, guess, recorded
 from tests.support.suite.progress import INTERVAL_S, Progress
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT as ROOT
+from responses_app.installation.data_dir import ROOT as ROOT
 from tests.support.server.serve_command import Server
 
 KEY = "sk-contract-tests"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.tools.mcp.servers import operator_server
 from responses_app.web.mcp_servers import run_test
 from tests.support.mcp.serving import STDIO, mcp_server

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from responses_app.local.asgi_extensions import DIRECT_WRITER
 from responses_app.models import Response
+from responses_app.wire.asgi_extensions import DIRECT_WRITER
 from responses_app.wire.sse import StreamInterrupted
 from tests.support.api.case import THOUGHT, ApiCase, KeyedClient, first_event, sse, tokens
 from tests.support.waiting import eventually

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from responses_app.local.data_dir import data_dir
+from responses_app.installation.data_dir import data_dir
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts, local_problem

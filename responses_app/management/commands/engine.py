@@ -7,7 +7,7 @@ import sys
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.engine_worker.program import declare
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from responses_app.local.data_dir import data_dir
+from responses_app.installation.data_dir import data_dir
 from responses_app.server.cli.model_specs import DEMOS, InvalidModelSpec, local_source
 from responses_app.utils.invisible import escaped
 

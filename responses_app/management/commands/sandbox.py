@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from responses_app.local.data_dir import ROOT, data_dir
+from responses_app.installation.data_dir import ROOT, data_dir
 from responses_app.sandbox.launch import installer, launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.processes.sandbox_starter import socket_url

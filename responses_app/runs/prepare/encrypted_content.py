@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from responses_app.errors import InvalidRequest
-from responses_app.keyring import decrypt_bytes, encryption_keys
+from responses_app.installation.keyring import decrypt_bytes, encryption_keys
 from responses_app.protocol.items.base import Encryptor
 from responses_app.runs.create_request import CreateRequest
 

@@ -16,7 +16,7 @@ from responses_app.images import decode, decode_pool
 from responses_app.images.decode import InvalidImage
 from responses_app.images.decode_pool import DecoderBusy
 from responses_app.images.fetch import ImageFetcher
-from responses_app.network import download
+from responses_app.outbound_http import download
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.files import documents

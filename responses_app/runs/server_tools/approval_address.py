@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from responses_app.keyring import secret_keys
+from responses_app.installation.keyring import secret_keys
 
 Json = Mapping[str, Any]
 HASH_LENGTH = 24

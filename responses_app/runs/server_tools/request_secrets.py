@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from responses_app.keyring import decrypt_bytes, encryption_keys
+from responses_app.installation.keyring import decrypt_bytes, encryption_keys
 
 logger = logging.getLogger("responses.secrets")
 

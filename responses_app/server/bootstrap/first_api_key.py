@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from responses_app.local.data_dir import load_or_create
+from responses_app.installation.data_dir import load_or_create
 from responses_app.models import ApiKey
 
 NAME = "first"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT, open_log
+from responses_app.installation.data_dir import ROOT, open_log
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.cli.progress import Progress
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from responses_app.engines.adapters import split_adapters
-from responses_app.local.data_dir import ROOT, data_dir
+from responses_app.installation.data_dir import ROOT, data_dir
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.model_specs import DEMOS
 from responses_app.utils.invisible import escaped

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from responses_app.engines import orphan_guard
-from responses_app.local.data_dir import InUse, data_dir, lock, make_folder
+from responses_app.installation.data_dir import InUse, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.progress import Progress

@@ -15,7 +15,7 @@ from responses_app.engines.http.health import FailureDetector
 from responses_app.engines.socket import server as socket_server
 from responses_app.engines.socket.client import answers
 from responses_app.engines.vllm import server as vllm_server
-from responses_app.local.data_dir import open_log
+from responses_app.installation.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.processes.process_tree import command_line, descendants, describe_exit, first_ended

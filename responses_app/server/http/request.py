@@ -11,7 +11,7 @@ from typing import IO, Any
 from daphne.http_protocol import WebRequest
 from twisted.web.http import NO_BODY_CODES
 
-from responses_app.local.data_dir import make_folder
+from responses_app.installation.data_dir import make_folder
 from responses_app.server.http.errors import BODY_LIMIT, error, too_large
 from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection
 from responses_app.server.http.unfinished import Charge, Full

@@ -13,8 +13,6 @@ from twisted.internet import reactor
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
-from responses_app.local.asgi_extensions import BODY_FILE, DIRECT_WRITER
-from responses_app.local.transport_limits import TransportLimits
 from responses_app.server.http import tcp_limits
 from responses_app.server.http.admission import Gate, OpenGate, affordable_connections
 from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, overloaded
@@ -23,6 +21,8 @@ from responses_app.server.http.request import HttpRequestHandler
 from responses_app.server.http.tcp_limits import LimitedConnection, prepare
 from responses_app.server.http.unfinished import ByteBudget
 from responses_app.server.http.websocket import EXTENSIONS, WebSocket
+from responses_app.wire.asgi_extensions import BODY_FILE, DIRECT_WRITER
+from responses_app.wire.transport_limits import TransportLimits
 
 # Bytes read from the spool file at once: a body of 64 MiB takes 256 messages instead of Daphne's 8,192.
 BUFFER = 256 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from responses_app.errors import ApiError, RateLimited, ServiceUnavailable
-from responses_app.local.transport_limits import MIB
+from responses_app.wire.transport_limits import MIB
 
 # Limits of clients without a key, in total and per address, as divisors of the limit of one key.
 KEYLESS_SHARE, ADDRESS_SHARE = 1, 8

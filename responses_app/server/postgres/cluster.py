@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from responses_app.local.data_dir import make_folder, open_log
-from responses_app.local.database_url import PORT, ROLE, SOCKET_NAME, default_url, socket_dir
+from responses_app.installation.data_dir import make_folder, open_log
+from responses_app.installation.database_url import PORT, ROLE, SOCKET_NAME, default_url, socket_dir
 from responses_app.server.postgres.account import Account, account_for, run_as
 from responses_app.server.postgres.init import CannotMake, environment, handed, make_cluster, open_folder, reject_hosts
 from responses_app.server.postgres.programs import NoPrograms, program_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from responses_app.local.database_url import DATABASE, ROLE, SUPERUSER
+from responses_app.installation.database_url import DATABASE, ROLE, SUPERUSER
 
 CONNECT_LIMIT_S = 30
 

@@ -12,11 +12,11 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, Protocol
 
-from responses_app.local.transport_limits import TransportLimits
 from responses_app.server.http.admission import Gate
 from responses_app.server.http.server import Application, DaphneServer
 from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.watchdog import watch
+from responses_app.wire.transport_limits import TransportLimits
 
 logger = logging.getLogger("responses.serve")
 

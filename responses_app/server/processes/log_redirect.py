@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from responses_app.local.data_dir import open_log
+from responses_app.installation.data_dir import open_log
 from responses_app.utils.invisible import escaped
 
 TAIL = 20

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
-from responses_app.local import data_dir as local_data_dir
+from responses_app.installation import data_dir as local_data_dir
 from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import install, ports, startup
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link

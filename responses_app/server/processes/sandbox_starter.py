@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT, make_folder
+from responses_app.installation.data_dir import ROOT, make_folder
 from responses_app.sandbox import unix_socket
 from responses_app.sandbox.launch import launcher, packages
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from responses_app.local.data_dir import make_folder
+from responses_app.installation.data_dir import make_folder
 from responses_app.models import ContainerFile, File, StoredFile
 from responses_app.store.files import storage
 

@@ -12,7 +12,7 @@ import httpx2
 import psutil
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 

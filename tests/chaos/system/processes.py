@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.waiting import WaitTimeout, wait_until
 
 ENGINE_NAMES = ("VLLM::",)

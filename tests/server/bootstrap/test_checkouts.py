@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.postgres.account import Account, run_as
 from tests.support.server import closed_folders as closed
 from tests.support.server.serve_command import Server

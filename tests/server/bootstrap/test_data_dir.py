@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.local.data_dir import InUse, load_or_create, lock, open_log
-from responses_app.local.secrets import MIN_LENGTH, check_secret_key, secret_key
+from responses_app.installation.data_dir import InUse, load_or_create, lock, open_log
+from responses_app.installation.secret_key import MIN_LENGTH, check_secret_key, secret_key
 
 
 def test_the_second_to_ask_learns_who_was_first(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.bootstrap import install
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.cli.progress import Progress

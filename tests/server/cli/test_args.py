@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import Options, parse, redacted_command
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, free_port

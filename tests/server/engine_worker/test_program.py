@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.engine_worker.vllm_process import VllmFailed

@@ -16,8 +16,8 @@ from websockets.sync.client import connect
 
 from bench.client_matrix.install import NotInstalled, install_pip
 from responses_app.demo.build import build
-from responses_app.local.data_dir import ROOT
-from responses_app.local.database_url import default_url
+from responses_app.installation.data_dir import ROOT
+from responses_app.installation.database_url import default_url
 from responses_app.server.cli.model_specs import models_setting
 from tests.support.clients.drive import give_up
 from tests.support.server.serve_command import Server, free_port

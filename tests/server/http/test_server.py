@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.http.errors import BODY_LIMIT
 from tests.support.server.echo_app import DRAIN
 from tests.support.server.echo_process import Echo

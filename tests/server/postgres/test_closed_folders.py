@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.local.database_url import superuser_url
+from responses_app.installation.database_url import superuser_url
 from responses_app.server.postgres import account, programs
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.processes.process_tree import descendants

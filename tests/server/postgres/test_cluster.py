@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.local.data_dir import ROOT
-from responses_app.local.database_url import SOCKET_LIMIT, SOCKET_NAME, default_url, socket_dir
+from responses_app.installation.data_dir import ROOT
+from responses_app.installation.database_url import SOCKET_LIMIT, SOCKET_NAME, default_url, socket_dir
 from responses_app.server.postgres import cluster
 from responses_app.server.postgres.account import account_for, run_as
 from responses_app.server.postgres.cluster import Postgres, PostgresError

@@ -14,7 +14,7 @@ from shutil import rmtree
 
 import pytest
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.postgres.account import Account
 from responses_app.server.postgres.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
 from tests.support.server import closed_folders as closed

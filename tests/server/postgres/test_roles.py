@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.local.database_url import default_url, superuser_url
+from responses_app.installation.database_url import default_url, superuser_url
 from responses_app.server.postgres.cluster import Postgres
 
 FAST = {"fsync": "off"}

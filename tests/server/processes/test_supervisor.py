@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from responses_app.local.database_url import socket_dir
+from responses_app.installation.database_url import socket_dir
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
 from tests.support.waiting import wait_until

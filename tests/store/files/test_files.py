@@ -15,8 +15,8 @@ import openai
 import psycopg
 import pytest
 
-from responses_app.local.data_dir import InUse, lock
-from responses_app.local.database_url import superuser_url
+from responses_app.installation.data_dir import InUse, lock
+from responses_app.installation.database_url import superuser_url
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from responses_app.server.postgres import programs
 
 

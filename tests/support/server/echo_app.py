@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.errors import Unauthorized
-from responses_app.local.asgi_extensions import direct_writer
+from responses_app.wire.asgi_extensions import direct_writer
 from tests.support.server.pushed_pieces import push, pushed
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -254,11 +254,11 @@ def main(port: int) -> None:
     from responses_app.server.bootstrap.startup import reactor
 
     loop = reactor()
-    from responses_app.local.transport_limits import TransportLimits
     from responses_app.server.http import server as http_server
     from responses_app.server.http import tcp_limits
     from responses_app.server.http.server import tcp
     from responses_app.server.processes.lifecycle import ServerLifecycle
+    from responses_app.wire.transport_limits import TransportLimits
 
     options = json.loads(os.environ.get("LIMITS", "{}"))
     gate = ScriptedGate() if options.pop("keys", False) else None

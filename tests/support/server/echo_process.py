@@ -9,7 +9,7 @@ import sys
 
 import httpx2
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.server.serve_command import free_port
 
 

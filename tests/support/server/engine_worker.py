@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.server.processes import family, named
 from tests.support.server.serve_command import free_port
 from tests.support.waiting import wait_until

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from responses_app.local.database_url import DATABASE, PORT, ROLE, socket_dir
+from responses_app.installation.database_url import DATABASE, PORT, ROLE, socket_dir
 from responses_app.server.postgres.account import account_for, run_as
 from responses_app.server.postgres.init import handed, open_folder
 from tests.support.server.serve_command import free_port

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from responses_app.local.asgi_extensions import direct_writer
+from responses_app.wire.asgi_extensions import direct_writer
 from tests.support.waiting import run_ready_tasks
 
 PIECE_SIZE = 8192

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import httpx2
 import psycopg
 
-from responses_app.local.data_dir import ROOT
-from responses_app.local.database_url import superuser_url
+from responses_app.installation.data_dir import ROOT
+from responses_app.installation.database_url import superuser_url
 from tests.support.suite import data_template
 from tests.support.waiting import wait_until
 

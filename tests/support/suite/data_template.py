@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from responses_app.local.data_dir import ROOT, make_folder
-from responses_app.local.database_url import ROLE, superuser_url
+from responses_app.installation.data_dir import ROOT, make_folder
+from responses_app.installation.database_url import ROLE, superuser_url
 from responses_app.server.postgres.cluster import Postgres
 
 VARIABLE = "RESPONSES_TEST_TEMPLATE"

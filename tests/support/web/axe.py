@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from bench.client_matrix import install
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 
 # Names of standards: WCAG 2.2 at level AA, and best practices as the authors of axe-core call these.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -12,7 +12,7 @@ import pytest
 from openai_harmony import load_harmony_encoding
 from playwright.sync_api import Locator, expect
 
-from responses_app.local.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until

@@ -20,7 +20,7 @@ from responses_app.errors import MAX_ID, InvalidRequest, RateLimited, shorten
 from responses_app.extraction.errors import INVALID, ExtractionError, ExtractorBusy, invalid
 from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB
 from responses_app.models import File
-from responses_app.network.download import DownloadFailed, download
+from responses_app.outbound_http.download import DownloadFailed, download
 from responses_app.runs.ids import is_id
 from responses_app.store.files import files, storage
 from responses_app.store.log.records import ImageBytes

@@ -12,7 +12,7 @@ from mcp.client import Transport
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from responses_app.network.pinned_transport import MAX_BODY_BYTES, PinnedTransport
+from responses_app.outbound_http.pinned_transport import MAX_BODY_BYTES, PinnedTransport
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.servers import McpServer

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 import orjson
 
-from responses_app.network.pinned_transport import AddressRefused, ResponseRefused
+from responses_app.outbound_http.pinned_transport import AddressRefused, ResponseRefused
 from responses_app.tools.mcp.errors import (
     BROKEN,
     INTERNAL_ERROR,

@@ -18,7 +18,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from responses_app.network.pinned_transport import MAX_BODY_BYTES
+from responses_app.outbound_http.pinned_transport import MAX_BODY_BYTES
 from responses_app.tools.mcp.errors import TOO_LONG, McpError
 from responses_app.tools.mcp.servers import McpServer
 

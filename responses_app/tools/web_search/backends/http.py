@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import httpx2
 import orjson
 
-from responses_app.network.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
+from responses_app.outbound_http.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
 from responses_app.tools.web_search.backends.base import MAX_QUERY_LENGTH, SearchContext, SearchFailed, SearchResult
 
 Pause: TypeAlias = Callable[[float], Awaitable[None]]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from responses_app.network.pinned_transport import MIN_REFUSAL_S, BodyLimits, PinnedTransport, ResponseRefused
-from responses_app.network.resolution import Resolve, resolve
+from responses_app.outbound_http.addresses import Resolve, resolve
+from responses_app.outbound_http.pinned_transport import MIN_REFUSAL_S, BodyLimits, PinnedTransport, ResponseRefused
 from responses_app.tools.web_search.domains import DomainFilter
 from responses_app.tools.web_search.pages.page import PageFailed
 

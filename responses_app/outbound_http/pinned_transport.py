@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from responses_app.network.resolution import Resolve, Unreachable, default_ssl_context, resolve, resolve_checked
+from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, resolve, resolve_checked
 
 PORTS = {"https": 443, "http": 80}
 MAX_BODY_BYTES = 8 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from responses_app.network.pinned_transport import AddressRefused, BodyLimits, PinnedTransport, ResponseRefused
+from responses_app.outbound_http.pinned_transport import AddressRefused, BodyLimits, PinnedTransport, ResponseRefused
 from tests.support.images.image_server import HOST, ImageServer, answer, certificate, moved, run_image_server
 
 PAGE = b"page"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.network.addresses import is_public
+from responses_app.outbound_http.addresses import is_public
 
 # RFC 6890, and special addresses of cloud providers.
 INTERNAL = [

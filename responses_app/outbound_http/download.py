@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 import httpx2
 
-from responses_app.network.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
-from responses_app.network.resolution import Resolve, resolve
+from responses_app.outbound_http.addresses import Resolve, resolve
+from responses_app.outbound_http.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
 
 LIMIT_S = 30.0
 CONNECT_S = 5.0

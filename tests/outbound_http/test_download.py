@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from responses_app.network.download import MAX_REDIRECTS, DownloadFailed, download, url_problem
+from responses_app.outbound_http.download import MAX_REDIRECTS, DownloadFailed, download, url_problem
 from tests.support.images.image_server import HOST, ImageServer, moved, run_image_server
 
 DOCUMENT = b"%PDF-1.4 document"

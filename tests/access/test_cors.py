@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from project.cors import cors_policy
-from responses_app.local.cors import CorsPolicy
+from responses_app.access.cors import CorsPolicy
 from tests.support.server.raw_answers import answer
 from tests.support.server.serve_command import Server
 

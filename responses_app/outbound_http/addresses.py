@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
 
+import httpx2
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 # Globally routable, but answered by the cloud provider with the credentials of the machine.
 _METADATA = frozenset({ip_address("168.63.129.16"), ip_address("192.0.0.192")})
 # Missing in `is_global` of some Python releases: IETF assignments, 6to4 relays, discard-only and site-local networks.
@@ -16,6 +25,32 @@ _EMBEDDED: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("64:ff9b::/96"), 0),
     (IPv6Network("2002::/16"), 80),
 )
+
+
+class Unreachable(Exception):
+    """The host has no address or an internal address, so no request is sent. The message is for the log only."""
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Resolve a host name to numeric addresses. Raises OSError."""
+    result = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in result]
+
+
+async def resolve_checked(host: str, port: int, *, allow_internal: bool, resolve: Resolve = resolve) -> list[str]:
+    """Resolve `host` to its addresses, all of which are public unless `allow_internal`. Raises Unreachable and OSError."""
+    addresses = list(dict.fromkeys(await resolve(host, port)))
+    if not addresses:
+        raise Unreachable("its host has no address")
+    if not allow_internal and not all(map(is_public, addresses)):
+        raise Unreachable(f"its host '{host}' is not on the public internet")
+    return addresses
+
+
+@cache
+def default_ssl_context() -> ssl.SSLContext:
+    """Create the default SSL context. Cached: creation takes milliseconds."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 def is_public(address: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.local.data_dir import load_or_create
+from responses_app.installation.data_dir import load_or_create
 
 MIN_LENGTH = 32
 COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"

@@ -1,1 +1,0 @@
-"""This installation: data folder, secrets, database URL, limits of the transport."""

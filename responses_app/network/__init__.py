@@ -1,1 +1,0 @@
-"""Network access for requests of users: checked addresses only."""
