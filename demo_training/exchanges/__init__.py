@@ -1,1 +1,0 @@
-"""Generators of exchanges: a few turns about one subject each, from which dialogues are mixed."""

@@ -1,1 +1,0 @@
-"""The networks, their first weights, their vocabularies and their optimizer."""

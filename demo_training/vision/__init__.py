@@ -1,1 +1,0 @@
-"""Drawings, and the training of the image encoder of demo-chat."""
