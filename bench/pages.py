@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import Any
 
-from bench.storage import database, fill
+from bench.support.database import add_response, database
 
 TIMES = 15
 LONG = 10_000
@@ -90,7 +90,7 @@ def main() -> None:
         from django.contrib.auth.models import User
         from django.test import Client
 
-        from responses_app.models import ApiKey, Response
+        from responses_app.models import ApiKey
         from responses_app.store.log.archive import archive_log
 
         ApiKey.make("bench", project="p1")
@@ -107,11 +107,11 @@ def main() -> None:
         rows = {"page": max(many // 100, 1), "response": many // 2, "item": many, "conversationitem": 100}
         for name, path in ADMIN.items():
             print(f"  {name:24} {_ask(client, '/admin/' + (path and 'responses_app/' + path.format(**rows)))}")
-        keys, _, _ = fill(1, None, 2, (LONG,))
-        uid = Response.objects.get(pk=keys[0]).uid
+        uid = "resp_long"
+        key = add_response(uid, LONG)
         for storage in ("rows", "archive"):
             if storage == "archive":
-                archive_log(keys[0])
+                archive_log(key)
             print(f"a response of {LONG} deltas, {storage}")
             for name, path in TABS.items():
                 print(f"  {name:24} {_ask(client, f'/responses/{uid}{path}')}")

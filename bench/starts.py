@@ -17,8 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,9 @@ from uuid import UUID
 import orjson
 import psutil
 
-ROOT = Path(__file__).resolve().parent.parent
+from bench.support.database import database
+from bench.support.servers import ROOT
+
 KEY = "sk-bench"
 MODEL = "tape"
 # Seconds that the recording waits, for each request that begins meanwhile.
@@ -66,33 +67,6 @@ class Client:
         """Note the first event."""
         if message["type"] == "http.response.body" and message.get("body"):
             self.begun.set()
-
-
-@contextmanager
-def database(requests: int) -> Iterator[int]:
-    """Start a Postgres with all tables and a key, set up Django, and yield the process id of the Postgres."""
-    from responses_app.server.postgres.cluster import Postgres
-
-    with tempfile.TemporaryDirectory(prefix="verbatim-starts-") as folder, Postgres(Path(folder), {}) as postgres:
-        os.environ |= {
-            "DATABASE_URL": postgres.url,
-            "RESPONSES_DATA_DIR": folder,
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-            "RESPONSES_LOG_LEVEL": "WARNING",
-            "RESPONSES_MAX_CONCURRENT": str(2 * requests),
-        }
-        import django
-        from django.core.management import call_command
-        from django.db import connection
-
-        django.setup(set_prefix=False)
-        call_command("migrate", verbosity=0)
-        from responses_app.models import ApiKey
-
-        ApiKey.make("bench", secret=KEY)
-        yield postgres.pid
-        connection.close()
-        connection.close_pool()  # type: ignore[attr-defined]
 
 
 def cpu(postgres: int) -> tuple[float, float]:
@@ -266,7 +240,11 @@ def main() -> None:
         os.environ["RESPONSES_MODELS"] = (
             f"{MODEL}=script://{recording}?loop=1&tokenizer={ROOT}/responses_app/demo/harmony_files"
         )
-        with database(given.requests) as postgres, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        environ = {"RESPONSES_LOG_LEVEL": "WARNING", "RESPONSES_MAX_CONCURRENT": str(2 * given.requests)}
+        with database(environ) as postgres, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            from responses_app.models import ApiKey
+
+            ApiKey.make("bench", secret=KEY)
             rounds = runner.run(_measure(given, postgres, profile))
     print("| CPU µs a request | median |\n|---|---|")
     for name in rounds[0]:

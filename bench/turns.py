@@ -13,7 +13,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +21,8 @@ from typing import Any, TypeAlias
 from openai_harmony import load_harmony_encoding
 from websockets.sync.client import connect
 
+from bench.support.markdown import markdown_table
+from bench.support.quantiles import quantile
 from bench.support.servers import ROOT, serve
 
 CALL = (
@@ -65,24 +67,24 @@ def _table(port: int, turns: int, chains: int) -> None:
         "WebSocket, stored": (_socket, True),
         "WebSocket, store: false": (_socket, False),
     }
-    found: dict[str, list[list[float]]] = {name: [] for name in ways}
+    seconds: dict[str, list[list[float]]] = {name: [] for name in ways}
     # By turns, so that what else the machine does is felt by all.
     for number in range(chains + 1):
         for name, (open_way, store) in ways.items():
             with open_way(port) as ask:
                 times = _chain(ask, turns, store)
             if number:  # The first chain warms up.
-                found[name].append(times)
-    last = turns - 1
-    print(
-        f"| milliseconds to the first item, medians of {chains} chains | turn 1 | turn {turns // 2} | turn {turns} | all turns | p95 |"
-    )
-    print("|---|---|---|---|---|---|")
-    for name, chained in found.items():
-        cells = [statistics.median(times[at] for times in chained) for at in (0, turns // 2 - 1, last)]
-        whole = sorted(one for times in chained for one in times)
-        cells += [statistics.median(whole), whole[int(0.95 * (len(whole) - 1))]]
-        print(f"| {name} | " + " | ".join(f"{1000 * cell:.1f}" for cell in cells) + " |")
+                seconds[name].append(times)
+    head = [f"milliseconds to the first item, medians of {chains} chains", "turn 1", f"turn {turns // 2}", f"turn {turns}"]
+    rows = [_row(name, chained, turns) for name, chained in seconds.items()]
+    print("\n".join(markdown_table([*head, "all turns", "p95"], rows)))
+
+
+def _row(name: str, chains: Sequence[Sequence[float]], turns: int) -> list[str]:
+    cells = [statistics.median(times[turn] for times in chains) for turn in (0, turns // 2 - 1, turns - 1)]
+    every = [seconds for times in chains for seconds in times]
+    cells += [statistics.median(every), quantile(every, 0.95)]
+    return [name, *(f"{1000 * cell:.1f}" for cell in cells)]
 
 
 def _chain(ask: Ask, turns: int, store: bool) -> list[float]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields
 import psutil
 
 from bench.capacity.writing import Counts
-from bench.storage import database
+from bench.support.database import database
 
 # Partitions count for their table.
 SIZES_SQL = """

@@ -43,11 +43,11 @@ class Load:
     """Streams that write responses one after the other, `batch` deltas in an append, each append after the commit before."""
 
     def __init__(self, deltas: int, batch: int, rate: float) -> None:
-        from bench.support.logs import log
+        from bench.support.logs import make_log
 
         chance = random.Random(1)
         self.counts = Counts()
-        self._logs = [log(deltas, chance) for _ in range(TEMPLATES)]
+        self._logs = [make_log(deltas, chance) for _ in range(TEMPLATES)]
         self._batch, self._pause = batch, batch / rate if rate else 0.0
         self._worker = uuid4()
         self._until = 0.0

@@ -1,4 +1,4 @@
-"""Logs like those of real responses: words of these docs, token by token, at the pace of a model, from the event writer."""
+"""Logs of responses for benchmarks: words of the documentation, token by token, at the pace of a model."""
 
 from __future__ import annotations
 
@@ -29,46 +29,36 @@ NOW = 1_790_000_000
 
 @cache
 def words() -> Sequence[str]:
-    """All tokens of the documentation."""
+    """Split the documentation into tokens."""
     pages = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
     return TOKEN.findall("\n".join(page.read_text() for page in pages))
 
 
-def log(size: int, chance: random.Random, logprobs: int | None = None, pace: float = 20.0) -> list[EventFrame]:
-    """The log of a response with `size` deltas: a fifth of them reasoning, the rest a message; `pace` is milliseconds per token."""
-    return list(_timed(_events(size, chance, logprobs), chance, pace))
+def make_log(size: int, chance: random.Random, pace_ms: float = 20.0) -> list[EventFrame]:
+    """Make the log of a response with `size` deltas: a fifth of these is reasoning, the rest a message."""
+    return list(_timed(_events(size, chance), chance, pace_ms))
 
 
-def _events(size: int, chance: random.Random, logprobs: int | None) -> list[dict[str, Any]]:
-    order = CreateRequest("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
+def _events(size: int, chance: random.Random) -> list[dict[str, Any]]:
+    request = CreateRequest("bench", 0, "gpt-oss-20b", [])
     # A log needs no engine.
     model = ServedModel("gpt-oss-20b", SimpleNamespace(), "", {})
-    writer = Writer(initial_response(order, model, new_id("resp_"), NOW), new_id)
-    at = chance.randrange(len(words()) - size)
-    tokens = words()[at : at + size]
+    writer = Writer(initial_response(request, model, new_id("resp_"), NOW), new_id)
+    start = chance.randrange(len(words()) - size)
     events = writer.open()
-    for place, word in enumerate(tokens):
-        is_reasoning = place < size // 5
-        events += writer.write(ReasoningDelta(word) if is_reasoning else TextDelta(word, _logprobs(word, logprobs, chance)))
+    for index, word in enumerate(words()[start : start + size]):
+        events += writer.write(ReasoningDelta(word) if index < size // 5 else TextDelta(word))
     return events + writer.complete(NOW + 10, usage(50, 0, size, size // 5))
 
 
-def _logprobs(word: str, count: int | None, chance: random.Random) -> list[dict[str, Any]]:
-    def one(text: str) -> dict[str, Any]:
-        return {"token": text, "logprob": -chance.expovariate(1.0), "bytes": list(text.encode())}
-
-    others = [one(chance.choice(words())) for _ in range(count or 0)]
-    return [] if count is None else [{**one(word), "top_logprobs": others}]
-
-
-def _timed(events: Sequence[dict[str, Any]], chance: random.Random, pace: float) -> Iterator[EventFrame]:
+def _timed(events: Sequence[dict[str, Any]], chance: random.Random, pace_ms: float) -> Iterator[EventFrame]:
     ms = 0.0
     for event in events:
         if event["type"].endswith(".delta"):
-            ms += max(chance.gauss(pace, pace / 10), 1.0)
+            ms += max(chance.gauss(pace_ms, pace_ms / 10), 1.0)
         yield EventFrame(event["sequence_number"], event["type"], orjson.dumps(event), int(ms))
 
 
-def born() -> datetime:
-    """When the responses of these logs were made."""
+def created_at() -> datetime:
+    """Return the time of creation of these responses."""
     return datetime.fromtimestamp(NOW, UTC)

@@ -1,1 +1,0 @@
-"""Measurement of tables, checks and statements for the rows of the log."""
