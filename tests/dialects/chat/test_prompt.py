@@ -190,14 +190,14 @@ def test_words_that_look_like_a_mark_do_not_move_the_words_around_them() -> None
     assert b"".join(map(demo_vocabulary().token_bytes, ids)) == b"a</think>b"
 
 
-@pytest.mark.parametrize("arguments", ["[" * 2000, '{"a": ' + "[" * 700 + "]" * 700 + "}"])
+@pytest.mark.parametrize("arguments", ["[" * 2000, '{"a": ' + "[" * 50_000 + "]" * 50_000 + "}"])
 def test_deeply_nested_arguments_are_rendered_as_text(arguments: str) -> None:
     assert json.dumps(arguments)[1:-1] in prompt(user("?"), function_call("c", arguments), call_output("c", "x"))
 
 
 def test_tools_nested_without_end_are_refused() -> None:
     parameters: dict[str, Any] = {}
-    for _ in range(450):
+    for _ in range(20_000):
         parameters = {"type": "object", "properties": {"a": parameters}}
     with pytest.raises(UnsupportedInput, match="nested too deeply"):
         prompt(tools=({**WEATHER, "parameters": parameters},))
