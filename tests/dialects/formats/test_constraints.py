@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import xgrammar
-from xgrammar.testing import _is_grammar_accept_string
 
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
@@ -60,6 +58,10 @@ def accepts(tool_parser: str, text: str, reasoning_parser: str | None = None, **
 
 
 def _accepts(constraint: Constraint | None, text: str) -> bool:
+    # Here, as xgrammar imports torch, which takes seconds.
+    import xgrammar
+    from xgrammar.testing import _is_grammar_accept_string
+
     assert constraint is not None
     grammar = xgrammar.Grammar.from_structural_tag(constraint.value)
     return bool(_is_grammar_accept_string(grammar, text))

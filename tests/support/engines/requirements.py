@@ -7,6 +7,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,9 +18,6 @@ from tests.support.engines import text_checkpoint as checkpoint
 from tests.support.engines.generate import cached, collect, make_request, tokens
 from tests.support.waiting import eventually
 
-TOKENIZER = checkpoint.tokenizer()
-EOS = TOKENIZER.eos_token_id
-STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
 LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 # Tokens of prompts that the prefix cache of an engine cannot have from an earlier test.
 UNUSED = itertools.count(7)
@@ -28,6 +26,12 @@ STOP_LIMIT_S = 2.0
 START_LIMIT_S = 480.0
 
 Running = Callable[[], float]
+
+
+@cache
+def tokenizer() -> Any:
+    """Return the tokenizer of the checkpoint. At its first use transformers is imported, which takes seconds."""
+    return checkpoint.tokenizer()
 
 
 async def by_closing(engine: Engine, running: Running) -> None:
@@ -85,21 +89,22 @@ class EngineRequirements:
 
     def test_end_of_sequence_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         chunks = runner.run(collect(engine, make_request(constraint=Constraint("regex", "ab"))))
-        assert tokens(chunks) == [*TOKENIZER.encode("ab"), EOS]
+        assert tokens(chunks) == [*tokenizer().encode("ab"), tokenizer().eos_token_id]
         assert chunks[-1].finish == "stop"
 
     def test_constraint_ends_with_the_stop_token_of_the_request(self, runner: asyncio.Runner, engine: Engine) -> None:
-        request = make_request(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [STOP]})
+        stop = tokenizer().convert_tokens_to_ids("<|stop|>")
+        request = make_request(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [stop]})
         *output, last = tokens(runner.run(collect(engine, request)))
-        assert output == TOKENIZER.encode("ab")
-        assert last in (STOP, EOS)
+        assert output == tokenizer().encode("ab")
+        assert last in (stop, tokenizer().eos_token_id)
 
     @pytest.mark.parametrize("name", cases.CONSTRAINTS)
     def test_constraint_holds_from_the_first_token(self, runner: asyncio.Runner, engine: Engine, name: str) -> None:
         constraint, pattern = cases.CONSTRAINTS[name]
         *output, last = tokens(runner.run(collect(engine, make_request(max_tokens=200, constraint=constraint))))
-        assert last == EOS
-        assert re.fullmatch(pattern, TOKENIZER.decode(output))
+        assert last == tokenizer().eos_token_id
+        assert re.fullmatch(pattern, tokenizer().decode(output))
 
     @pytest.mark.parametrize("name", cases.BAD)
     def test_invalid_request_is_refused(self, runner: asyncio.Runner, engine: Engine, running: Running, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from functools import cache
 from io import BytesIO
 
 import docx
@@ -68,6 +69,12 @@ def archive(**parts: bytes) -> bytes:
         for name, data in parts.items():
             file.writestr(name.replace("__", "/") + ".xml", data)
     return out.getvalue()
+
+
+@cache
+def zip_bomb() -> bytes:
+    """A small Word document whose main part has 300 MiB. Its creation takes a second."""
+    return archive(word__document=bytes(300 << 20))
 
 
 def word_with(document: bytes) -> bytes:

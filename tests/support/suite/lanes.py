@@ -55,8 +55,13 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = config.getoption("--lane")
     if chosen is None:
         return
-    kept = [item for item in items if (chosen == lane(item) if chosen != WHOLE else lane(item) not in ON_DEMAND)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
+    for item in items:
+        of_item = lane(item)
+        is_kept = of_item == chosen if chosen != WHOLE else of_item not in ON_DEMAND
+        (kept if is_kept else dropped).append(item)
+    config.hook.pytest_deselected(items=dropped)
     items[:] = kept
 
 
