@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 hypothesis_profile.load()
 
-# Folders whose tests share a session fixture that is slow to start: one worker runs all of them.
-TOGETHER = ("contract", "proportions", "clients")
+# Folders that one worker runs: their tests share a session fixture that is slow to start, or import vLLM and torch, for which
+# each process needs ten seconds of CPU.
+TOGETHER = ("contract", "engines", "proportions", "clients")
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
 PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
 PATIENCE = 1200

@@ -26,10 +26,11 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
 from tests.support.api.changed_requests import CONVERSATION, Post, Read, posts, reads
+from tests.support.hypothesis_profile import examples
 
 # On a busy machine an example has taken half a second.
 pytestmark = pytest.mark.timeout(900)
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", examples(200)))
 SETTINGS: dict[str, Any] = {"suppress_health_check": list(HealthCheck)}
 MODELS = (Response, Item, Event, Conversation)
 

@@ -1,7 +1,11 @@
-"""The profile of hypothesis: no deadlines, as machines are slow at times, and failures kept in `.hypothesis/examples`."""
+"""The profile of hypothesis: no deadlines, as machines are slow at times, and failures kept in `.hypothesis/examples`.
+
+A run tries 30 % of the examples, and all of them with `TEST_EXAMPLES=all` in the environment.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hypothesis import settings
@@ -9,9 +13,17 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 ROOT = Path(__file__).parents[2]
 FAILURES = ROOT / ".hypothesis" / "examples"
+DEFAULT = 100
+SHARE = 0.3
+
+
+def examples(count: int) -> int:
+    """Return the number of examples of a test that has `count` of them with `TEST_EXAMPLES=all`."""
+    return count if os.environ.get("TEST_EXAMPLES") == "all" else max(round(count * SHARE), 1)
 
 
 def load() -> None:
     """Load the profile; the failures are tried first in the next run."""
-    settings.register_profile("verbatim", deadline=None, print_blob=True, database=DirectoryBasedExampleDatabase(FAILURES))
+    database = DirectoryBasedExampleDatabase(FAILURES)
+    settings.register_profile("verbatim", deadline=None, print_blob=True, database=database, max_examples=examples(DEFAULT))
     settings.load_profile("verbatim")

@@ -27,6 +27,7 @@ from tests.support.dialects.parser_driver import (
     turn,
     user,
 )
+from tests.support.hypothesis_profile import examples
 
 TO = turn()  # rendered once
 
@@ -70,7 +71,7 @@ def test_no_part_of_a_mark_leaks_wherever_the_cut_is(mark: str, opened: str) -> 
 
 
 @given(st.sampled_from(sorted(TAPES)), sizes)
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_parsing_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
     text, expected = TAPES[tape]
     assert parse_chunks(chat(), TO, byte_vocabulary().encode(text), cuts) == expected
@@ -82,7 +83,7 @@ SCRAPS = st.sampled_from([*MARKS, *JSON, "\n", " ", "a", "é🦑"])
 
 
 @given(st.lists(SCRAPS, max_size=25).map("".join), sizes, st.sampled_from([byte_vocabulary, demo_vocabulary]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_parser_never_raises_and_ignores_grouping(
     text: str, cuts: list[int], vocabulary: Callable[[], TokenizerAdapter]
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from responses_app.dialects.citations.scanner import CitationScanner
 from responses_app.dialects.citations.sources import ContainerFileSource, DisplaySources, Sources, UploadedFileSource, WebSource
+from tests.support.hypothesis_profile import examples
 
 TIDES = WebSource("https://www.moon.example/tides_(sea)?a=1&b=2", "Tides")
 EBB = WebSource("https://ebb.example/", "Ebb 🌊")
@@ -126,7 +127,7 @@ CUTS = st.lists(st.integers(0, 4000), max_size=40)
 
 
 @given(ANSWERS, CUTS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_annotations_of_generated_answers_point_at_the_exact_characters(answer: list[Case], cuts: list[int]) -> None:
     # A line of its own for each fragment: an open bracket or mark is over at the end of its line.
     lines = [part for fragment in answer for part in (fragment, ("\n", "\n", []))]
@@ -167,7 +168,7 @@ ANY_TEXT = st.lists(st.sampled_from([*PARTS, "https://ebb.example/", "x", "🦑"
 
 
 @given(ANY_TEXT, CUTS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_scanning_does_not_depend_on_the_grouping(text: str, cuts: list[int]) -> None:
     assert scan(text, cuts) == scan(text) == scan(text, range(len(text)))
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies
 
 from responses_app.dialects.constraints import bounds
 from responses_app.dialects.constraints.structural_tag import arguments, json_value, literal, sequence
+from tests.support.hypothesis_profile import examples
 
 pytestmark = pytest.mark.engine
 STRING: dict[str, Any] = {"type": "string"}
@@ -177,7 +178,7 @@ def _record_of(pairs: list[Pair]) -> Pair:
 
 
 @given(strategies.recursive(strategies.sampled_from(LEAVES), _wrap, max_leaves=6), strategies.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_bounds_accept_every_valid_instance(pair: Pair, data: strategies.DataObject) -> None:
     schema, instances = pair
     assert accepts(bounded(schema), compact(data.draw(instances)))

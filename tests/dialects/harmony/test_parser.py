@@ -14,6 +14,7 @@ from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Arguments, Call, ReasoningDelta, TextDelta
 from tests.support.dialects.harmony_tapes import ANALYSIS, CALLING, FINAL, MALFORMED, NEXT, TAPES, WELL_FORMED, final, preamble
 from tests.support.dialects.parser_driver import END, call, harmony, harmony_tokens, joined, parse_chunks, sizes, turn
+from tests.support.hypothesis_profile import examples
 
 
 @pytest.mark.parametrize("tape", WELL_FORMED)
@@ -29,7 +30,7 @@ def test_f4_it_saves_the_text_of_malformed_messages(tape: str) -> None:
 
 
 @given(st.sampled_from(sorted(TAPES)), sizes)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_parsing_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
     text, expected = TAPES[tape]
     assert parse_chunks(harmony(), turn(), harmony_tokens(text), cuts) == expected
@@ -42,7 +43,7 @@ ANY_TOKEN = st.sampled_from([*FRAME, *WORDS, *ODDITIES])
 
 
 @given(st.lists(ANY_TOKEN, max_size=60), sizes)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_parser_takes_any_tokens_in_any_grouping(tokens: list[int], cuts: list[int]) -> None:
     assert parse_chunks(harmony(), turn(), tokens) == parse_chunks(harmony(), turn(), tokens, cuts)
 
@@ -216,7 +217,7 @@ def test_unconstrained_arguments_end_with_their_message() -> None:
 @given(
     st.lists(st.sampled_from([*harmony_tokens("Hé 漢字 🦑🦑 \ufffd ß"), 128, 233, 8364, 9552, 222]), min_size=1, max_size=12)
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_characters_in_any_pieces_are_those_of_the_library(tokens: list[int]) -> None:
     """Plain tokens pass the library by, also between tokens with parts of characters."""
     header, word = harmony_tokens("<|channel|>final<|message|>"), harmony_tokens("a")

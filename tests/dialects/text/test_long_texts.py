@@ -22,6 +22,7 @@ from responses_app.dialects.text.pretokens import KNOWN_PATTERNS, preserves_all_
 from responses_app.dialects.text.slices import CUT, CUT_ANYWHERE, slices
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.support.dialects.parser_driver import WEATHER, chat, demo_vocabulary, harmony, turn, user
+from tests.support.hypothesis_profile import examples
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 @given(st.sampled_from(sorted(KNOWN_PATTERNS)), st.booleans(), TEXTS, st.integers(1, 12))
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @pytest.mark.slow
 def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, text: str, size: int) -> None:
     tokenizer = known(pattern, normalizer)
@@ -68,7 +69,7 @@ def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, tex
 
 
 @given(TEXTS, st.integers(1, 12))
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @pytest.mark.slow
 def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) -> None:
     encoding = harmony().encoding
@@ -79,7 +80,7 @@ def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) 
 
 
 @given(TEXTS, st.sampled_from([" ", "\u3000", " \t"]), st.integers(4090, 4100), TEXTS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @pytest.mark.slow
 def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, space: str, count: int, behind: str) -> None:
     text = before + space * count + behind
@@ -87,7 +88,7 @@ def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, sp
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_prompts_of_harmony_are_those_of_the_library(rules: str, text: str) -> None:
     conversation = turn(user(text), {**user(text), "role": "developer"}, user("x"), instructions=rules, tools=(WEATHER,))
     again = Conversation.from_messages(
@@ -161,7 +162,7 @@ def bounds() -> dict[str, tuple[LowerBound, TokenizerAdapter | None]]:
 
 
 @given(st.sampled_from(sorted(bounds())), TEXTS | st.text())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_a_text_has_at_least_as_many_tokens_as_its_bound(name: str, text: str) -> None:
     bound, vocabulary = bounds()[name]
     if vocabulary is not None:

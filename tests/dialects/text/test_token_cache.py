@@ -25,6 +25,7 @@ from tests.support.dialects.parser_driver import (
     turn,
     user,
 )
+from tests.support.hypothesis_profile import examples
 
 
 def stripping_vocabulary() -> TokenizerAdapter:
@@ -64,7 +65,7 @@ def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @given(st.sampled_from(sorted(DIALECTS)), st.lists(rounds(), min_size=1, max_size=5), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_cached_prompt_equals_fresh_prompt_at_every_turn(
     name: str, conversation: list[list[dict[str, Any]]], tools: bool
 ) -> None:

@@ -10,10 +10,11 @@ from tokenizers import AddedToken, Tokenizer, models
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.support.dialects.parser_driver import byte_vocabulary
 from tests.support.dialects.vocabularies import VOCABULARIES, spaced_vocabulary
+from tests.support.hypothesis_profile import examples
 
 
 @given(st.sampled_from(sorted(VOCABULARIES)), st.text("ab é🦑ß\n漢", max_size=12))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_text_of_the_tokens_one_by_one_is_the_text(name: str, text: str) -> None:
     vocabulary = VOCABULARIES[name]()
     decoder = vocabulary.decoder()

@@ -30,13 +30,21 @@ pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.m
 
 
 @pytest.fixture(scope="module")
-def vllm(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
+def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder where Inductor writes what it compiles."""
+    return tmp_path_factory.mktemp("inductor")
+
+
+@pytest.fixture(scope="module")
+def vllm(runner: asyncio.Runner, tiny: Path, inductor_cache: Path) -> Iterator[InProcessVllm]:
     orphan_guard.guard_children()
     engine = open_engine(f"vllm://{tiny}")
     assert isinstance(engine, InProcessVllm)
-    runner.run(engine.start())
-    yield engine
-    runner.run(engine.close())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor_cache))
+        runner.run(engine.start())
+        yield engine
+        runner.run(engine.close())
     # Collect now, so that warnings about resources left open appear in this test.
     del engine
     gc.collect()
@@ -104,22 +112,10 @@ def test_partly_enforceable_schema_is_refused(runner: asyncio.Runner, engine: In
         runner.run(collect(engine, make_request(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
 
 
-def test_first_logprobs_compile_nothing(
-    runner: asyncio.Runner, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-
-    async def main() -> None:
-        fresh = InProcessVllm(str(tiny))
-        await fresh.start()
-        try:
-            chunks = await collect(fresh, make_request(max_tokens=2, sampling={"logprobs": 5}))
-            assert any(chunk.logprobs for chunk in chunks)
-        finally:
-            await fresh.close()
-
-    runner.run(main())
-    assert not any(tmp_path.iterdir()), "Inductor has compiled something"
+def test_first_logprobs_compile_nothing(runner: asyncio.Runner, engine: InProcessVllm, inductor_cache: Path) -> None:
+    chunks = runner.run(collect(engine, make_request(max_tokens=2, sampling={"logprobs": 5})))
+    assert any(chunk.logprobs for chunk in chunks)
+    assert not any(inductor_cache.iterdir()), "Inductor has compiled something"
 
 
 def test_running_id_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:

@@ -16,6 +16,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, free_port
+from tests.support.suite import data_template
 
 LINK = "/sign-in/"
 
@@ -56,22 +57,12 @@ def test_a_file_says_that_the_key_was_given(shared: Server) -> None:
     assert "as given in RESPONSES_API_KEY" in shared.output
 
 
-def test_the_supervisor_of_several_gives_no_secret_to_a_file(tmp_path: Path, tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2")
-    try:
-        output = server.ready().output
-        assert server.key not in output
-        assert LINK not in output
-        assert "api_key" in output
-    finally:
-        server.end()
-
-
 def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> None:
     port, (ours, theirs) = free_port(), pty.openpty()
     environ = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
     command = [str(ROOT / "bin" / "serve"), "--engine", tape, "--port", str(port)]
     environ["RESPONSES_DATA_DIR"] = str(tmp_path / "data")
+    data_template.copy_to(tmp_path / "data")
     process = subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     try:

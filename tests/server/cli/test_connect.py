@@ -7,8 +7,10 @@ import subprocess
 from pathlib import Path
 
 import httpx2
+import psycopg
 import pytest
 
+from responses_app.installation.database_url import superuser_url
 from tests.support.server.serve_command import Server, free_port
 
 MINE = '# mine\nmodel = "old"\n'
@@ -20,18 +22,20 @@ def connect(server: Server, home: Path, *arguments: str) -> str:
 
 def refusal(server: Server, home: Path, *arguments: str) -> str:
     """Return the error of a command that must fail, and check that no key and no file is left."""
-    before = models(server)
+    before = keys(server)
     with pytest.raises(subprocess.CalledProcessError) as error:
         server.manage("connect", *arguments, "--home", str(home))
     assert "Traceback" not in error.value.stderr
-    assert models(server) == before
+    assert keys(server) == before
     return str(error.value.stderr)
 
 
-def models(server: Server) -> str:
+def keys(server: Server) -> int:
     """Return the number of keys of this server."""
-    code = "from responses_app.models import ApiKey; print('keys', ApiKey.objects.count())"
-    return server.manage("shell", "-c", code).splitlines()[-1]
+    with psycopg.connect(superuser_url(server.folder)) as connection:
+        row = connection.execute("SELECT count(*) FROM responses_app_apikey").fetchone()
+    assert row
+    return int(row[0])
 
 
 def test_connect_shows_a_diff_writes_with_a_backup_and_checks(shared: Server, tmp_path: Path) -> None:

@@ -35,29 +35,14 @@ def _serve(tmp_path: Path, endpoint: str, *arguments: str) -> Server:
     return Server(tmp_path / "data", *arguments, HF_ENDPOINT=endpoint, HF_HOME=home, HF_TOKEN="", HF_HUB_OFFLINE="0")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--model", "demo/chatt"), "has no model of this name, or the model is private. Similar names: demo/chat."),
-        (("--model", "demo/chatt", "--worker"), "serve: demo/chatt: http://127.0.0.1:"),
-        (("--model", f"{MODEL}@v9"), "the model has no revision 'v9'"),
-    ],
-)
-def test_model_that_the_hub_does_not_have_is_refused_before_the_start(
-    tmp_path: Path, hub: ModelHub, arguments: tuple[str, ...], sentence: str
-) -> None:
-    server = _serve(tmp_path, hub.url, *arguments)
+def test_model_that_the_hub_does_not_have_is_refused_before_the_start(tmp_path: Path, hub: ModelHub) -> None:
+    """The sentences are tested without a server: tests/server/model_files/test_prepare.py."""
+    server = _serve(tmp_path, hub.url, "--model", "demo/chatt", "--worker")
     assert server.process.wait(START_LIMIT) == 1
-    assert sentence in server.output
+    assert "serve: demo/chatt: http://127.0.0.1:" in server.output
+    assert "has no model of this name, or the model is private. Similar names: demo/chat." in server.output
     assert "Traceback" not in server.output
     assert "Starting" not in server.output
-
-
-def test_start_without_network_says_which_address_is_unreachable(tmp_path: Path) -> None:
-    server = _serve(tmp_path, "http://127.0.0.1:9", "--model", MODEL)
-    assert server.process.wait(START_LIMIT) == 1
-    assert f"serve: {MODEL}: http://127.0.0.1:9 cannot be reached" in server.output
-    assert "Traceback" not in server.output
 
 
 def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_path: Path, hub: ModelHub) -> None:

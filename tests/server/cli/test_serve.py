@@ -54,7 +54,8 @@ def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> Non
     assert not list((server.folder / "run").iterdir())
 
 
-def test_stream_ends_before_the_stop_and_the_second_start_has_the_same_key_and_responses(server: Server, tape: str) -> None:
+def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(server: Server, tape: str) -> None:
+    """A killed bin/serve is tested with several web processes: tests/server/processes/test_supervisor.py."""
     headers = {"Authorization": f"Bearer {server.ready().key}"}
     stored = server.ask().json()["id"]
     body = {"model": "tape", "input": "Hi", "stream": True}
@@ -76,6 +77,7 @@ def test_stream_ends_before_the_stop_and_the_second_start_has_the_same_key_and_r
         answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers=headers)
         assert answer.json()["id"] == stored
         assert "Installing" not in second.output
+        kill_process_of_server(second)
     finally:
         second.end()
     assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
@@ -116,9 +118,9 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in server.output
 
 
-def test_killed_server_ends_the_others(server: Server) -> None:
-    """A killed bin/serve is tested with several web processes: tests/server/processes/test_supervisor.py."""
-    pid = server.ready().process.pid
+def kill_process_of_server(server: Server) -> None:
+    """Kill the process that serves, and check that the others end."""
+    pid = server.process.pid
     processes = family(pid)
     os.kill(named(pid, "responses_app.server.processes.main"), signal.SIGKILL)
     assert server.process.wait(END_LIMIT) != 0
@@ -127,15 +129,16 @@ def test_killed_server_ends_the_others(server: Server) -> None:
         assert probe.connect_ex(("127.0.0.1", server.port)) != 0
 
 
-def test_killed_server_without_its_guard_leaves_no_process(server: Server) -> None:
-    pid = server.ready().process.pid
+def kill_with_guard(server: Server) -> None:
+    """Kill the guard and bin/serve, and check that the others end."""
+    pid = server.process.pid
     processes = family(pid)
     os.kill(named(pid, "guard.py"), signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
     assert left(processes, within=END_LIMIT) == []
 
 
-def test_killed_server_starts_again(server: Server, tape: str) -> None:
+def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(server: Server, tape: str) -> None:
     pid = server.ready().process.pid
     processes = family(pid)
     os.kill(pid, signal.SIGKILL)
@@ -148,6 +151,7 @@ def test_killed_server_starts_again(server: Server, tape: str) -> None:
             assert left(processes, within=END_LIMIT) == []
             second = Server(server.folder, "--engine", tape)
         assert text(second.ready().ask()) == "Hello there!"
+        kill_with_guard(second)
     finally:
         second.end()
 

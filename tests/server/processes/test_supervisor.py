@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import httpx2
@@ -69,6 +68,12 @@ def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
 
 def test_start_prints_the_family_of_a_model_once(fleet: Server) -> None:
     assert fleet.output.count("tape: gpt-oss (reasoning parser openai_gptoss") == 1
+
+
+def test_start_prints_no_secret_to_a_file(fleet: Server) -> None:
+    assert fleet.key not in fleet.output
+    assert "/sign-in/" not in fleet.output
+    assert "api_key" in fleet.output
 
 
 class ConstantLoad:
@@ -131,21 +136,6 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
     assert len(wait_for_webs(fleet, old)) == 2
 
 
-def test_stream_ends_before_all_processes_stop(victim: Server) -> None:
-    processes = family(victim.process.pid)
-    body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
-    headers = {"Authorization": f"Bearer {victim.key}"}
-    with httpx2.stream("POST", f"{victim.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
-        lines = answer.iter_lines()
-        assert next(lines) == "event: response.created"
-        victim.process.send_signal(signal.SIGINT)
-        assert "event: response.completed" in list(lines)
-    assert victim.process.wait(END_LIMIT) == 0
-    assert left(processes, within=1) == []
-    assert victim.output.rstrip().endswith("Stopped.")
-    assert not list((victim.folder / "run").iterdir())
-
-
 @pytest.mark.parametrize("name", ["bin/serve", "server.processes.main"])
 def test_killed_supervisor_leaves_no_process(victim: Server, name: str) -> None:
     pid = victim.process.pid
@@ -161,12 +151,28 @@ def test_killed_postgres_is_restarted(fleet: Server) -> None:
     wait_for_webs(fleet, set())
 
 
-@pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=unknown"), ("RESPONSES_DEFAULT_MODEL", "unknown")])
-def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict[str, Any]([setting]))
+def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
+    """Must be the last test of the module that needs the fleet: it stops the server."""
+    processes = family(fleet.process.pid)
+    body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
+    headers = {"Authorization": f"Bearer {fleet.key}"}
+    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: response.created"
+        fleet.process.send_signal(signal.SIGINT)
+        assert "event: response.completed" in list(lines)
+    assert fleet.process.wait(END_LIMIT) == 0
+    assert left(processes, within=1) == []
+    assert fleet.output.rstrip().endswith("Stopped.")
+    assert not list((fleet.folder / "run").iterdir())
+
+
+def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: str) -> None:
+    """The sentences of the other settings are tested without a server: tests/api/test_models.py."""
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", RESPONSES_ALIASES="x=unknown")
     processes = family(server.process.pid)
     assert server.process.wait(START_LIMIT) == 1
-    assert f"{setting[0]}: '{setting[1]}'" in server.output
+    assert "RESPONSES_ALIASES: 'x=unknown'" in server.output
     assert "Ready" not in server.output
     assert left(processes, within=1) == []
 
@@ -212,9 +218,10 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
         assert models.status_code == 200, "requests without an engine are served before the engine is back"
         assert server.ask(model="demo-chat", store=False).status_code == 503
+        # The end of a start is tested with workers alone: tests/server/processes/test_engine_urls.py.
         os.kill(worker, signal.SIGCONT)
-        wait_until(lambda: server.ask(model="demo-chat", store=False).status_code == 200, limit_s=4 * START_LIMIT, poll_s=0.5)
-        assert left(vllm, within=1) == []
+        wait_until(lambda: all_named(server.process.pid, "engines.socket.server"), limit_s=START_LIMIT)
+        assert left(vllm, within=END_LIMIT) == []
         everything = family(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0
