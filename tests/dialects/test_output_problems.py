@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +87,7 @@ WELL_FORMED = {
 }
 
 
+@cache
 def open_format(parser: str) -> ChatDialect:
     output = output_format(None, parser)
     assert output is not None

@@ -182,7 +182,7 @@ def test_disconnect_in_the_middle_of_an_upload_leaves_nothing(shared: Server, cl
 
 
 @pytest.fixture
-def small(tmp_path: Path, tape: str) -> Iterator[Server]:
+def small_server(tmp_path: Path, tape: str) -> Iterator[Server]:
     from tests.support.server.serve_command import Server
 
     server = Server(
@@ -198,8 +198,8 @@ def small(tmp_path: Path, tape: str) -> Iterator[Server]:
     server.end()
 
 
-def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small: Server) -> None:
-    client = openai.OpenAI(base_url=f"{small.url}/v1", api_key=small.key, max_retries=0)
+def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small_server: Server) -> None:
+    client = openai.OpenAI(base_url=f"{small_server.url}/v1", api_key=small_server.key, max_retries=0)
     with pytest.raises(openai.APIStatusError) as too_large:
         upload(client, data=b"x" * (1024 * 1024 + 1))
     assert (too_large.value.status_code, too_large.value.param) == (413, "file")
@@ -214,17 +214,17 @@ def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small: Serv
     with pytest.raises(openai.BadRequestError) as many:
         upload(client)
     assert many.value.code == "file_quota_exceeded"
-    assert local_files(small) == sorted([first.id, second.id])
+    assert local_files(small_server) == sorted([first.id, second.id])
 
     # As after a kill between the steps of an upload and of a deletion: the rows decide how each ends.
-    small.stop(signal.SIGTERM)
+    small_server.stop(signal.SIGTERM)
     for name, folder in (("file-stray", "files"), ("file-part.part", "uploads")):
-        (small.folder / folder / name).write_bytes(DATA)
+        (small_server.folder / folder / name).write_bytes(DATA)
     for name in ("file-stray", "file-part", second.id):
-        (small.folder / "uploads" / f"{name}.pending").touch()
+        (small_server.folder / "uploads" / f"{name}.pending").touch()
     from tests.support.server.serve_command import Server
 
-    again = Server(small.folder, *small.process.args[3:], RESPONSES_API_KEY=small.key).ready()  # type: ignore[index]
+    again = Server(small_server.folder, *small_server.process.args[3:], RESPONSES_API_KEY=small_server.key).ready()  # type: ignore[index]
     try:
         wait_until(
             lambda: local_files(again) == sorted([first.id, second.id]), limit_s=30, explain=lambda: str(local_files(again))
@@ -240,22 +240,22 @@ def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small: Serv
         again.end()
 
 
-def test_kill_in_the_middle_of_uploads_leaves_whole_files_alone(small: Server) -> None:
-    uploads = [socket.create_connection(("127.0.0.1", small.port)) for _ in range(3)]
+def test_kill_in_the_middle_of_uploads_leaves_whole_files_alone(small_server: Server) -> None:
+    uploads = [socket.create_connection(("127.0.0.1", small_server.port)) for _ in range(3)]
     body = PURPOSE + part("file", b"x" * 900_000, "a.txt") + END
     head = (
-        f"POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {small.key}\r\n"
+        f"POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {small_server.key}\r\n"
         f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     for connection, size in zip(uploads, (len(body), len(body) // 2, 100), strict=True):
         connection.sendall(head.encode() + body[:size])
-    wait_until(lambda: bool(local_files(small)), limit_s=10)
-    small.process.kill()
-    small.process.wait()
-    wait_until(lambda: not is_locked(small.folder), limit_s=30)
+    wait_until(lambda: bool(local_files(small_server)), limit_s=10)
+    small_server.process.kill()
+    small_server.process.wait()
+    wait_until(lambda: not is_locked(small_server.folder), limit_s=30)
     from tests.support.server.serve_command import Server
 
-    again = Server(small.folder, *small.process.args[3:], RESPONSES_API_KEY=small.key).ready()  # type: ignore[index]
+    again = Server(small_server.folder, *small_server.process.args[3:], RESPONSES_API_KEY=small_server.key).ready()  # type: ignore[index]
     try:
         client = openai.OpenAI(base_url=f"{again.url}/v1", api_key=again.key)
         wait_until(lambda: local_files(again) == sorted(file.id for file in client.files.list()), limit_s=30)

@@ -13,7 +13,7 @@ ON_DEMAND = frozenset({"proportions", "clients"})
 WHOLE = "whole"
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
-SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
+SERVER_FIXTURES = frozenset({"shared", "chat_server", "server", "small_server"})
 # Tables of all model families: thousands of short tests.
 FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.
