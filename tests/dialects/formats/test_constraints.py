@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -46,6 +47,7 @@ TEXTS = {
 }
 
 
+@cache
 def dialect(tool_parser: str, reasoning_parser: str | None = None, **how: Any) -> ChatDialect:
     vocabulary, output = byte_vocabulary(), output_format(reasoning_parser, tool_parser)
     assert output is not None
