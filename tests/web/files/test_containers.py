@@ -15,8 +15,6 @@ from responses_app.store.files.pending import part_path
 from tests.support.store.file_storage import file_storage_settings
 from tests.support.web.page_case import WebCase, collect
 
-NOW = datetime.now(UTC)
-
 
 class ContainersTest(WebCase):
     """A storage of its own, and two projects."""
@@ -27,8 +25,9 @@ class ContainersTest(WebCase):
         self.enterContext(override_settings(**file_storage_settings(folder), RESPONSES_SANDBOX_URL=""))
         self.folder = folder
 
-    def add(self, uid: str = "cntr_1", project: str = "default", used: datetime = NOW) -> Container:
-        """Add a container with a file."""
+    def add(self, uid: str = "cntr_1", project: str = "default", age: timedelta = timedelta()) -> Container:
+        """Add a container with a file, last used `age` ago."""
+        used = datetime.now(UTC) - age
         row = Container.objects.create(uid=uid, project=project, name="<b>work</b>", created_at=used, last_active_at=used)
         name = container_files.new_name()
         part_path(name).write_bytes(b"Oslo")
@@ -50,7 +49,7 @@ class ContainersTest(WebCase):
 
     def test_list_shows_name_status_and_files(self) -> None:
         self.add()
-        self.add("cntr_2", used=NOW - timedelta(hours=1))
+        self.add("cntr_2", age=timedelta(hours=1))
         page = self.visit()
         for text in ("&lt;b&gt;work&lt;/b&gt;", "Running", "Expired", "cities.csv", "4\xa0bytes"):
             with self.subTest(text):
@@ -88,9 +87,9 @@ class ContainersTest(WebCase):
         self.assertEqual((self.stored(), Container.objects.count()), (0, 0))
 
     def test_containers_are_deleted_some_time_after_their_expiry(self) -> None:
-        self.add(used=NOW - timedelta(hours=2))
-        self.add("cntr_2", used=NOW - timedelta(minutes=30))
-        self.assertEqual(list(container_files.delete_unused(NOW, None)), [])
-        self.assertEqual(list(container_files.delete_unused(NOW, timedelta(hours=1))), [1])
+        self.add(age=timedelta(hours=2))
+        self.add("cntr_2", age=timedelta(minutes=30))
+        self.assertEqual(list(container_files.delete_unused(datetime.now(UTC), None)), [])
+        self.assertEqual(list(container_files.delete_unused(datetime.now(UTC), timedelta(hours=1))), [1])
         self.assertEqual([row.uid for row in Container.objects.all()], ["cntr_2"])
         self.assertEqual(self.stored(), 1)
