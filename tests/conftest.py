@@ -26,7 +26,7 @@ hypothesis_profile.load()
 
 # Folders that one worker runs: their tests share a session fixture that is slow to start, or import vLLM and torch, for which
 # each process needs ten seconds of CPU.
-TOGETHER = ("contract", "engines", "proportions", "clients")
+TOGETHER = ("contract", "engines", "proportions", "clients", "web")
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
 PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
 PATIENCE = 1200

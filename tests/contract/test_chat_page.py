@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from io import BytesIO
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import FilePayload, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FilePayload, expect
 
-from tests.run import BROWSER, NO_BROWSER
 from tests.support.contract_server import Address
+from tests.support.web.browser import started_browser
 from tests.support.web.chat_visitor import Visitor
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(600)]
-CHROMIUM = shutil.which(BROWSER)
+
+
+@pytest.fixture(scope="module")
+def browser(server: Address) -> Iterator[Browser]:
+    """Start a browser whose first context has the cookies of the operator."""
+    with started_browser() as browser:
+        browser.new_context().new_page().goto(server.server.manage("signin", "--url", server.server.url))
+        yield browser
 
 
 @pytest.fixture
-def visitor(server: Address) -> Iterator[Visitor]:
+def visitor(server: Address, browser: Browser) -> Iterator[Visitor]:
     """Open the chat page."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        page: Page = browser.new_page()
-        page.goto(server.server.manage("signin", "--url", server.server.url))
-        visitor = Visitor(server.server, browser, storage_state=page.context.storage_state())
-        yield visitor
-        browser.close()
+    visitor = Visitor(server.server, browser, storage_state=browser.contexts[0].storage_state())
+    yield visitor
+    visitor.close()
     assert visitor.errors.seen == []
 
 

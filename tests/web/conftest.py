@@ -1,20 +1,28 @@
-"""Fixtures of the browser tests: a server with a tape, a browser, and visitors of the chat page."""
+"""Fixtures of the browser tests: a server with a tape, a browser, and visitors of the chat page.
+
+One worker runs all tests of this folder, those with a browser last, so that the server and the browser start once. The event loop of
+Playwright, which runs until its browser is closed, does not allow the asynchronous tests beside it.
+"""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState
 
-from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
+from tests.support.suite import lanes
 from tests.support.web.axe import axe_source
-from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.browser import LIMIT_MS, PageErrors, started_browser
 from tests.support.web.chat_visitor import Visitor, tape
 
-CHROMIUM = shutil.which(BROWSER)
+FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: FOLDER in item.path.parents and lanes.lane(item) == "browser")
 
 
 @pytest.fixture(scope="session")
@@ -23,11 +31,16 @@ def axe() -> str:
     return axe_source()
 
 
-@pytest.fixture(scope="module")
-def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """Start a browser, shared by all tests. Every visitor has a separate context."""
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="package")
+def chat_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the tape of `chat_visitor`."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
     folder = tmp_path_factory.mktemp("chat")
     server = Server(folder / "data", "--engine", tape(folder))
     try:
@@ -36,23 +49,21 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.end()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """Start a browser, shared by all tests. Every visitor has a separate context."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield browser
-        browser.close()
+@pytest.fixture(scope="package")
+def cookies() -> dict[str, StorageState]:
+    """Return the cookies of the operators by the URLs of the servers."""
+    return {}
 
 
 @pytest.fixture(scope="module")
-def signed_in(chat_server: Server, chromium: Browser) -> StorageState:
-    """The cookies of the operator."""
-    page = chromium.new_page()
-    page.goto(chat_server.manage("signin", "--url", chat_server.url))
-    return page.context.storage_state()
+def signed_in(chat_server: Server, chromium: Browser, cookies: dict[str, StorageState]) -> StorageState:
+    """Return the cookies of the operator."""
+    if chat_server.url not in cookies:
+        context = chromium.new_context()
+        context.new_page().goto(chat_server.manage("signin", "--url", chat_server.url))
+        cookies[chat_server.url] = context.storage_state()
+        context.close()
+    return cookies[chat_server.url]
 
 
 @pytest.fixture
@@ -65,16 +76,12 @@ def visitor(chat_server: Server, chromium: Browser, signed_in: StorageState) -> 
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of a fresh browser, which must have nothing to complain about at the end."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        page = browser.new_page()
-        page.set_default_timeout(LIMIT_MS)
-        expect.set_options(timeout=LIMIT_MS)
-        troubles = PageErrors(page)
-        yield page
-        browser.close()
-    assert troubles.seen == []
+def page(chromium: Browser) -> Iterator[Page]:
+    """Open a page without cookies, which must report no error until its end."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    assert errors.seen == []

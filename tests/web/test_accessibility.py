@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 from responses_app.installation.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
-from tests.support.web.axe import violations
+from tests.support.web.axe import NARROW, WIDE, unfold, violations, violations_on_screens
 from tests.support.web.chat_visitor import Visitor, tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -82,14 +82,12 @@ def paths(chat_server: Server) -> list[str]:
     ]
 
 
-@pytest.fixture(params=[("light", 1400), ("dark", 1400), ("dark", 360)], ids=["light", "dark", "telephone"])
+@pytest.fixture
 def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
-    """Open a page with the given screen."""
+    """Open a page with the screen of the parameter, by default a wide light one."""
     scheme: Literal["light", "dark"]
-    scheme, width = request.param
-    visitor = Visitor(
-        chat_server, chromium, storage_state=signed_in, color_scheme=scheme, viewport={"width": width, "height": 800}
-    )
+    scheme, size = getattr(request, "param", ("light", WIDE))
+    visitor = Visitor(chat_server, chromium, storage_state=signed_in, color_scheme=scheme, viewport=size)
     yield visitor.page
     visitor.close()
 
@@ -100,14 +98,9 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     broken: dict[str, Any] = {}
     for path in paths:
         person.goto(chat_server.url + path, wait_until="networkidle")
-        for folded in person.locator("main details:not([open]) > summary").all():
-            if folded.is_visible() and "settings" not in (folded.evaluate("one => one.parentElement.className")):
-                folded.click()
-        if found := violations(person, axe):
+        unfold(person)
+        if found := violations_on_screens(person, axe):
             broken[path] = found
-        wide = person.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            broken.setdefault(path, []).append({"wider than the screen": wide})
         assert "stolen" not in person.title()
     assert not broken, json.dumps(broken, indent=1)
 
@@ -116,7 +109,7 @@ def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe
     person.goto(f"{chat_server.url}/mcp-servers")
     person.get_by_role("button", name="Test files").click()
     expect(person.get_by_role("status")).to_contain_text("Return a picture.")
-    assert violations(person, axe) == []
+    assert violations_on_screens(person, axe) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/sign-in"])
@@ -128,7 +121,7 @@ def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str, path: 
 
 
 # A colour scheme changes no order of the keyboard, so that one wide and one narrow screen are enough.
-@pytest.mark.parametrize("person", [("light", 1400), ("dark", 360)], ids=["light", "telephone"], indirect=True)
+@pytest.mark.parametrize("person", [("light", WIDE), ("dark", NARROW)], ids=["light", "telephone"], indirect=True)
 def test_the_keyboard_leads_through_every_page_and_out_again(
     chat_server: Server, person: Page, paths: list[str], subtests: pytest.Subtests
 ) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.run import BROWSER
 from tests.support.server.serve_command import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
-CHROMIUM = shutil.which(BROWSER)
 NAME, PASSWORD = "ada", "countess of lovelace"
 # Every control that would change something, on a list or on the page of one row.
 CHANGING = (
@@ -19,23 +15,23 @@ CHANGING = (
 )
 
 
-def test_the_home_page_lists_the_served_models(shared: Server, page: Page) -> None:
-    page.goto(shared.url)
+def test_the_home_page_lists_the_served_models(chat_server: Server, page: Page) -> None:
+    page.goto(chat_server.url)
     expect(page).to_have_title("Verbatim")
-    expect(page.locator("main")).to_contain_text("tape ready")
-    expect(page.locator("main")).to_contain_text(f"curl {shared.url}/v1/responses")
+    expect(page.locator("main")).to_contain_text("chat ready")
+    expect(page.locator("main")).to_contain_text(f"curl {chat_server.url}/v1/responses")
 
 
-def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page) -> None:
-    uid = shared.ask().json()["id"]
-    shared.ask()
-    shared.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "", DJANGO_SUPERUSER_PASSWORD=PASSWORD)
-    page.goto(shared.url)
+def test_a_person_finds_a_response_and_reads_its_log(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    chat_server.ask(model="chat", input="greetings")
+    chat_server.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "", DJANGO_SUPERUSER_PASSWORD=PASSWORD)
+    page.goto(chat_server.url)
     page.get_by_role("main").get_by_role("link", name="Sign in").click()
     page.get_by_label("Username").fill(NAME)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.goto(f"{shared.url}/admin/responses_app/response/")
+    page.goto(f"{chat_server.url}/admin/responses_app/response/")
 
     page.locator("#searchbar").fill(uid)
     page.locator("#searchbar").press("Enter")
@@ -57,10 +53,10 @@ def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page)
     expect(page.locator(CHANGING)).to_have_count(0)
 
 
-def test_a_link_of_the_command_signs_the_operator_in(shared: Server, page: Page) -> None:
-    page.goto(shared.manage("signin", "--url", shared.url))
+def test_a_link_of_the_command_signs_the_operator_in(chat_server: Server, page: Page) -> None:
+    page.goto(chat_server.manage("signin", "--url", chat_server.url))
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.goto(shared.manage("signin", "--url", shared.url))
+    page.goto(chat_server.manage("signin", "--url", chat_server.url))
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 from bench.client_matrix import install
 from responses_app.installation.data_dir import ROOT
 
 # Names of standards: WCAG 2.2 at level AA, and best practices as the authors of axe-core call these.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-CHECK = """rules => axe.run(document, {runOnly: {type: "tag", values: rules}}).then(({violations}) =>
+# The only rules whose result depends on a colour scheme.
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
+WIDE, NARROW = ViewportSize(width=1400, height=800), ViewportSize(width=360, height=800)
+CHECK = """runOnly => axe.run(document, {runOnly, resultTypes: ["violations"]}).then(({violations}) =>
   violations.map(({id, help, nodes}) =>
     ({id, help, at: nodes.slice(0, 4).map((node) => node.html.slice(0, 200) + " " + node.failureSummary)})))"""
 
@@ -30,5 +33,37 @@ def violations(page: Page, axe: str) -> list[dict[str, Any]]:
     """Return the violations that axe-core reports for the current page."""
     # By evaluation and not as a script of the page, which the policy of the page forbids.
     page.evaluate(axe)
-    found: list[dict[str, Any]] = page.evaluate(CHECK, RULES)
+    return _run(page, "tag", RULES)
+
+
+def violations_on_screens(page: Page, axe: str) -> list[dict[str, Any]]:
+    """Return the violations on a wide light, a wide dark and a narrow dark screen, and how much is wider than a screen.
+
+    The page is loaded on the wide light screen, and shown there again at the end. The wide dark screen is checked for colours alone.
+    """
+    found = [*violations(page, axe), *_overflow(page)]
+    page.emulate_media(color_scheme="dark")
+    found += _run(page, "rule", COLOUR_RULES)
+    page.set_viewport_size(NARROW)
+    unfold(page)
+    found += [*_run(page, "tag", RULES), *_overflow(page)]
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(WIDE)
     return found
+
+
+def unfold(page: Page) -> None:
+    """Open all details of the page but the settings of the chat."""
+    for folded in page.locator("main details:not(.settings):not([open]) > summary").all():
+        if folded.is_visible():
+            folded.click()
+
+
+def _run(page: Page, kind: str, values: list[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.evaluate(CHECK, {"type": kind, "values": values})
+    return found
+
+
+def _overflow(page: Page) -> list[dict[str, Any]]:
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [{"wider than the screen": wide}] if wide > 0 else []

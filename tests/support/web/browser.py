@@ -1,10 +1,45 @@
-"""Time limits of the browser, and errors that a page reports."""
+"""Chromium without its own windows, time limits of the browser, and errors that a page reports."""
 
 from __future__ import annotations
 
-from playwright.sync_api import ConsoleMessage, Page, Response
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Response, expect, sync_playwright
+
+from tests.run import BROWSER, NO_BROWSER
 
 LIMIT_MS = 30_000
+# Each window of Chromium renders two pages for the suggestions of its address bar, which takes longer than a page of ours. A second
+# `--disable-features` replaces the first, so that those of Playwright that matter here are named again.
+FEATURES = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "MediaRouter",
+    "OptimizationHints",
+    "PaintHolding",
+)
+ARGUMENTS = ("--disable-gpu", f"--disable-features={','.join(FEATURES)}")
+
+
+@contextmanager
+def started_browser() -> Iterator[Browser]:
+    """Start a browser. Skips the test if there is none."""
+    path = shutil.which(BROWSER)
+    if path is None:
+        pytest.skip(NO_BROWSER)
+    expect.set_options(timeout=LIMIT_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 class PageErrors:

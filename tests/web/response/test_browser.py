@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 from openai_harmony import load_harmony_encoding
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS, PageErrors
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -22,7 +23,7 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server that replays a fast response, a tool call and a slow response, repeatedly."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     lines = []
@@ -36,15 +37,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.end()
 
 
-def sign_in(server: Server, page: Page) -> None:
-    page.goto(server.manage("signin", "--url", server.url))
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+@pytest.fixture
+def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """Open a page as the operator, which must report no error until its end."""
+    context = chromium.new_context(storage_state=signed_in)
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    assert errors.seen == []
 
 
-def test_the_list_and_the_views_of_a_response(server: Server, page: Page) -> None:
-    first = server.ask(input="How is the weather?").json()["id"]
-    second = server.ask(input="And with a tool?", tools=[TOOL], previous_response_id=first).json()["id"]
-    sign_in(server, page)
+def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -> None:
+    first = chat_server.ask(input="How is the weather?").json()["id"]
+    second = chat_server.ask(input="And with a tool?", tools=[TOOL], previous_response_id=first).json()["id"]
+    page.goto(f"{chat_server.url}/responses")
     rows = page.locator("#rows tbody tr")
     expect(rows).to_have_count(2)
 
@@ -79,20 +87,19 @@ def test_the_list_and_the_views_of_a_response(server: Server, page: Page) -> Non
     tabs.get_by_role("link", name="Validation").click()
     expect(page.locator(".verdict")).to_contain_text("events valid")
     page.keyboard.press("Escape")
-    expect(page).to_have_url(f"{server.url}/responses?q=weather%3F")
-    page.goto(f"{server.url}/responses")
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=weather%3F")
+    page.goto(f"{chat_server.url}/responses")
     page.locator(".histogram a").first.click()
     expect(page.locator("#rows tbody tr").first).to_be_visible()
 
 
-def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Server, page: Page) -> None:
-    sign_in(server, page)
-    page.goto(f"{server.url}/responses?live=1")
+def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server: Server, page: Page) -> None:
+    page.goto(f"{chat_server.url}/responses?live=1")
     before = page.locator("#rows tbody tr").count()
     if before < 2:
-        server.ask()
-        server.ask()
-    creating = threading.Thread(target=lambda: server.ask(input="Slowly, please"))
+        chat_server.ask()
+        chat_server.ask()
+    creating = threading.Thread(target=lambda: chat_server.ask(input="Slowly, please"))
     creating.start()
     row = page.locator("#rows tbody tr", has_text="Slowly, please")
     expect(row).to_contain_text("In progress")
@@ -109,8 +116,8 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Ser
     creating.join()
 
 
-def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page: Page) -> None:
-    sign_in(server, page)
+def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server, page: Page) -> None:
+    page.goto(f"{chat_server.url}/responses")
     page.get_by_role("link", name="Keys").click()
     page.get_by_label("Name", exact=True).fill("laptop")
     page.locator("summary", has_text="Limits").click()
@@ -122,7 +129,7 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page
     expect(page.locator("tbody tr", has_text="laptop")).to_have_count(1)
     headers = {"Authorization": f"Bearer {secret}"}
     body = {"model": "tape", "input": "Hi"}
-    answers = [httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) for _ in range(2)]
+    answers = [httpx2.post(f"{chat_server.url}/v1/responses", json=body, headers=headers, timeout=30) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 429]
     assert int(answers[1].headers["Retry-After"]) > 0
     page.get_by_role("link", name="Keys").click()
@@ -149,21 +156,19 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page
     expect(line).to_contain_text("Revoked 20")
 
 
-@pytest.mark.parametrize("path", ["", "/events", "/wire", "/chain", "/delete"])
 def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(
-    server: Server, page: Page, path: str, subtests: pytest.Subtests
+    chat_server: Server, chromium: Browser, signed_in: StorageState, subtests: pytest.Subtests
 ) -> None:
-    uid = server.ask(input="W" * 3000 + "\u202e" + "x " * 2000).json()["id"]
-    browser = page.context.browser
-    assert browser is not None
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    uid = chat_server.ask(input="W" * 3000 + "\u202e" + "x " * 2000).json()["id"]
+    context = chromium.new_context(
+        storage_state=signed_in, java_script_enabled=False, viewport={"width": 360, "height": 740}, color_scheme="dark"
+    )
     narrow = context.new_page()
-    narrow.goto(server.manage("signin", "--url", server.url))
-    for url in (f"{server.url}/responses", f"{server.url}/responses/{uid}{path}"):
-        with subtests.test(url=url):
-            narrow.goto(url)
+    for path in ("", *(f"/{uid}{tab}" for tab in ("", "/events", "/wire", "/chain", "/delete"))):
+        with subtests.test(path=path):
+            narrow.goto(f"{chat_server.url}/responses{path}")
             expect(narrow.get_by_role("button", name="Sign out")).to_be_visible()
             # Without scripts the page cannot be asked for its width; what stands in it can.
             boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
-            assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), url
+            assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), path
     context.close()
