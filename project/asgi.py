@@ -27,7 +27,10 @@ django.setup(set_prefix=False)
 from project.api_handler import ApiHandler  # noqa: E402
 from project.cors import answer_preflight, with_cors  # noqa: E402
 from project.lifespan import lifespan  # noqa: E402
+from responses_app.access.api_keys import cached_key  # noqa: E402
+from responses_app.access.cors import CorsPolicy  # noqa: E402
 from responses_app.access.gate import KeyGate  # noqa: E402
+from responses_app.errors import Unauthorized  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
@@ -106,7 +109,24 @@ async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], sen
     if await answer_preflight(policy, scope, send):
         return
     if scope["method"] == "POST" and scope["path"] in STARTS:
-        await manager.current().starts.wait()
+        async with manager.current().starts.turn(_project(scope)):
+            await _handle(policy, scope, receive, send)
+    else:
+        await _handle(policy, scope, receive, send)
+
+
+def _project(scope: dict[str, Any]) -> str:
+    """Return the project of the API key; an empty string if the key is not in the cache, or wrong."""
+    authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    with suppress(Unauthorized):
+        if (key := cached_key(authorization.decode("latin-1"))) is not None:
+            return key.project
+    return ""
+
+
+async def _handle(
+    policy: CorsPolicy, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}

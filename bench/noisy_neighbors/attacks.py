@@ -120,6 +120,6 @@ ATTACKS: dict[str, Attack] = {
     "unfinished-bodies": unfinished_bodies,
     "unfinished-messages": unfinished_messages,
     "burst-1000": burst,
-    "responses": same(payloads.create, 12),
+    "short-responses": same(payloads.create, 64),
     "logprobs": same(lambda model: payloads.create(model, include=["message.output_text.logprobs"], top_logprobs=5), 2),
 }

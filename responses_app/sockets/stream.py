@@ -171,9 +171,8 @@ class Stream:
         """Validate a queued request, check the limits of the API key and start the response. Raise ApiError."""
         if isinstance(queued, ApiError):
             raise queued
-        await manager.current().starts.wait()
         key = await self._connection.authenticate()
-        async with rate_limits.admit(key) as admission:
+        async with manager.current().starts.turn(key.project), rate_limits.admit(key) as admission:
             size = queued.size if isinstance(queued, CreateFrame) else 0
             parsed = await request_body.off_loop(key, size, queued.to_request, key)
             request = request_access.authorize(key, replace(parsed, request_id=self._connection.request_id))

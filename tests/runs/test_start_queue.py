@@ -1,33 +1,136 @@
-"""Queue of starts: order, number per turn of the loop, requests that are cancelled while they wait."""
+"""Queue of starts: order, turns of projects, number per turn of the loop, requests that are cancelled while they wait."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from responses_app.runs.start_queue import STARTS_PER_TURN, StartQueue
-from tests.support.waiting import run_ready_tasks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.runs.start_queue import RECENT_S, SHARED_STARTS, STARTS_PER_TURN, StartQueue, end_start
+from tests.support.manual_clock import ManualClock
+from tests.support.waiting import eventually, run_ready_tasks
 
 COUNT = 3 * STARTS_PER_TURN + 1
 
 
-def test_requests_begin_in_their_order_few_in_a_turn() -> None:
-    async def main() -> tuple[list[int], list[int]]:
-        queue, begun, turns = StartQueue(), list[int](), list[int]()
+class Starts:
+    """Requests at a queue: `begun` has the projects in the order of their starts. A start stays in progress until `end`."""
 
-        async def start(number: int) -> None:
-            await queue.wait()
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.queue, self.begun = StartQueue(self.clock), list[str]()
+        self._may_end, self._tasks = asyncio.Event(), list[asyncio.Task[None]]()
+
+    async def add(self, *projects: str) -> list[asyncio.Task[None]]:
+        """Add a request for each of `projects`, and let the loop run once."""
+        tasks = [asyncio.create_task(self._start(project)) for project in projects]
+        self._tasks += tasks
+        await run_ready_tasks(1)
+        return tasks
+
+    async def end(self) -> None:
+        """End all starts, those in progress and those to come, and wait for all requests."""
+        self._may_end.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _start(self, project: str) -> None:
+        async with self.queue.turn(project):
+            self.begun.append(project)
+            await self._may_end.wait()
+
+
+async def begin_all(projects: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Begin a response for each of `projects`, whose start ends at once. Return the order and the numbers per turn of the loop."""
+    queue, begun, turns = StartQueue(), list[int](), list[int]()
+
+    async def start(number: int) -> None:
+        async with queue.turn(projects[number]):
             begun.append(number)
 
-        tasks = [asyncio.create_task(start(number)) for number in range(COUNT)]
-        while not all(task.done() for task in tasks):
-            before = len(begun)
-            await run_ready_tasks(1)
-            turns.append(len(begun) - before)
-        return begun, turns
+    tasks = [asyncio.create_task(start(number)) for number in range(len(projects))]
+    while not all(task.done() for task in tasks):
+        before = len(begun)
+        await run_ready_tasks(1)
+        turns.append(len(begun) - before)
+    return begun, turns
 
-    begun, turns = asyncio.run(main())
+
+def test_requests_of_a_project_begin_in_their_order_few_in_a_turn() -> None:
+    begun, turns = asyncio.run(begin_all(["busy"] * COUNT))
     assert begun == list(range(COUNT))
     assert max(turns) <= STARTS_PER_TURN
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from("abcde"), min_size=STARTS_PER_TURN, max_size=60))
+def test_no_project_waits_for_more_than_one_start_of_each_other_project(projects: list[str]) -> None:
+    begun, turns = asyncio.run(begin_all(projects))
+    assert max(turns) <= STARTS_PER_TURN
+    waited = [projects[number] for number in begun[STARTS_PER_TURN:]]
+    for project in set(projects):
+        own = [number for number in begun if projects[number] == project]
+        assert own == sorted(own)
+        passed = list[str]()
+        for name in waited[: len(waited) - waited[::-1].index(project)] if project in waited else ():
+            passed = [] if name == project else [*passed, name]
+            assert len(set(passed)) == len(passed)
+
+
+def test_project_has_few_starts_in_progress_while_another_project_begins_responses() -> None:
+    async def main() -> None:
+        starts = Starts()
+        await starts.add("quiet")
+        await starts.add(*["busy"] * COUNT)
+        await run_ready_tasks(20)
+        assert starts.begun == ["quiet", *["busy"] * SHARED_STARTS]
+        await starts.add("quiet")
+        await run_ready_tasks(20)
+        assert starts.begun[-1] == "quiet"
+        await starts.end()
+        assert len(starts.begun) == COUNT + 2
+
+    asyncio.run(main())
+
+
+def test_project_alone_has_as_many_starts_in_progress_as_it_wants() -> None:
+    async def main() -> None:
+        starts = Starts()
+        await starts.add("quiet")
+        await starts.clock.advance(RECENT_S)
+        await starts.add(*["busy"] * COUNT)
+        await run_ready_tasks(20)
+        assert len(starts.begun) == COUNT + 1
+        await starts.end()
+
+    asyncio.run(main())
+
+
+def test_start_that_lasts_long_delays_no_other_start_of_its_project() -> None:
+    async def main() -> None:
+        starts = Starts()
+        await starts.add("quiet", *["busy"] * COUNT)
+        await eventually(lambda: len(starts.begun) == COUNT + 1)
+        await starts.end()
+
+    asyncio.run(main())
+
+
+def test_start_ends_with_the_first_events_of_the_response() -> None:
+    async def main() -> None:
+        starts = Starts()
+        await starts.add("quiet", *["busy"] * (SHARED_STARTS - 1))
+        async with starts.queue.turn("busy"):
+            await starts.add("busy")
+            await run_ready_tasks()
+            assert starts.begun == ["quiet", *["busy"] * (SHARED_STARTS - 1)]
+            end_start()
+            await run_ready_tasks(20)
+            assert len(starts.begun) == SHARED_STARTS + 1
+        await starts.end()
+
+    asyncio.run(main())
 
 
 def test_a_request_on_an_idle_loop_does_not_wait() -> None:
@@ -35,9 +138,9 @@ def test_a_request_on_an_idle_loop_does_not_wait() -> None:
         queue = StartQueue()
         for _ in range(2):
             for _ in range(STARTS_PER_TURN):
-                waiting = queue.wait()
+                begin = queue.turn("busy").__aenter__()
                 try:
-                    waiting.send(None)
+                    begin.send(None)
                 except StopIteration:
                     continue
                 raise AssertionError("a request waits although the loop is idle")
@@ -48,13 +151,12 @@ def test_a_request_on_an_idle_loop_does_not_wait() -> None:
 
 def test_a_cancelled_request_takes_no_place() -> None:
     async def main() -> None:
-        queue = StartQueue()
-        tasks = [asyncio.create_task(queue.wait()) for _ in range(COUNT)]
-        await run_ready_tasks(1)
+        starts = Starts()
+        tasks = await starts.add("quiet", *["busy"] * COUNT)
         for task in tasks[STARTS_PER_TURN:-1]:
             task.cancel()
-        async with asyncio.timeout(30):
-            await tasks[-1]
-            await queue.wait()
+        await starts.end()
+        assert starts.begun[-1] == "busy"
+        assert len(starts.begun) < COUNT
 
     asyncio.run(main())
