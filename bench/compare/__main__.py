@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.compare import random_model
+from bench.compare.burst import Burst, bursts_table, describe_burst, measure_bursts
 from bench.compare.contenders import PARSERS, Contender, Model, start_contenders
 from bench.compare.measurement import Plan, Sample, measure_all, send_load
 from bench.compare.plot import draw
@@ -45,9 +46,10 @@ def main() -> None:
             model, folder, options.port, options.without, agentic_api=options.agentic_api, pausing=options.pausing_executor
         ) as contenders:
             samples = _measure(contenders, plan)
+            bursts = _measure_bursts(contenders, options)
             if options.profile:
                 _profile(contenders, plan, options.profile)
-    _report(samples, options, model.name, load)
+    _report(samples, bursts, options, model.name, load)
 
 
 def _parse() -> argparse.Namespace:
@@ -57,6 +59,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=128, help="tokens per request")
     parser.add_argument("--turns", type=int, default=3, help="requests per stream and round")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--burst", type=int, default=64, metavar="N", help="short requests that arrive at once; 0 for no bursts"
+    )
+    parser.add_argument("--burst-tokens", type=int, default=16, metavar="N", help="tokens per request of a burst")
     parser.add_argument("--port", type=int, default=PORT, help="first of four ports")
     parser.add_argument("--gpu", action="store_true", help="engines on a GPU, without the settings for a CPU")
     parser.add_argument(
@@ -96,6 +102,16 @@ def _measure(contenders: Sequence[Contender], plan: Plan) -> list[Sample]:
     return samples
 
 
+def _measure_bursts(contenders: Sequence[Contender], options: argparse.Namespace) -> list[Burst]:
+    if not options.burst:
+        return []
+    bursts: list[Burst] = []
+    for one in measure_bursts(contenders, options.rounds, options.burst, options.burst_tokens):
+        print(describe_burst(one), flush=True)
+        bursts.append(one)
+    return bursts
+
+
 def _profile(contenders: Sequence[Contender], plan: Plan, folder: Path) -> None:
     for contender, level in itertools.product(contenders, plan.levels):
         send = partial(send_load, contender, level, level * plan.turns, plan.tokens)
@@ -104,18 +120,18 @@ def _profile(contenders: Sequence[Contender], plan: Plan, folder: Path) -> None:
         print(f"profile: {summary}", flush=True)
 
 
-def _report(samples: Sequence[Sample], options: argparse.Namespace, model: str, load: float) -> None:
-    print("\n".join(["", *figures_table(samples), "", *ratios_table(samples)]))
+def _report(samples: Sequence[Sample], bursts: Sequence[Burst], options: argparse.Namespace, model: str, load: float) -> None:
+    tables = ["", *figures_table(samples), "", *ratios_table(samples), *(["", *bursts_table(bursts)] if bursts else [])]
+    print("\n".join(tables))
     if options.json:
-        options.json.write_text(json.dumps([sample.as_json() for sample in samples], indent=1))
+        options.json.write_text(json.dumps([one.as_json() for one in (*samples, *bursts)], indent=1))
     title = f"Tokens per second, {model}"
     if options.plot:
         options.plot.write_text(draw(samples, title))
     if options.write_docs:
         image = MEASURE.with_name(f"compare-{model}.svg")
         image.write_text(draw(samples, title))
-        lines = [conditions(options.rounds, load), "", *figures_table(samples), "", *ratios_table(samples)]
-        write_section(_section(model), [*lines, "", f"![{title}]({image.name})"])
+        write_section(_section(model), [conditions(options.rounds, load), *tables, "", f"![{title}]({image.name})"])
 
 
 def _section(model: str) -> str:

@@ -97,9 +97,7 @@ def send_load(contender: Contender, streams: int, requests: int, tokens: int) ->
 
 def sample(kind: str, streams: int, load: Load, cpu: dict[str, float]) -> Sample:
     """Compute the figures of a load; `cpu` are the CPU seconds of the parts of the server."""
-    seconds = {part: cpu.get(part, 0.0) for part in ("engine", "postgres")}
-    seconds["front"] = sum(cpu.values()) - sum(seconds.values())
-    seconds["client"] = load.client_cpu
+    seconds = part_seconds(load, cpu)
     return Sample(
         kind,
         streams,
@@ -112,3 +110,10 @@ def sample(kind: str, streams: int, load: Load, cpu: dict[str, float]) -> Sample
         1e3 * load.lag(0.99),
         {part: 1e6 * seconds[part] / load.tokens for part in PARTS},
     )
+
+
+def part_seconds(load: Load, cpu: dict[str, float]) -> dict[str, float]:
+    """Return the CPU seconds of each of PARTS; the front end are all processes outside the engine and Postgres."""
+    seconds = {part: cpu.get(part, 0.0) for part in ("engine", "postgres")}
+    seconds["front"] = sum(cpu.values()) - sum(seconds.values())
+    return seconds | {"client": load.client_cpu}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.compare.burst import burst, bursts_table, describe_burst
 from bench.compare.contenders import Model, our_command, vllm_command
 from bench.compare.measurement import Plan, Sample, requests_of, sample
 from bench.compare.random_model import WIDTH, build_random_model
@@ -65,6 +66,19 @@ def test_sample_counts_tokens_by_usage_and_other_processes_as_front_end() -> Non
     )
     assert (found.rate, found.first_p50_ms, found.gap_p99_ms, found.events_per_token) == (5.0, 500.0, 1000.0, 0.6)
     assert found.cpu_us == pytest.approx({"engine": 1000, "front": 3000, "postgres": 500, "client": 100})
+
+
+def test_burst_counts_requests_and_cpu_per_request() -> None:
+    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 16, "completed", [at, 1.75]) for at in (0.5, 0.75)]
+    found = burst(
+        "worker", Load(streams, 0.5, 0.002, [0.0]), {"engine": 0.02, "web": 0.004, "server": 0.002, "postgres": 0.001}
+    )
+    assert (found.requests, found.tokens, found.rate, found.first_p50_ms) == (2, 32, 4.0, 750.0)
+    assert found.cpu_ms == pytest.approx({"engine": 10, "front": 3, "postgres": 0.5, "client": 1})
+    assert describe_burst(found).startswith("burst 2 worker ")
+    assert bursts_table([found])[2:] == [
+        "| 2 | this server, stored, engine in a worker | 4 | 750 ms, 750 ms | 10.00, 3.00, 0.50, 1.00 |"
+    ]
 
 
 def test_few_streams_get_more_requests() -> None:
