@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
-from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
+from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import Chunk, Constraint

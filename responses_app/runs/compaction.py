@@ -24,7 +24,7 @@ from responses_app.runs.prepare.encrypted_content import seal_summary
 from responses_app.runs.prepare.engine_request import build_engine_request
 from responses_app.runs.prepare.planner import PreparedRequest, plan
 from responses_app.runs.prepare.summary import QUESTION, summary_request, summary_text
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 
 logger = logging.getLogger("responses.compaction")
 

@@ -16,10 +16,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.checkpoint import Checkpoint
-from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.families.parser_names import check_names
 from responses_app.dialects.registry import open_checkpoint
+from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.engine_interface import Engine, EngineUnavailable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine

@@ -13,6 +13,8 @@ import psycopg
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 
+# Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
+ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
 # Connection parameters of Django that have no use outside of Django.
 DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})

@@ -12,10 +12,10 @@ from responses_app.web.files import containers as container_views
 from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
-from responses_app.web.response import compare, conformance, conversation, lineage, prompt
+from responses_app.web.response import compare, conformance, conversation, lineage, live, prompt
 from responses_app.web.response import delete as response_delete
 from responses_app.web.response.event_log import events, export, wire
-from responses_app.web.responses import live, response_list
+from responses_app.web.responses import response_list
 
 RESPONSE = "responses/<str:uid>"
 

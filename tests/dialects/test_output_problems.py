@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.formats.table import output_format
-from responses_app.dialects.text.stop_sequences import with_stop_sequences
+from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Call, Delta, OutputProblem, TextDelta

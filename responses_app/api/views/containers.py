@@ -17,8 +17,7 @@ from responses_app.errors import NotFound, unknown_file
 from responses_app.models import ApiKey, Container, File
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing.containers import ContainerRequest, parse_container
-from responses_app.store.content import containers
-from responses_app.store.files import container_files, files
+from responses_app.store.files import container_files, containers, files
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.wire import request_body
 

@@ -24,8 +24,8 @@ from responses_app.schemas import create_response
 from responses_app.schemas.errors import wrong_type
 from responses_app.schemas.parsing import items
 from responses_app.store.content import conversations
+from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.input_items import ItemPage
-from responses_app.store.log.records import ConversationLocked
 from responses_app.wire import item_serializer, profiles, request_body
 
 MOST_ITEMS = 20

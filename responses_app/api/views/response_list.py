@@ -12,8 +12,8 @@ from responses_app.api import pagination, query
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Status
 from responses_app.runs.ids import is_id
-from responses_app.store.content import responses as content_responses
-from responses_app.store.content.responses import ResponseFilter
+from responses_app.store import response_list as content_responses
+from responses_app.store.response_list import ResponseFilter
 from responses_app.wire import profiles
 from responses_app.wire.event_stream import partial_snapshot
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from responses_app.dialects.formats.reader import EndOfText, Reader
-from responses_app.dialects.formats.syntaxes.values import with_definitions
+from responses_app.dialects.formats.values import with_definitions
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
 from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL, TOOL_NOT_ALLOWED

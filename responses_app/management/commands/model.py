@@ -46,7 +46,7 @@ class Command(BaseCommand):
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
         else:
             source = _downloaded(source)
-        from responses_app.dialects.families.report import report
+        from responses_app.dialects.report import report
 
         try:
             lines = list(report(source, reasoning_parser, tool_parser, chat_template).lines())

@@ -16,8 +16,9 @@ from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
 from responses_app.runs.prepare.conversation import locked
+from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.log.reader import TERMINAL
-from responses_app.store.log.records import ConversationLocked, Ending, Fenced
+from responses_app.store.log.records import Ending, Fenced
 
 logger = logging.getLogger("responses.run")
 

@@ -11,8 +11,9 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import definitions, images
 from responses_app.runs.prepare.context import with_ids
 from responses_app.store.content import conversations, history
+from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import ConversationLocked, ImageBytes
+from responses_app.store.content.images import ImageBytes
 
 
 async def find(project: str, uid: str) -> Conversation:

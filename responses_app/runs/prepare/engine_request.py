@@ -15,8 +15,8 @@ from django.conf import settings
 
 from responses_app.dialects.base import Dialect, OutputParser, Turn, UnsupportedInput
 from responses_app.dialects.constraints.structural_tag import widen_white_space
+from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.budget import Budget, TooLong
-from responses_app.dialects.text.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.dialects.tools import as_functions, builtin
 from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
@@ -30,7 +30,7 @@ from responses_app.runs.prepare.files import documents
 from responses_app.runs.prepare.long_work import WorkSize
 from responses_app.runs.prepare.prompt import PromptRenderer, size_of
 from responses_app.runs.prepare.truncation import Truncation
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolOffer
 from responses_app.tools.outputs.output_limit import limit_tool_output
 from responses_app.tools.outputs.pictures import PromptPictures, choose_pictures

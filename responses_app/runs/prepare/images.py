@@ -21,7 +21,7 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.files import documents
 from responses_app.store.content import images as store
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 
 Items: TypeAlias = Sequence[Mapping[str, Any]]
 

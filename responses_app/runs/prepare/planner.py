@@ -29,7 +29,7 @@ from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summa
 from responses_app.runs.server_tools import approvals, resources
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolExecutor, ToolOffer
 
 

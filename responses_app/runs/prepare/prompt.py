@@ -16,7 +16,7 @@ from responses_app.images.decode import InvalidImage
 from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
 MAX_PIXELS = 200_000_000

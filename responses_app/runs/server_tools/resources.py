@@ -9,8 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from responses_app.errors import InvalidRequest, NotFound, unknown_file
-from responses_app.store.content import containers
-from responses_app.store.files import files
+from responses_app.store.files import containers, files
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, declared_tool
 from responses_app.tools.sandbox_access import sandbox_problem
 

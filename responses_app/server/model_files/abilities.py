@@ -27,7 +27,7 @@ class Abilities:
 
 def read_abilities(folder: Path, options: Mapping[str, str]) -> Abilities:
     """Read the abilities as `manage.py model` does. Raises ValueError, OSError."""
-    from responses_app.dialects.families.report import report
+    from responses_app.dialects.report import report
 
     try:
         model = report(str(folder), options.get("reasoning_parser"), options.get("tool_parser"), options.get("chat_template"))

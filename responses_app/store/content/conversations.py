@@ -6,15 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.store.content import images, orphans
 from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.images import ImageBytes
 from responses_app.store.content.input_items import ItemPage
 from responses_app.store.db import durable_transaction
-from responses_app.store.log.records import ConversationLocked, ImageBytes
+
+
+class ConversationLocked(DatabaseError):
+    """A different response of the conversation is running."""
 
 
 class ItemExists(Exception):

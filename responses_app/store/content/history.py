@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
-from responses_app.store.log.records import ImageBytes
+from responses_app.store.content.images import ImageBytes
 
 ENDED = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 

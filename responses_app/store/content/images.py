@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from django.db.models import QuerySet
 
 from responses_app.models import Image
-from responses_app.store.log.records import ImageBytes
+
+# Bytes by item id and URL.
+ImageBytes: TypeAlias = Mapping[tuple[str, str], bytes]
 
 
 async def by_keys(keys: Sequence[int]) -> ImageBytes:

@@ -16,9 +16,8 @@ from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile, File, FileSource
 from responses_app.sandbox.base import WorkFile
-from responses_app.store.content import containers
 from responses_app.store.db import durable_transaction
-from responses_app.store.files import quota, storage
+from responses_app.store.files import containers, quota, storage
 from responses_app.store.files.pending import delete_unreferenced, part_path, pending, release
 
 WORK_FOLDER = "/mnt/data"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from responses_app.models import Response, Status
-from responses_app.store.content.tool_names import tool_names
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.db import execute_prepared
 from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
 from responses_app.store.log.records import Append, Ending
 
+MAX_NAME_LENGTH: Final = 200
 # Columns of a response that its end sets, and their types.
 ENDING_COLUMNS: Final = {
     "status": "text",
@@ -64,6 +65,14 @@ WHERE response.uid = ANY($1::text[]) ORDER BY item.id ON CONFLICT DO NOTHING
 """
 # A failed or cancelled response adds nothing to its conversation.
 ADDED_STATUSES: Final = (Status.COMPLETED, Status.INCOMPLETE)
+
+
+def tool_names(items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the called functions, and the kinds of the called tools without a name, each once."""
+    calls = ((item, FAMILIES[item["type"]].tool) for item in items if item["type"] in FAMILIES)
+    names = {item.get("name") or tool for item, tool in calls if tool}
+    # Postgres cannot store NUL, and a model may generate one.
+    return sorted(name.replace("\0", "\ufffd")[:MAX_NAME_LENGTH] for name in names)
 
 
 def end_logs(appends: Sequence[Append]) -> None:

@@ -13,17 +13,16 @@ from django.db.models import Max
 
 from responses_app.models import CONVERSATION_LOCK, Event, Lease, Response
 from responses_app.store.content import tool_outputs
-from responses_app.store.db import WAIT_FOR_DISK_SQL
+from responses_app.store.content.conversations import ConversationLocked
+from responses_app.store.db import ASYNC_COMMIT_SQL, WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
-from responses_app.store.log.records import Append, ConversationLocked, Fenced
+from responses_app.store.log.records import Append, Fenced
 from responses_app.store.log.rows.event_copy import copy_events
 
 # Constraints violated when a different worker has taken over the response: by an event number that exists already or leaves a gap,
 # and by the end of a response without its lease.
 FENCING_CONSTRAINTS = ("event_number", "event_contiguous", "lease_held")
-# Set once per connection, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
-ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 _async_connections: WeakSet[object] = WeakSet()
 
 

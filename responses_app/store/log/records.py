@@ -6,20 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import DatabaseError
 
 from responses_app.models import Response
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
-
-# Bytes by item id and URL.
-ImageBytes: TypeAlias = Mapping[tuple[str, str], bytes]
-
-
-class ConversationLocked(DatabaseError):
-    """A different response of the conversation is running."""
+from responses_app.store.content.images import ImageBytes
 
 
 class Fenced(DatabaseError):

@@ -18,10 +18,11 @@ import time
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
+from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.db import check_connection
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
 from responses_app.store.log.group_commit import lost_appends, map_integrity_errors, was_committed, write
-from responses_app.store.log.records import Append, ConversationLocked, Fenced, Route
+from responses_app.store.log.records import Append, Fenced, Route
 from responses_app.store.log.rows.event_connection import EventConnection
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
 

@@ -12,8 +12,7 @@ from responses_app.dialects.citations.sources import ContainerFileSource
 from responses_app.models import Container, ContainerFile, File
 from responses_app.sandbox import base
 from responses_app.sandbox.base import ContainerExpired, RunResult, Sandbox
-from responses_app.store.content import containers
-from responses_app.store.files import container_files, files, storage
+from responses_app.store.files import container_files, containers, files, storage
 from responses_app.store.files.quota import WriteRefused
 
 LOST_VARIABLES = "This container was restarted: variables of earlier calls are lost, and files in /mnt/data are still there."

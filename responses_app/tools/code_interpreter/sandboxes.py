@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile
 from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, Sandbox, SandboxUnavailable
-from responses_app.store.content.containers import is_expired
 from responses_app.store.files import storage
+from responses_app.store.files.containers import is_expired
 from responses_app.tools import sandbox_access
 
 

@@ -13,8 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from responses_app.models import Container, ContainerFile
-from responses_app.store.content import containers
-from responses_app.store.files import container_files
+from responses_app.store.files import container_files, containers
 from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.web.files.lists import newest_page, row_of_user

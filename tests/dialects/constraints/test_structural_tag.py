@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
-from responses_app.dialects.constraints.schema_limits import SchemaLimits
 from responses_app.dialects.constraints.structural_tag import not_yet_binding, widen_white_space
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
+from responses_app.dialects.schema_limits import SchemaLimits
 from responses_app.dialects.tools import builtin
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 

@@ -13,7 +13,8 @@ from django.db import OperationalError
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Response
 from responses_app.runs.execute.run import Run
-from responses_app.store.log.records import Append, ConversationLocked
+from responses_app.store.content.conversations import ConversationLocked
+from responses_app.store.log.records import Append
 from responses_app.store.log.writer import LogWriter
 from tests.support.api.case import HELLO, THOUGHT, ApiCase, record_text, tokens
 from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks

@@ -19,8 +19,7 @@ from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile, File, FilePurpose, FileSource, StoredFile
 from responses_app.runs.ids import new_id
-from responses_app.store.content import containers
-from responses_app.store.files import container_files, files, pending, quota, storage
+from responses_app.store.files import container_files, containers, files, pending, quota, storage
 from responses_app.store.files.pending import part_path
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded, WriteRefused
 from tests.support.store.file_storage import file_storage_settings

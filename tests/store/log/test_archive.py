@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Event, LogForm, LogPage, Response
-from responses_app.store.content import responses
+from responses_app.store import response_list
 from responses_app.store.log import archive, reader
 from responses_app.store.log.records import EventFrame
 from tests.support.store.log_records import NOW, frame, log
@@ -70,7 +70,9 @@ class SealTest(TestCase):
         with self.assertNumQueries(1):
             snapshot = async_to_sync(reader.snapshot)(row.pk)
         with self.assertNumQueries(1):
-            shelf = async_to_sync(responses.page)("p", responses.ResponseFilter(), limit=10, newest_first=True, after=None)
+            shelf = async_to_sync(response_list.page)(
+                "p", response_list.ResponseFilter(), limit=10, newest_first=True, after=None
+            )
         assert shelf is not None
         self.assertEqual([body for _, body in shelf.rows], [snapshot] * 5)
 

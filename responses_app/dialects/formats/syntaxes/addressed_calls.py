@@ -10,7 +10,7 @@ from responses_app.dialects.constraints.structural_tag import Format, any_text, 
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
-from responses_app.dialects.formats.syntaxes.values import is_text
+from responses_app.dialects.formats.values import is_text
 
 _RECIPIENT = ">>>"
 _RECIPIENT_ENDS = Markers("\n", " ", "{", "(", "<", ">", '"')

@@ -22,8 +22,8 @@ from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB
 from responses_app.models import File
 from responses_app.outbound_http.download import DownloadFailed, download
 from responses_app.runs.ids import is_id
+from responses_app.store.content.images import ImageBytes
 from responses_app.store.files import files, storage
-from responses_app.store.log.records import ImageBytes
 from responses_app.tools.file_text import extract_file_text
 
 Item: TypeAlias = Mapping[str, Any]

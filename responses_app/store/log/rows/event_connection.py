@@ -10,7 +10,7 @@ from django.conf import settings
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from responses_app.store.log.group_commit import ASYNC_COMMIT_SQL
+from responses_app.store.db import ASYNC_COMMIT_SQL
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_copy import COPY_SQL, MAX_COPY_BYTES, copy_rows
 from responses_app.store.log.rows.loop_connection import LoopConnection

@@ -22,7 +22,7 @@ from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWri
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
-from responses_app.dialects.formats.syntaxes.values import is_text, to_json
+from responses_app.dialects.formats.values import is_text, to_json
 
 _TYPES = frozenset(
     ["any", "array", "bool", "boolean", "dict", "float", "int", "integer", "list", "null", "number", "object", "str", "string"]

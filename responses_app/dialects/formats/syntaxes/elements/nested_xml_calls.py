@@ -22,7 +22,7 @@ from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters
-from responses_app.dialects.formats.syntaxes.values import is_text, to_json, types_of
+from responses_app.dialects.formats.values import is_text, to_json, types_of
 
 _MAX_DEPTH = 50
 _ITEM = "item"

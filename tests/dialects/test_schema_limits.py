@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
+from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 
 LIMITS = SchemaLimits(string_length=40, array_items=3)
 STRING = {"type": "string"}

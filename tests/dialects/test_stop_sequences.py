@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from responses_app.dialects.text.stop_sequences import with_stop_sequences
+from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
 from tests.support.dialects.call_events import ScriptedParser
