@@ -14,7 +14,7 @@ from random import Random
 import psutil
 
 from responses_app.engines import orphan_guard
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.chaos.findings import Findings
 from tests.chaos.load.cases import Case, story
 from tests.chaos.load.client import Client

@@ -208,7 +208,7 @@ def tape(folder: Path, wait_s: float) -> Path:
 async def _measure(given: argparse.Namespace, postgres: int, profile: cProfile.Profile | None) -> list[dict[str, float]]:
     from responses_app.runs import manager
     from responses_app.runs.garbage import THRESHOLDS
-    from responses_app.server.bootstrap.startup import THREAD_SWITCH_S
+    from responses_app.server.processes.startup import THREAD_SWITCH_S
 
     await whole(64, postgres, store=True, profile=None)
     gc.collect()

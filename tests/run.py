@@ -18,9 +18,9 @@ from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.bootstrap import install
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.support.suite import data_template
 
 LINTERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -17,6 +18,7 @@ IMAGE_URL_LIMIT = 20_971_520
 ARRAY_LIMIT = 65_536
 # Tools of one request, including tools in namespaces and in items.
 TOOLS_LIMIT = 4096
+MAX_METADATA = 16
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
@@ -85,3 +87,26 @@ def count_tools(raw: object) -> int:
     if not isinstance(raw, list):
         return 0
     return len(raw) + sum(count_tools(one.get("tools")) for one in raw if isinstance(one, dict))
+
+
+def parse_metadata(raw: object) -> Mapping[str, str]:
+    """Validate `metadata`: at most 16 pairs of short strings. Raises InvalidRequest."""
+    if raw is not None and not isinstance(raw, dict):
+        raise wrong_type("metadata", "an object", raw)
+    pairs: dict[str, Any] = raw or {}
+    if len(pairs) > MAX_METADATA:
+        message = (
+            f"Invalid 'metadata': object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
+        )
+        raise InvalidRequest(message, param="metadata", code="object_above_max_properties")
+    for name, given in pairs.items():
+        where = f"metadata.{name}"
+        if not isinstance(given, str):
+            raise wrong_type(where, "a string", given)
+        if len(name) > 64:
+            message = f"Invalid 'metadata': key too long. Expected maximum length 64, but got {len(name)}."
+            raise InvalidRequest(message, param="metadata", code="string_above_max_length")
+        if len(given) > 512:
+            message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
+            raise InvalidRequest(message, param=where, code="string_above_max_length")
+    return pairs

@@ -14,7 +14,7 @@ from responses_app.models import ApiKey
 from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
 from responses_app.schemas import control_items, text_format
 from responses_app.schemas import tool_choice as schemas_tool_choice
-from responses_app.schemas.base import Array, StrictModel
+from responses_app.schemas.base import MAX_METADATA, Array, StrictModel, parse_metadata
 from responses_app.schemas.errors import invalid_value, json_path, translate, wrong_type
 from responses_app.schemas.options import (
     AccessPrograms,
@@ -41,7 +41,6 @@ INCLUDE = (
 LAST = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
 LOGPROBS = "message.output_text.logprobs"
-MAX_METADATA = 16
 MAX_STOPS = 16
 MAX_STOP_LENGTH = 1024
 ShortText = Annotated[str, Field(max_length=64)]
@@ -139,7 +138,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     except ValidationError as error:
         raise translate(error, (), CreateResponse.model_fields) from error
     _include(body.include or [])
-    metadata(body.metadata)
+    parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
     return _order(body, key, request_id)
 
@@ -294,29 +293,6 @@ def _prewarm(options: CacheOptions | None) -> None:
         where = "prompt_cache_options.prewarm"
         message = f"Unsupported parameter: '{where}': every prompt is cached by being used, none beforehand."
         raise InvalidRequest(message, param=where, code="unsupported_parameter")
-
-
-def metadata(raw: object) -> Mapping[str, str]:
-    """Validate `metadata`: at most 16 pairs of short strings. Raises InvalidRequest."""
-    if raw is not None and not isinstance(raw, dict):
-        raise wrong_type("metadata", "an object", raw)
-    pairs: dict[str, Any] = raw or {}
-    if len(pairs) > MAX_METADATA:
-        message = (
-            f"Invalid 'metadata': object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
-        )
-        raise InvalidRequest(message, param="metadata", code="object_above_max_properties")
-    for name, given in pairs.items():
-        where = f"metadata.{name}"
-        if not isinstance(given, str):
-            raise wrong_type(where, "a string", given)
-        if len(name) > 64:
-            message = f"Invalid 'metadata': key too long. Expected maximum length 64, but got {len(name)}."
-            raise InvalidRequest(message, param="metadata", code="string_above_max_length")
-        if len(given) > 512:
-            message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
-            raise InvalidRequest(message, param=where, code="string_above_max_length")
-    return pairs
 
 
 def _access_programs(options: AccessPrograms | None) -> dict[str, str] | None:

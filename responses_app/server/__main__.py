@@ -18,9 +18,9 @@ from types import FrameType
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import ROOT, InUse, data_dir, lock
 from responses_app.server.bootstrap import install, ports
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli.args import Options, parse
-from responses_app.server.cli.progress import Progress
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 
 EXPECTED = (InUse, ports.CannotListen, install.InstallError)
 # Received signals and the signals passed on: a closed terminal stops the server.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
 from responses_app.runs.context_cache import CachedContext
-
-if TYPE_CHECKING:
-    from responses_app.sockets.stream import Stream
 
 
 class SocketConnection(Protocol):
@@ -54,12 +51,9 @@ class StreamPeers(Protocol):
 
     def cached(self, uid: str | None) -> CachedContext | None:
         """Return the cached context of the response `uid`, from any stream."""
-        ...
 
-    def evict(self, newest: Stream) -> None:
-        """Evict cached contexts over the size limit, the context of `newest` last."""
-        ...
+    def evict(self, newest: str | None) -> None:
+        """Evict cached contexts over the size limit, the context of the stream `newest` last."""
 
     def on_idle(self) -> None:
         """Handle an idle stream."""
-        ...

@@ -86,9 +86,10 @@ class StreamRegistry:
         contexts = (stream.cached for stream in self._streams.values())
         return next((context for context in contexts if context is not None and context.uid == uid), None)
 
-    def evict(self, newest: Stream) -> None:
-        """Evict cached contexts over `MAX_CACHED_BYTES` in the order of the streams, the context of `newest` last."""
-        streams = [stream for stream in self._streams.values() if stream.cached is not None and stream is not newest] + [newest]
+    def evict(self, newest: str | None) -> None:
+        """Evict cached contexts over `MAX_CACHED_BYTES` in the order of the streams, the context of the stream `newest` last."""
+        others = [stream for name, stream in self._streams.items() if stream.cached is not None and name != newest]
+        streams = [*others, self._streams[newest]]
         total = sum(stream.cached.size for stream in streams if stream.cached is not None)
         while streams and total > MAX_CACHED_BYTES:
             stream = streams.pop(0)

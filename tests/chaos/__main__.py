@@ -12,7 +12,7 @@ from pathlib import Path
 
 from responses_app.engines import orphan_guard
 from responses_app.server.postgres.cluster import PostgresError
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.chaos.options import parse
 from tests.chaos.report import report
 from tests.chaos.run import ChaosRun

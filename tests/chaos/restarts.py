@@ -19,7 +19,7 @@ import psutil
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases, tape
 from tests.chaos.load.client import Client

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from responses_app.installation.data_dir import ROOT
-from responses_app.server.processes.process_tree import command_line
+from responses_app.server.supervision.process_tree import command_line
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerFailed, WorkerNotStarted
 from responses_app.workers.pool import START_PAUSES_S, Pool
 from responses_app.workers.process import WorkerProcess

@@ -20,7 +20,7 @@ from responses_app.models import ApiKey, Conversation
 from responses_app.runs.ids import is_id, new_id
 from responses_app.runs.prepare import conversation
 from responses_app.runs.prepare.conversation import find, prepare_items
-from responses_app.schemas import create_response
+from responses_app.schemas.base import parse_metadata
 from responses_app.schemas.errors import wrong_type
 from responses_app.schemas.parsing import items
 from responses_app.store.content import conversations
@@ -174,7 +174,7 @@ def _items(raw: object, *, least: int) -> list[dict[str, Any]]:
 
 
 def _metadata(raw: object) -> str:
-    return orjson.dumps(create_response.metadata(raw)).decode()
+    return orjson.dumps(parse_metadata(raw)).decode()
 
 
 def _shape(row: Conversation) -> dict[str, Any]:

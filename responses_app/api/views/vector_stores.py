@@ -18,6 +18,7 @@ from responses_app.api.http import json_response
 from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, VectorStore
 from responses_app.runs.ids import is_id, new_id
+from responses_app.schemas.base import parse_metadata
 from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.store.vector_stores.filters import storable_text
@@ -211,4 +212,4 @@ def _changes(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dump(metadata: object) -> str:
-    return orjson.dumps(schemas.parse_metadata(metadata)).decode()
+    return orjson.dumps(parse_metadata(metadata)).decode()

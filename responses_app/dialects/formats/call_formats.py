@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from responses_app.dialects.formats.base import CallFormat
-from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
-from responses_app.dialects.formats.syntaxes.elements.xml_calls import XmlCalls
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.syntaxes.message_calls import MessageCalls
 from responses_app.dialects.formats.syntaxes.named_calls import NamedCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
+from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.xml_syntaxes.xml_calls import XmlCalls
 
 
 def json_list_calls(begin: str, end: str) -> CallFormat:

@@ -30,11 +30,11 @@ from responses_app.dialects.formats.call_formats import (
     xml_calls,
 )
 from responses_app.dialects.formats.syntaxes.addressed_calls import RecipientCalls, ToolTagCalls
-from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
-from responses_app.dialects.formats.syntaxes.elements.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, NamedCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
+from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.xml_syntaxes.nested_xml_calls import NestedXmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
 DEFAULT_CALLS = CallFormat(

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
-from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
+from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
 
 # Suffixes of Hunyuan's markers, for example `<tool_call:opensource>`.
 _SUFFIX = re.compile(r"<tool_call(:[^\s<>]+)>")

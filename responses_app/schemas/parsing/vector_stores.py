@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from responses_app.errors import InvalidRequest
 from responses_app.models import MAX_STORE_NAME_CHARS
-from responses_app.schemas import create_response
 from responses_app.schemas.base import Array, StrictModel
 from responses_app.schemas.builtin_tools import FileId, RankingOptions
 from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
@@ -196,11 +194,6 @@ def parse_search(raw: object) -> tuple[list[str], SearchRequest, dict[str, Any] 
     """Parse a search: the queries, the request, and the filters. Raises InvalidRequest."""
     body = parse(SearchRequest, raw)
     return parse_queries(body.query), body, None if body.filters is None else parse_filters(body.filters, ("filters",))
-
-
-def parse_metadata(raw: object) -> Mapping[str, str]:
-    """Parse `metadata`. Raises InvalidRequest."""
-    return create_response.metadata(raw)
 
 
 def _attribute(key: str, value: object, loc: Loc) -> Any:

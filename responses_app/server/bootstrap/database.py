@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from responses_app.server.bootstrap.startup import CannotStart
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.server.bootstrap.progress import Progress
 
 CONNECT_LIMIT = 5
 # Servers that start at once on one database migrate in turn; each waits at most so many seconds.

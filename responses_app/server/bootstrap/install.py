@@ -16,7 +16,7 @@ from pathlib import Path
 
 from responses_app.installation.data_dir import ROOT, open_log
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 
 TAIL_LINES = 25
 GPU_TIMEOUT_S = 30.0  # For a driver that hangs, as broken ones do.

@@ -12,7 +12,7 @@ from uuid import uuid4
 import psycopg
 from django.db import connection
 
-from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.store.db import listen_parameters, session_parameters
 
 CONNECT_LIMIT_S = 5

@@ -16,16 +16,16 @@ from pathlib import Path
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import InUse, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
+from responses_app.server.bootstrap.log_redirect import tail
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli import model_specs
-from responses_app.server.cli.progress import Progress
 from responses_app.server.engine_worker.spec import WorkerSpec, plan, plan_socket
 from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
 from responses_app.server.model_files import opening
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.prepare import prepare, with_options_of
-from responses_app.server.processes import process_tree
-from responses_app.server.processes.child import PARENT, notify_ready
-from responses_app.server.processes.log_redirect import tail
+from responses_app.server.supervision import process_tree
+from responses_app.server.supervision.child import PARENT, notify_ready
 from responses_app.utils.backoff import Backoff
 from responses_app.utils.log_format import log_to_stderr
 

@@ -18,7 +18,7 @@ from responses_app.engines.vllm import server as vllm_server
 from responses_app.installation.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
 from responses_app.server.engine_worker.spec import WorkerSpec
-from responses_app.server.processes.process_tree import command_line, descendants, describe_exit, first_ended
+from responses_app.server.supervision.process_tree import command_line, descendants, describe_exit, first_ended
 
 START_LIMIT = 3600.0  # Seconds; the start may download large weights.
 LOOK = 0.2

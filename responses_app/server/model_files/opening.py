@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import repository
 from responses_app.server.model_files.download import Download
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.runs.models import DIALECT_KEYS
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import folders, repository
 from responses_app.server.model_files.abilities import Abilities, read_abilities
 from responses_app.server.model_files.architectures import architecture_problem
@@ -19,7 +19,7 @@ from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import disk_too_small, explained
 from responses_app.server.model_files.memory import Machine, Need, machine, need
 from responses_app.server.model_files.repository import DEFAULT_REVISION, Repository
-from responses_app.server.model_files.selection import small_files, weight_files
+from responses_app.server.model_files.selection import is_listed_complete, small_files, weight_files
 from responses_app.server.model_files.sizes import GIB, memory_text, size_text
 from responses_app.utils.invisible import escaped
 
@@ -150,7 +150,7 @@ def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
 def _complete_snapshot(entry: VllmEntry) -> Path | None:
     """Return the folder of a model that is complete in the cache of the hub's library; no request is made."""
     folder = repository.cached_snapshot(entry.source, entry.revision)
-    if folder is None or folders.folder_problem(folder) or not repository.is_listed_complete(entry.source, folder):
+    if folder is None or folders.folder_problem(folder) or not is_listed_complete(entry.source, folder):
         return None
     return folder
 

@@ -88,21 +88,6 @@ def cached_snapshot(name: str, revision: str) -> Path | None:
     return snapshot if snapshot.is_dir() else None
 
 
-def is_listed_complete(name: str, snapshot: Path) -> bool:
-    """Return False if the cache knows of small files of the snapshot that are missing."""
-    from huggingface_hub import get_cached_repo_tree
-    from huggingface_hub.errors import CachedRepoTreeNotFoundError
-
-    from responses_app.server.model_files.selection import small_files
-
-    try:
-        tree = get_cached_repo_tree(name, revision=snapshot.name)
-    except CachedRepoTreeNotFoundError:
-        return True
-    files = [RepoFile(file.path, file.size, None, file.blob_id) for file in tree]
-    return all((snapshot / file.path).exists() for file in small_files(files))
-
-
 def is_offline() -> bool:
     """Return True for HF_HUB_OFFLINE=1."""
     from huggingface_hub import constants

@@ -22,6 +22,19 @@ def small_files(files: Iterable[RepoFile]) -> tuple[RepoFile, ...]:
     return tuple(file for file in files if _is_small(PurePosixPath(file.path)))
 
 
+def is_listed_complete(name: str, snapshot: Path) -> bool:
+    """Return False if the cache knows of small files of the snapshot that are missing."""
+    from huggingface_hub import get_cached_repo_tree
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
+
+    try:
+        tree = get_cached_repo_tree(name, revision=snapshot.name)
+    except CachedRepoTreeNotFoundError:
+        return True
+    files = [RepoFile(file.path, file.size, None, file.blob_id) for file in tree]
+    return all((snapshot / file.path).exists() for file in small_files(files))
+
+
 def weight_files(files: Sequence[RepoFile], snapshot: Path) -> tuple[RepoFile, ...]:
     """Return the files with weights; `snapshot` holds the small files. An index names these files, if there is an index."""
     for index in INDEXES:

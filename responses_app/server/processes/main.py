@@ -17,21 +17,21 @@ from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
 from responses_app.installation import data_dir as local_data_dir
 from responses_app.sandbox.launch import packages
-from responses_app.server.bootstrap import install, ports, startup
+from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
-from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.server.bootstrap.log_redirect import terminal
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.args import Options, parse, redacted_command
 from responses_app.server.cli.banner import banner, model_lines, served
-from responses_app.server.cli.progress import Progress
 from responses_app.server.model_files import opening
 from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.prepare import prepare as prepare_models
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import package_installer, sandbox_starter, supervisor
-from responses_app.server.processes.log_redirect import terminal
-from responses_app.server.processes.process_tree import die_with_parent
+from responses_app.server.processes import package_installer, sandbox_starter, startup, supervisor
+from responses_app.server.supervision.process_tree import die_with_parent
 
 if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import ServerLifecycle

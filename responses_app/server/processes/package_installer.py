@@ -13,7 +13,7 @@ from pathlib import Path
 
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import installer, packages
-from responses_app.server.processes.process_tree import describe_exit
+from responses_app.server.supervision.process_tree import describe_exit
 
 logger = logging.getLogger("responses.sandbox")
 

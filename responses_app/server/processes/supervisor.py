@@ -16,17 +16,17 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.socket.client import SocketEngine
 from responses_app.server.bootstrap import ports
 from responses_app.server.bootstrap.database import close_connections, prepare, sign_in_link
-from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner, served
-from responses_app.server.cli.progress import Progress
 from responses_app.server.engine_worker import program
 from responses_app.server.engine_worker.spec import WorkerSpec, plan_socket
 from responses_app.server.postgres.cluster import SETTINGS, Postgres
 from responses_app.server.postgres.watchdog import watch
 from responses_app.server.processes import web_process
-from responses_app.server.processes.child import ChildProcess
-from responses_app.server.processes.supervised import SupervisedProcess
+from responses_app.server.supervision.child import ChildProcess
+from responses_app.server.supervision.supervised import SupervisedProcess
 from responses_app.utils.log_format import log_to_stderr
 
 logger = logging.getLogger("responses.serve")

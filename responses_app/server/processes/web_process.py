@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from responses_app.server.bootstrap import startup
 from responses_app.server.cli.banner import model_lines
-from responses_app.server.processes.child import PARENT, notify_ready
-from responses_app.server.processes.process_tree import die_with_parent
+from responses_app.server.processes import startup
+from responses_app.server.supervision.child import PARENT, notify_ready
+from responses_app.server.supervision.process_tree import die_with_parent
 
 
 def command(number: int, listening: int, drain: float, log: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.event_log.event_groups import DELTA, event_kind
+from responses_app.web.response.event_kinds import DELTA, event_kind
 from responses_app.web.response.rate import RateBar, bars
 
 WIDTH: Final = 1000.0

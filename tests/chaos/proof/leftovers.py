@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 
 from responses_app.engines import orphan_guard
-from responses_app.server.processes.process_tree import descendants
+from responses_app.server.supervision.process_tree import descendants
 from tests.chaos.findings import Findings
 from tests.chaos.system.system import System
 from tests.chaos.waits import observe

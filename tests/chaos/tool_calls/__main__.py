@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from responses_app.engines import orphan_guard
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.chaos.findings import Findings
 from tests.chaos.options import Options
 from tests.chaos.proof import leftovers

@@ -15,7 +15,7 @@ import pytest
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.bootstrap import install
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
 
 UV = str(Path(sys.prefix) / "bin" / "uv")

@@ -117,13 +117,13 @@ def run(*lives: bool) -> tuple[int | None, int]:
 
 def test_engine_that_never_starts_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES_S", (0.0,))
-    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
+    monkeypatch.setattr("responses_app.server.supervision.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(*[False] * 9) == (1, 9 - FIRST_TRIES)
     assert capsys.readouterr().out == ""
 
 
 def test_engine_that_was_ready_is_never_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES_S", (0.0,))
-    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
+    monkeypatch.setattr("responses_app.server.supervision.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(True, *[False] * 9) == (None, 0)
     assert capsys.readouterr().out.startswith("http://h:1?model=m"), "the URL is printed once"

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from huggingface_hub import constants
 
-from responses_app.server.cli.progress import Progress
+from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import memory, opening
 from responses_app.server.model_files import prepare as prepare_module
 from responses_app.server.model_files.errors import CannotServe

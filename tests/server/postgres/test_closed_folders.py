@@ -12,7 +12,7 @@ import pytest
 from responses_app.installation.database_url import superuser_url
 from responses_app.server.postgres import account, programs
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes.process_tree import descendants
+from responses_app.server.supervision.process_tree import descendants
 from tests.support.server import closed_folders as closed
 from tests.support.server.processes import all_named
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
-from responses_app.server.processes.process_tree import command_line
+from responses_app.server.supervision.process_tree import command_line
 from tests.support.server.processes import is_alive
 from tests.support.server.serve_command import Server
 from tests.support.server.silent_index import silent_index

@@ -14,7 +14,7 @@ import pytest
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import installer, packages
 from responses_app.server.processes.package_installer import installing
-from responses_app.server.processes.process_tree import command_line
+from responses_app.server.supervision.process_tree import command_line
 from tests.support.server.processes import is_alive
 from tests.support.server.silent_index import silent_index
 from tests.support.waiting import wait_until

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from responses_app.engines import orphan_guard
-from responses_app.server.processes import process_tree
+from responses_app.server.supervision import process_tree
 from tests.support.server.processes import born, left
 
 IGNORES_SIGTERM = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"

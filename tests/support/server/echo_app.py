@@ -251,7 +251,7 @@ def check_often(loop: asyncio.AbstractEventLoop, server: Any) -> None:
 
 
 def main(port: int) -> None:
-    from responses_app.server.bootstrap.startup import reactor
+    from responses_app.server.processes.startup import reactor
 
     loop = reactor()
     from responses_app.server.http import server as http_server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from responses_app.server.processes.process_tree import descendants
+from responses_app.server.supervision.process_tree import descendants
 from tests.support.waiting import WaitTimeout, wait_until
 
 # A fifth of one core.

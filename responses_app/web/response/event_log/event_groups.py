@@ -4,52 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
+from responses_app.web.response.event_kinds import DELTA, event_kind
 
-DELTA: Final = ".delta"
 # Deltas of a summary that copies the reasoning come between those of the text, and are in the same groups.
 COPIES: Final = {"response.reasoning_summary_text.delta": "response.reasoning_text.delta"}
 # Shorter runs of deltas are not grouped.
 MIN_GROUP: Final = 3
-# The beginning of an event type without `response.`, and its kind. The first match counts.
-KIND_PREFIXES: Final = (
-    ("reasoning", "reasoning"),
-    ("output_text", "text"),
-    ("content_part", "text"),
-    ("refusal", "text"),
-    ("output_item", "items"),
-    ("created", "life"),
-    ("queued", "life"),
-    ("in_progress", "life"),
-    ("completed", "life"),
-    ("incomplete", "life"),
-    ("failed", "life"),
-)
-# The values of `?kind=` and their labels.
-LABELS: Final = {
-    "life": "Lifecycle",
-    "items": "Items",
-    "reasoning": "Reasoning",
-    "text": "Text",
-    "tools": "Tools",
-    "other": "Other",
-}
-KINDS: Final = tuple(LABELS)
-
-
-@lru_cache(256)
-def event_kind(event_type: str) -> str:
-    """Return the kind of an event type, from `KINDS`."""
-    rest = event_type.removeprefix("response.")
-    if rest == event_type:
-        return "life" if event_type == "error" else "other"
-    found = next((kind for prefix, kind in KIND_PREFIXES if rest.startswith(prefix)), None)
-    return found or ("tools" if FAMILIES.of_event(event_type) else "other")
 
 
 @dataclass(frozen=True, slots=True)

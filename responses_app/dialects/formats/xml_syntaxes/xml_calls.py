@@ -21,15 +21,15 @@ from responses_app.dialects.constraints.structural_tag import (
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
-from responses_app.dialects.formats.syntaxes.elements.xml_text import (
+from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
+from responses_app.dialects.formats.values import as_object, is_text, json_or_text, to_json, types_of
+from responses_app.dialects.formats.xml_syntaxes.xml_text import (
     StringPart,
     attribute_name,
     attributes_of,
     unknown_attributes,
 )
-from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
-from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
-from responses_app.dialects.formats.values import as_object, is_text, json_or_text, to_json, types_of
 
 # A call without arguments may have an empty line.
 _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])

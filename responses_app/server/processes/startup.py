@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from responses_app.runs.garbage import THRESHOLDS
-from responses_app.server.processes.log_redirect import redirect_output, tail
+from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.server.bootstrap.log_redirect import redirect_output, tail
 from responses_app.utils.log_format import escape_all_handlers
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 EXIT_LIMIT = 3.0
 # Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
 THREAD_SWITCH_S = 0.0001
-
-
-class CannotStart(Exception):
-    """Failure of a start; the message names the database or the engine and the reason."""
 
 
 def reactor() -> asyncio.AbstractEventLoop:

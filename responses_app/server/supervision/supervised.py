@@ -8,8 +8,8 @@ import signal
 import time
 from collections.abc import Callable
 
-from responses_app.server.processes.child import ChildProcess
-from responses_app.server.processes.process_tree import describe_exit
+from responses_app.server.supervision.child import ChildProcess
+from responses_app.server.supervision.process_tree import describe_exit
 from responses_app.utils.backoff import Backoff
 
 logger = logging.getLogger("responses.serve")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from responses_app.server.processes.process_tree import first_ended
+from responses_app.server.supervision.process_tree import first_ended
 
 # Environment variable with the parent's process id, for `process_tree.die_with_parent`.
 PARENT = "RESPONSES_PARENT"
