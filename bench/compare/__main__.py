@@ -124,7 +124,8 @@ def _report(samples: Sequence[Sample], bursts: Sequence[Burst], options: argpars
     tables = ["", *figures_table(samples), "", *ratios_table(samples), *(["", *bursts_table(bursts)] if bursts else [])]
     print("\n".join(tables))
     if options.json:
-        options.json.write_text(json.dumps([one.as_json() for one in (*samples, *bursts)], indent=1))
+        measured: list[Sample | Burst] = [*samples, *bursts]
+        options.json.write_text(json.dumps([one.as_json() for one in measured], indent=1))
     title = f"Tokens per second, {model}"
     if options.plot:
         options.plot.write_text(draw(samples, title))

@@ -254,7 +254,7 @@ class Stream:
             self.cached = None
         else:
             self.cached = cache_context(run, active.prepared, active.token_cache, active.size + len(frame.data))
-            self._peers.evict(self)
+            self._peers.evict(self.name)
 
     def _evict(self, uid: object) -> None:
         if self.cached is not None and self.cached.uid == uid:

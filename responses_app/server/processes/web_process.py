@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.cli.banner import model_lines
 from responses_app.server.processes import startup
 from responses_app.server.supervision.child import PARENT, notify_ready
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
         os.set_inheritable(descriptor, False)
     try:
         return _serve(given)
-    except startup.CannotStart as error:
+    except CannotStart as error:
         sys.stderr.write(f"web process {given.number}: {error}\n")
         return 1
 
@@ -59,7 +60,7 @@ def _serve(given: argparse.Namespace) -> int:
     try:
         life = ServerLifecycle(loop, manager.current(), given.drain)
     except (ImproperlyConfigured, OSError) as error:
-        raise startup.CannotStart(str(error)) from error
+        raise CannotStart(str(error)) from error
     try:
         if not startup.start(life, given.log):
             return 130
@@ -69,7 +70,7 @@ def _serve(given: argparse.Namespace) -> int:
 
         _listen(given.listening, BACKLOG)
         if failure := life.listen(application, adopted(given.listening), lambda: notify_ready(given.ready), gate, limits):
-            raise startup.CannotStart(failure)
+            raise CannotStart(failure)
         return life.code
     finally:
         life.close()
