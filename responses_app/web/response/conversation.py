@@ -19,11 +19,11 @@ from responses_app.store.log import reader
 from responses_app.store.log.event_index import event_headers
 from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
 from responses_app.web.render.log_events import events
-from responses_app.web.response import tool_timeline
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
-from responses_app.web.response.timeline import timeline
+from responses_app.web.response.timelines import tool_timeline
+from responses_app.web.response.timelines.timeline import timeline
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
 MAX_EARLIER_ITEMS = 100

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.timeline import Timeline, timeline
+from responses_app.web.response.timelines.timeline import Timeline, timeline
 
 REASONING, TEXT, CALL = (
     "response.reasoning_text.delta",

@@ -12,8 +12,8 @@ from responses_app.models import Response
 from responses_app.store.log.event_index import event_headers
 from responses_app.store.log.records import EventFrame
 from responses_app.web.render.item_blocks import ItemBlock, ItemRenderer
-from responses_app.web.response.timeline import timeline
-from responses_app.web.response.tool_timeline import ToolTimeline, tool_timeline
+from responses_app.web.response.timelines.timeline import timeline
+from responses_app.web.response.timelines.tool_timeline import ToolTimeline, tool_timeline
 from tests.support.store.stored_logs import stored_response
 
 LISTING = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "demo"}

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.event_kinds import DELTA, event_kind
+from responses_app.web.response.timelines.event_kinds import DELTA, event_kind
 
 # Deltas of a summary that copies the reasoning come between those of the text, and are in the same groups.
 COPIES: Final = {"response.reasoning_summary_text.delta": "response.reasoning_text.delta"}

@@ -21,10 +21,10 @@ from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.response.event_kinds import KINDS, LABELS, event_kind
 from responses_app.web.response.event_log.event_groups import EventGroup, group
 from responses_app.web.response.problem_notice import problems_of
-from responses_app.web.response.timeline import timeline
+from responses_app.web.response.timelines.event_kinds import KINDS, LABELS, event_kind
+from responses_app.web.response.timelines.timeline import timeline
 
 PAGE_LINES = 200
 # Characters of the payload excerpt of a line, as in response.js.

@@ -12,8 +12,8 @@ import orjson
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader, events_by_number
 from responses_app.web.render.sanitize import visible
-from responses_app.web.response.event_kinds import event_kind
-from responses_app.web.response.timeline import GENERATION_KINDS, TOOL_ENDS, WIDTH
+from responses_app.web.response.timelines.event_kinds import event_kind
+from responses_app.web.response.timelines.timeline import GENERATION_KINDS, TOOL_ENDS, WIDTH
 
 ADDED: Final = "response.output_item.added"
 DONE: Final = "response.output_item.done"

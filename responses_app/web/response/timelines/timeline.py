@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.event_kinds import DELTA, event_kind
-from responses_app.web.response.rate import RateBar, bars
+from responses_app.web.response.timelines.event_kinds import DELTA, event_kind
+from responses_app.web.response.timelines.rate import RateBar, bars
 
 WIDTH: Final = 1000.0
 # A gap is a stall if longer than MIN_STALL_MS and than STALL_FACTOR times the median gap between deltas.

@@ -1,0 +1,1 @@
+"""Timelines of a response: generation, tools and their rates."""
