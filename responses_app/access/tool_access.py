@@ -10,22 +10,18 @@ from django.conf import settings
 from responses_app.errors import Forbidden
 from responses_app.models import ApiKey
 from responses_app.schemas.tools import is_run_by_server
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES
+from responses_app.tools.registry import BY_TYPE, SERVER_TOOLS
 
 # Name that allows MCP servers which a request names by `server_url`, and prefix of the names of the operator's servers.
 MCP = "mcp"
 # Name in a list of allowed tools that allows no tool.
 NO_TOOL = "none"
-_NAMES: Mapping[str, str] = {
-    **dict.fromkeys(CODE_INTERPRETER_TYPES, "code_interpreter"),
-    **dict.fromkeys(FILE_SEARCH_TYPES, "file_search"),
-    **dict.fromkeys(WEB_SEARCH_TYPES, "web_search"),
-}
 
 
 def known_names() -> list[str]:
     """Return the names that a list of allowed tools may have, with those of the operator's MCP servers."""
-    return [*dict.fromkeys(_NAMES.values()), MCP, *(f"{MCP}:{label}" for label in settings.RESPONSES_MCP_SERVERS), NO_TOOL]
+    names = sorted(tool.name for tool in SERVER_TOOLS)
+    return [*names, MCP, *(f"{MCP}:{label}" for label in settings.RESPONSES_MCP_SERVERS), NO_TOOL]
 
 
 def can_use(key: ApiKey, name: str) -> bool:
@@ -37,7 +33,7 @@ def can_use_type(key: ApiKey, kind: str) -> bool:
     """Return True if the key may use tools of this type; any MCP server counts for `mcp`. Tools of clients are always allowed."""
     if kind == MCP:
         return not key.allowed_tools or any(name.partition(":")[0] == MCP for name in key.allowed_tools)
-    return kind not in _NAMES or can_use(key, _NAMES[kind])
+    return kind not in BY_TYPE or can_use(key, BY_TYPE[kind].name)
 
 
 def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
@@ -54,7 +50,7 @@ def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
 def _name(tool: Mapping[str, Any]) -> str | None:
     """Return the name of a tool that the server runs, as a list of allowed tools has it."""
     if tool["type"] != MCP:
-        return _NAMES.get(tool["type"])
+        return BY_TYPE[tool["type"]].name if tool["type"] in BY_TYPE else None
     if tool.get("server_url") is not None:
         return MCP
     return f"{MCP}:{_operator_label(tool)}"

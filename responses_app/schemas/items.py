@@ -11,7 +11,7 @@ from responses_app.schemas.base import NAME, Array, Caller, CallId, LongText, St
 from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate
 from responses_app.schemas.errors import Loc, translate
-from responses_app.schemas.hosted_items import HOSTED_ITEMS
+from responses_app.schemas.server_items import SERVER_ITEMS
 
 # Fields that openai-python adds to its own objects: parsed copies of text and arguments.
 COPIES = frozenset({"parsed", "parsed_arguments"})
@@ -146,7 +146,7 @@ MODELS: Mapping[str, type[StrictModel]] = {
     "compaction_trigger": CompactionTrigger,
     "item_reference": ItemReferenceInput,
     **CLIENT_ITEMS,
-    **HOSTED_ITEMS,
+    **SERVER_ITEMS,
 }
 
 

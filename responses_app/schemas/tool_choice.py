@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import StrictModel, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, translate, wrong_type
-from responses_app.schemas.tools import CLIENT, HOSTED, is_run_by_server, server_types
-from responses_app.tools.declarations import WEB_SEARCH_TYPES, declared_tool
+from responses_app.schemas.tools import API_SERVER_TOOLS, CLIENT, is_run_by_server, server_types
+from responses_app.tools.registry import BY_TYPE
 
 MODES = ("none", "auto", "required")
 # Tools that a choice names by type alone.
@@ -35,7 +35,7 @@ class NamedMcpTool(StrictModel):
     name: str | None = None
 
 
-class BuiltinTool(StrictModel):
+class ServerToolChoice(StrictModel):
     """`tool_choice` of a built-in tool; also an entry of `allowed_tools`."""
 
     type: str
@@ -70,7 +70,7 @@ def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | 
         raw = {**raw, "type": kind}
     if kind == "allowed_tools":
         return _allowed(raw, tools)
-    if kind in HOSTED and not is_run_by_server(kind):
+    if kind in API_SERVER_TOOLS and not is_run_by_server(kind):
         _present(kind, tools)
         message = f"Tool choice '{kind}': this server runs no tools of that type, so the model cannot be made to call one."
         raise InvalidRequest(message, param="tool_choice", code="invalid_value")
@@ -98,10 +98,10 @@ def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
-    """Parse an entry of `allowed_tools`. An inactive hosted tool is accepted; the model is not offered the tool."""
+    """Parse an entry of `allowed_tools`. An inactive server tool is accepted; the model is not offered the tool."""
     raw = drop_nulls(raw, loc)
     kind = _kind(raw, loc)
-    if kind not in HOSTED or is_run_by_server(kind):
+    if kind not in API_SERVER_TOOLS or is_run_by_server(kind):
         return _named(raw, tools, loc)
     _present(kind, tools)
     return raw
@@ -112,7 +112,7 @@ def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) ->
     if kind == "mcp" and is_run_by_server(kind):
         return _named_mcp(raw, tools, loc)
     if is_run_by_server(kind):
-        return _chosen_builtin(raw, kind, tools, loc)
+        return _chosen_server_tool(raw, kind, tools, loc)
     if kind in CLIENT and set(raw) == {"type"}:
         _present(kind, tools)
         return {"type": kind}
@@ -141,16 +141,16 @@ def _named_mcp(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc
     return named.model_dump(exclude_none=True)
 
 
-def _chosen_builtin(raw: dict[str, Any], kind: str, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
-    """Parse the choice of a built-in tool. The types of web searches are names of the same tool. Raises InvalidRequest."""
+def _chosen_server_tool(raw: dict[str, Any], kind: str, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    """Parse the choice of a server tool. Raises InvalidRequest."""
     try:
-        BuiltinTool.model_validate(raw)
+        ServerToolChoice.model_validate(raw)
     except ValidationError as error:
-        raise translate(error, loc, BuiltinTool.model_fields) from error
-    kinds = WEB_SEARCH_TYPES if kind in WEB_SEARCH_TYPES else {kind}
-    if not any(tool["type"] in kinds for tool in tools):
+        raise translate(error, loc, ServerToolChoice.model_fields) from error
+    tool = BY_TYPE[kind]
+    if not any(one["type"] in tool.types for one in tools):
         raise _absent(kind)
-    if declared_tool(tools, kinds) is None and loc == ("tool_choice",):
+    if tool.find(tools) is None and loc == ("tool_choice",):
         message = (
             f"Tool choice '{kind}': the tool has no access to the web in this request, so the model cannot be made to call it."
         )

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from responses_app.schemas.base import NAME, Array, LongText, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES
 from responses_app.tools.http_headers import MAX_HEADER_BYTES
+from responses_app.tools.registry import BY_TYPE
 
 MAX_URL_LENGTH = 2048
 McpToolNames = Annotated[Array[Annotated[str, Field(min_length=1, max_length=256)]], Field(max_length=1024)]
@@ -155,26 +155,9 @@ CLIENT: Mapping[str, type[StrictModel]] = {
 }
 
 # Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them or a setting is missing.
-SERVER = frozenset({"mcp", *CODE_INTERPRETER_TYPES, *FILE_SEARCH_TYPES, *WEB_SEARCH_TYPES})
-# Settings without which the server does not run a tool of the type.
-SETTINGS: Mapping[str, str] = {
-    **dict.fromkeys(CODE_INTERPRETER_TYPES, "RESPONSES_SANDBOX_URL"),
-    **dict.fromkeys(WEB_SEARCH_TYPES, "RESPONSES_WEB_SEARCH"),
-}
-# Tool types of the API that run at OpenAI, not at the client.
-HOSTED = frozenset(
-    {
-        "code_interpreter",
-        "file_search",
-        "image_generation",
-        "mcp",
-        "programmatic_tool_calling",
-        "web_search",
-        "web_search_2025_08_26",
-        "web_search_preview",
-        "web_search_preview_2025_03_11",
-    }
-)
+SERVER = frozenset({"mcp", *BY_TYPE})
+# Types of server tools in the API of OpenAI.
+API_SERVER_TOOLS = SERVER | {"image_generation", "programmatic_tool_calling"}
 
 
 def server_types() -> list[str]:
@@ -189,5 +172,5 @@ def is_run_by_server(kind: str) -> bool:
 
 def missing_setting(kind: str) -> str | None:
     """Return the name of the setting that is empty although tools of the type `kind` need the setting; None without such a setting."""
-    name = SETTINGS.get(kind)
-    return name if name is not None and not getattr(settings, name) else None
+    name = BY_TYPE[kind].setting if kind in BY_TYPE else ""
+    return name if name and not getattr(settings, name) else None

@@ -18,7 +18,7 @@ class ToolOffer(Protocol):
     def functions(self) -> Sequence[Json]:
         """Function tools that the model is offered beside the tools of the request.
 
-        A function with the key `recipient` is presented to gpt-oss as its own tool of this name (`dialects.tools.builtin`).
+        A function with the key `recipient` is presented to gpt-oss as its own tool of this name (`dialects.toolset`).
         """
         ...
 

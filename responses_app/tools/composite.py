@@ -1,4 +1,4 @@
-"""Composite of the tools of a run: one executor for MCP servers and built-in tools together."""
+"""Composite of the tools of a run: one executor for all server tools."""
 
 from __future__ import annotations
 

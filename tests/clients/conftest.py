@@ -67,19 +67,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def builtin_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def tool_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a sandbox and a search service, with one model for each client that uses these."""
     from responses_app.sandbox.launch import packages
-    from tests.support.clients import builtin_tapes
+    from tests.support.clients import server_tools_tapes
     from tests.support.sandbox.runner import PACKAGES, runner
 
     with suppress(packages.PackagesMissing):
         packages.install(PACKAGES)
-    folder = tmp_path_factory.mktemp("builtin")
+    folder = tmp_path_factory.mktemp("server-tools")
     pages = write_pages(folder / "pages")
     with runner(folder, with_packages=True) as sandbox:
         services = {"RESPONSES_SANDBOX_URL": sandbox.url, "RESPONSES_WEB_SEARCH": f"folder://{pages}"}
-        with _serving(folder, builtin_tapes.TAPES, **services) as server:
+        with _serving(folder, server_tools_tapes.TAPES, **services) as server:
             yield server
 
 
@@ -116,15 +116,15 @@ def node(installed: Callable[[str], Path], server: Server, environ: dict[str, st
 
 
 @pytest.fixture
-def builtin_node(installed: Callable[[str], Path], builtin_server: Server) -> Drive:
+def tool_node(installed: Callable[[str], Path], tool_server: Server) -> Drive:
     """Runs a driver with Node, on the server with a sandbox and a search service."""
-    return _driving_node(installed, builtin_server, _environ(builtin_server))
+    return _driving_node(installed, tool_server, _environ(tool_server))
 
 
 @pytest.fixture
-def builtin_python(installed: Callable[[str], Path], builtin_server: Server) -> Drive:
+def tool_python(installed: Callable[[str], Path], tool_server: Server) -> Drive:
     """Runs a driver with the Python of the clients, on the server with a sandbox and a search service."""
-    return _driving(installed, "python", builtin_server, _environ(builtin_server))
+    return _driving(installed, "python", tool_server, _environ(tool_server))
 
 
 def _driving_node(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:

@@ -12,9 +12,9 @@ from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.stop_sequences import with_stop_sequences
-from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Call, Delta, OutputProblem, TextDelta
+from responses_app.tools.functions.unknown_tools import UnknownToolFilter
 from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.call_events import ScriptedParser
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, TOOLS

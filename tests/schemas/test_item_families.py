@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.schemas.hosted_items import HOSTED_ITEMS
 from responses_app.schemas.items import MODELS
 from responses_app.schemas.parsing.items import ID_PREFIXES
+from responses_app.schemas.server_items import SERVER_ITEMS
 
 # Input types that are no items: a reference stands for a stored item, a trigger is a request.
 NO_ITEMS: Final = {"item_reference", "compaction_trigger"}
@@ -17,8 +17,8 @@ def test_every_item_type_of_the_schemas_is_in_the_registry() -> None:
     assert {*MODELS} - NO_ITEMS == {*FAMILIES.id_prefixes}
 
 
-def test_hosted_items_have_a_prefix_for_ids_of_this_server_and_accept_any_id() -> None:
-    assert all(FAMILIES.id_prefixes[kind] and ID_PREFIXES[kind] == "" for kind in HOSTED_ITEMS)
+def test_server_items_have_a_prefix_for_ids_of_this_server_and_accept_any_id() -> None:
+    assert all(FAMILIES.id_prefixes[kind] and ID_PREFIXES[kind] == "" for kind in SERVER_ITEMS)
 
 
 def test_ids_of_requests_have_the_prefixes_of_the_families() -> None:

@@ -6,13 +6,18 @@ import pytest
 
 from responses_app.protocol.deltas import CodeResult, CodeStarted, Delta, FileResult, McpResult, WebResult
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
-from responses_app.tools.includes import CODE_OUTPUTS, FILE_RESULTS, WEB_RESULTS, WEB_SOURCES, drop_excluded
+from responses_app.tools.includes import drop_excluded
 
 LOGS = [{"type": "logs", "logs": "4"}]
 FOUND = [{"file_id": "file_1", "filename": "a.txt", "score": 1.0, "attributes": {}, "text": "Tea."}]
 SOURCES = [{"type": "url", "url": "https://example.com"}]
 SEARCH = {"type": "search", "query": "tea"}
-ALL = (CODE_OUTPUTS, FILE_RESULTS, WEB_RESULTS, WEB_SOURCES)
+ALL = (
+    "code_interpreter_call.outputs",
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+)
 WHOLE = {
     "code": CodeResult(LOGS, model_text="4"),
     "files": FileResult(["tea"], FOUND, model_text="Tea."),

@@ -26,7 +26,7 @@ from responses_app.dialects.formats.table import DEFAULT_CALLS, DEFAULT_OUTPUT, 
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
-from responses_app.dialects.tools.selection import Tool, Toolset, toolset
+from responses_app.dialects.toolset import Tool, Toolset, toolset
 from responses_app.engine_interface import Constraint
 
 QUIET = frozenset({"none", "minimal"})

@@ -22,7 +22,7 @@ from responses_app.dialects.content import (
     tool_name,
     unsupported,
 )
-from responses_app.dialects.tools.selection import Tool
+from responses_app.dialects.toolset import Tool
 
 Message: TypeAlias = dict[str, Any]
 ImagePlaceholder: TypeAlias = Callable[[int], str]

@@ -23,7 +23,7 @@ from responses_app.dialects.constraints.structural_tag import (
     triggered,
 )
 from responses_app.dialects.formats.base import CallFormat, OutputFormat
-from responses_app.dialects.tools.selection import Tool, Toolset
+from responses_app.dialects.toolset import Tool, Toolset
 from responses_app.engine_interface import Constraint
 
 # Templates of some families have white space between the prompt and the output, and behind the reasoning.

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
 from responses_app.dialects.schema_limits import SchemaLimits
-from responses_app.dialects.tools.selection import Tool
+from responses_app.dialects.toolset import Tool
 from responses_app.engine_interface import Constraint
 
 Format: TypeAlias = dict[str, Any]

@@ -14,7 +14,7 @@ from responses_app.dialects.harmony.prompt import messages
 from responses_app.dialects.harmony.render import HarmonyRenderer
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from responses_app.dialects.text.budget import Budget, TooLong
-from responses_app.dialects.tools.selection import toolset
+from responses_app.dialects.toolset import toolset
 from responses_app.engine_interface import Constraint
 
 # The reasoning in the prompt is selected in prompt.py: the library's rule considers the first final answer only.

@@ -8,10 +8,13 @@ from typing import Final
 
 from openai_harmony import ToolNamespaceConfig
 
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.selection import Tool, Toolset
+from responses_app.dialects.toolset import RECIPIENT, Tool, Toolset, recipients
 
 _PYTHON: Final = "python"
+# Key of the code in the arguments of the function that stands for `python`.
+_CODE_KEY: Final = "code"
+# Own tools whose calls are free text.
+RAW_RECIPIENTS: Final = frozenset({_PYTHON})
 _BROWSER: Final = "browser"
 _PYTHON_DESCRIPTION: Final = (
     "Use this tool to execute Python code in your chain of thought, and to make plots, tables and files for the user.\n\n"
@@ -24,14 +27,14 @@ _PYTHON_DESCRIPTION: Final = (
 
 def functions_of(tools: Toolset) -> list[Tool]:
     """Return the offered tools that are declared as functions in the developer message."""
-    return [tool for tool in tools.offered if builtin.RECIPIENT not in tool]
+    return [tool for tool in tools.offered if RECIPIENT not in tool]
 
 
 def own_tools(offered: Sequence[Tool]) -> tuple[str, ...]:
     """Return the names of gpt-oss's own tools among the offered tools."""
-    recipients = builtin.recipients(offered)
-    has_browser = any(recipient.partition(".")[0] == _BROWSER for recipient in recipients)
-    return tuple(name for name, is_offered in ((_BROWSER, has_browser), (_PYTHON, _PYTHON in recipients)) if is_offered)
+    names = recipients(offered)
+    has_browser = any(recipient.partition(".")[0] == _BROWSER for recipient in names)
+    return tuple(name for name, is_offered in ((_BROWSER, has_browser), (_PYTHON, _PYTHON in names)) if is_offered)
 
 
 def namespace_of(name: str) -> ToolNamespaceConfig:
@@ -44,8 +47,8 @@ def namespace_of(name: str) -> ToolNamespaceConfig:
 def call_text(recipient: str, arguments: str) -> str:
     """Return the text of a call of an own tool, from the JSON arguments of the function: code, or the arguments of the own tool."""
     values = json.loads(arguments)
-    if recipient in builtin.RAW_RECIPIENTS:
-        return str(values[builtin.CODE_KEY])
+    if recipient in RAW_RECIPIENTS:
+        return str(values[_CODE_KEY])
     if "url" in values:
         # A page is opened by its address under `id`; a search in a page is about the newest page.
         address = {} if "pattern" in values else {"id": values["url"]}

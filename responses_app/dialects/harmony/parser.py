@@ -30,7 +30,7 @@ from responses_app.dialects.text.decoder import PlainTokens
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, COMMENTARY, FINAL, REASONING, DeltaBuffer, TextChannel
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.logprobs import to_wire
-from responses_app.dialects.tools.selection import Toolset
+from responses_app.dialects.toolset import Toolset
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Delta, Json
 from responses_app.protocol.output_problems import (

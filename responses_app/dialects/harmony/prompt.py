@@ -26,8 +26,7 @@ from responses_app.dialects.content import (
     unsupported,
 )
 from responses_app.dialects.harmony.own_tools import call_text, functions_of, own_tools
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.selection import Tool, Toolset
+from responses_app.dialects.toolset import RECIPIENT, Tool, Toolset
 
 EFFORTS = {
     None: ReasoningEffort.MEDIUM,
@@ -195,8 +194,8 @@ def _reasoning(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
 def _call(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
     if item.get("namespace"):
         raise UnsupportedInput("Namespaces are not supported with this model.", f"{position.path}.namespace", "invalid_value")
-    if item.get(builtin.RECIPIENT):
-        return [_own_call(item, item[builtin.RECIPIENT])]
+    if item.get(RECIPIENT):
+        return [_own_call(item, item[RECIPIENT])]
     head = Head(Role.ASSISTANT, None, "commentary", f"functions.{item['name']}", "<|constrain|>json")
     return [TextMessage(head, item.get("arguments") or "")]
 
@@ -207,7 +206,7 @@ def _own_call(item: Item, recipient: str) -> TextMessage:
 
 
 def _output(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
-    own = item.get(builtin.RECIPIENT)
+    own = item.get(RECIPIENT)
     name, channel = (own, "analysis") if own else (f"functions.{tool_name(item, position.names)}", "commentary")
     return [TextMessage(Head(Role.TOOL, name, channel, "assistant"), output_text(item, position.path))]
 

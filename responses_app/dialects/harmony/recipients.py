@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from responses_app.dialects.harmony.own_tools import functions_of
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.selection import Toolset
+from responses_app.dialects.harmony.own_tools import RAW_RECIPIENTS, functions_of
+from responses_app.dialects.toolset import Toolset, recipients
 from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TOOL_NOT_ALLOWED, UNKNOWN_RECIPIENT
 
 _FUNCTIONS = "functions."
@@ -15,7 +14,7 @@ class Recipients:
 
     def __init__(self, tools: Toolset) -> None:
         self._tools = tools
-        self._own = builtin.recipients(tools.offered)
+        self._own = recipients(tools.offered)
         self._names = frozenset(str(tool["name"]) for tool in functions_of(tools))
 
     def function_name(self, recipient: str | None) -> str | None:
@@ -34,7 +33,7 @@ class Recipients:
 
     def is_raw(self, recipient: str | None) -> bool:
         """Return True for a tool of the model whose input is no JSON."""
-        return recipient in self._own and recipient in builtin.RAW_RECIPIENTS
+        return recipient in self._own and recipient in RAW_RECIPIENTS
 
     def takes_json(self, recipient: str | None) -> bool:
         """Return True if a grammar constrains the arguments to JSON, as for declared functions and tools of the model."""

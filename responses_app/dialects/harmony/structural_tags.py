@@ -17,8 +17,8 @@ from responses_app.dialects.constraints.structural_tag import (
     text_format,
     triggered,
 )
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.selection import Tool, Toolset
+from responses_app.dialects.harmony.own_tools import RAW_RECIPIENTS
+from responses_app.dialects.toolset import RECIPIENT, Tool, Toolset
 from responses_app.engine_interface import Constraint
 
 _TO = "<|channel|>commentary to="
@@ -66,15 +66,15 @@ def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
 
 def _headers(tool: Tool) -> list[str]:
     """Return the headers of a call; gpt-oss's own tools may be called in two channels."""
-    if builtin.RECIPIENT in tool:
-        return [f"{trigger}{tool[builtin.RECIPIENT]} code<|message|>" for trigger in (_OWN_TO, _TO)]
+    if RECIPIENT in tool:
+        return [f"{trigger}{tool[RECIPIENT]} code<|message|>" for trigger in (_OWN_TO, _TO)]
     return [f"{_TO}functions.{tool['name']} <|constrain|>json<|message|>"]
 
 
 def _content(tool: Tool) -> Format:
     """Return the format of a call's text: code, or JSON arguments. gpt-oss's own tools have more arguments than declared."""
-    if tool.get(builtin.RECIPIENT) in builtin.RAW_RECIPIENTS:
+    if tool.get(RECIPIENT) in RAW_RECIPIENTS:
         return _TEXT
-    if builtin.RECIPIENT in tool:
+    if RECIPIENT in tool:
         return json_value({"type": "object"})
     return arguments(tool)

@@ -18,8 +18,6 @@ from responses_app.dialects.constraints.structural_tag import widen_white_space
 from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.dialects.tools import as_functions, builtin
-from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.images.decode_pool import DecoderBusy
@@ -32,6 +30,8 @@ from responses_app.runs.prepare.prompt import PromptRenderer, size_of
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolOffer
+from responses_app.tools.functions import as_functions
+from responses_app.tools.functions.unknown_tools import UnknownToolFilter
 from responses_app.tools.outputs.output_limit import limit_tool_output
 from responses_app.tools.outputs.pictures import PromptPictures, choose_pictures
 
@@ -147,7 +147,7 @@ def _turn(
 
 def _with_server_tools(turn: Turn, offer: ToolOffer, *, withholds: bool) -> Turn:
     """Return the turn with the tools of the server as functions. Raises InvalidRequest for absent tools and for a name used twice."""
-    taken = builtin.taken_name(as_functions.offered_names(turn), offer.functions)
+    taken = as_functions.taken_name(as_functions.offered_names(turn), offer.functions)
     if taken is not None:
         message = (
             f"Invalid 'tools': the name '{taken}' belongs to a tool that the server runs for this request; rename your tool."

@@ -26,7 +26,7 @@ from responses_app.runs.prepare import (
 )
 from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down, session_id
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
-from responses_app.runs.server_tools import approvals, resources
+from responses_app.runs.server_tools import approvals, executors
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
@@ -73,7 +73,7 @@ async def plan(
     tokens of the context.
     """
     await definitions.check(create_request.project, create_request.tools, create_request.input)
-    await resources.check(create_request.project, create_request.tools)
+    await executors.check_resources(create_request.project, create_request.tools)
     if before is None:
         before = await _before(create_request)
     own = await context.resolve_items(create_request)

@@ -1,34 +1,41 @@
-"""Server tools of a request: the executors of the MCP tools and of the built-in tools, joined."""
+"""Server tools of a request: the executors of the MCP tools and of the other tools, joined, and checks before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.server_tools import approval_address
 from responses_app.store.content import approvals
-from responses_app.tools import sandbox_access
 from responses_app.tools.base import ToolExecutor
-from responses_app.tools.code_interpreter.containers import ContainerSession
-from responses_app.tools.code_interpreter.executor import CodeInterpreterExecutor
 from responses_app.tools.composite import CompositeExecutor
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES, declared_tool
+from responses_app.tools.declaration import ServerTool, ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp import servers
 from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
 from responses_app.tools.mcp.sessions import McpSessions
+from responses_app.tools.registry import SERVER_TOOLS
 
 
 def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
-    """Return the tools that the server runs for the response `uid`; None without such tools in the request."""
-    executors = [executor for make in EXECUTORS if (executor := make(create_request, uid)) is not None]
+    """Return the server tools of the response `uid`; None without such tools in the request."""
+    made = [_mcp(create_request, uid), *(_open(tool, create_request, uid) for tool in SERVER_TOOLS)]
+    executors = [executor for executor in made if executor is not None]
     if len(executors) > 1:
         return CompositeExecutor(executors)
     return executors[0] if executors else None
+
+
+async def check_resources(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
+    """Check what `tools` refer to, such as containers and files. Raises InvalidRequest, NotFound."""
+    for tool in SERVER_TOOLS:
+        declared = tool.find(tools)
+        if declared is not None:
+            await tool.check(project, declared, f"tools[{tools.index(declared)}]")
 
 
 def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
@@ -49,42 +56,9 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     return McpExecutor(tools, sessions, claim, bound)
 
 
-def _web_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
-    del uid
-    tool, setting = declared_tool(create_request.tools, WEB_SEARCH_TYPES), settings.RESPONSES_WEB_SEARCH
-    if tool is None or not setting:
+def _open(tool: ServerTool, create_request: CreateRequest, uid: str) -> ToolExecutor | None:
+    declared = tool.find(create_request.tools)
+    if declared is None:
         return None
-    from responses_app.tools.web_search.opening import open_web_search
-
-    return open_web_search(tool, setting, create_request.project, ToolLimits.from_settings())
-
-
-def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
-    tool = declared_tool(create_request.tools, CODE_INTERPRETER_TYPES)
-    # Without a sandbox the request is refused, when the planner checks what the tools refer to.
-    if tool is None or not sandbox_access.is_configured():
-        return None
-    session = ContainerSession(
-        create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandbox_access.sandbox_client(), new_id
-    )
-    return CodeInterpreterExecutor(session, ToolLimits.from_settings())
-
-
-def _file_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
-    del uid
-    tool = declared_tool(create_request.tools, FILE_SEARCH_TYPES)
-    if tool is None:
-        return None
-    from responses_app.tools.file_search.executor import FileSearchExecutor
-
-    path = f"tools[{list(create_request.tools).index(tool)}]"
-    return FileSearchExecutor(tool, create_request.project, ToolLimits.from_settings(), path)
-
-
-# Each returns the executor of a tool for a request and the id of the response; None if the request has no such tool.
-EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (
-    _mcp,
-    _code_interpreter,
-    _web_search,
-    _file_search,
-)
+    path = f"tools[{list(create_request.tools).index(declared)}]"
+    return tool.open(ToolCallContext(declared, path, create_request.project, uid, new_id))

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import drop_nulls
-from responses_app.schemas.builtin_tools import ComparisonFilter, CompoundFilter
 from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
+from responses_app.schemas.server_tools import ComparisonFilter, CompoundFilter
 
 MAX_DEPTH = 8
 MAX_COMPARISONS = 256

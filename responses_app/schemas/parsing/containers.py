@@ -10,9 +10,9 @@ from pydantic import Field, ValidationError
 from responses_app.errors import InvalidRequest
 from responses_app.models.containers import DEFAULT_EXPIRY_MINUTES, MAX_CONTAINER_NAME_CHARS, MAX_EXPIRY_MINUTES
 from responses_app.schemas.base import Array, StrictModel
-from responses_app.schemas.builtin_tools import MAX_CONTAINER_FILES, FileId
 from responses_app.schemas.errors import translate
-from responses_app.schemas.parsing.builtin_tools import parse_network_policy
+from responses_app.schemas.parsing.server_tools import parse_network_policy
+from responses_app.schemas.server_tools import MAX_CONTAINER_FILES, FileId
 
 Memory = Literal["1g", "4g", "16g", "64g"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from responses_app.dialects.tools.computer import is_action
 from responses_app.errors import InvalidRequest
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.ids import is_id
@@ -14,7 +13,6 @@ from responses_app.schemas.base import TEXT_LIMIT, check_length, check_tools, co
 from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate, check_trigger_last
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
-from responses_app.schemas.hosted_items import HOSTED_ITEMS
 from responses_app.schemas.items import (
     MODELS,
     AdditionalTools,
@@ -26,6 +24,8 @@ from responses_app.schemas.items import (
 )
 from responses_app.schemas.parsing import content as parsing_content
 from responses_app.schemas.parsing import tools
+from responses_app.schemas.server_items import SERVER_ITEMS
+from responses_app.tools.functions.computer import is_action
 
 # Item type -> prefix of item ids in requests, empty where clients or other servers choose the ids.
 ID_PREFIXES = {
@@ -34,7 +34,7 @@ ID_PREFIXES = {
     # Clients choose ids such as `fco_…` for outputs, so outputs share the prefix of their call.
     "function_call_output": FAMILIES["function_call"].id_prefix.rstrip("_"),
     "custom_tool_call_output": FAMILIES["custom_tool_call"].id_prefix.rstrip("_"),
-    **dict.fromkeys(HOSTED_ITEMS, ""),
+    **dict.fromkeys(SERVER_ITEMS, ""),
 }
 
 
@@ -134,9 +134,9 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return item
 
 
-def _hosted(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+def _server_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     kind = raw["type"]
-    item = _id(valid(HOSTED_ITEMS[kind], raw, loc), loc)
+    item = _id(valid(SERVER_ITEMS[kind], raw, loc), loc)
     return item if kind in FAMILIES.without_status else {"status": "completed", **item}
 
 
@@ -191,7 +191,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "compaction_trigger": _trigger,
     "item_reference": _reference,
     **dict.fromkeys(CLIENT_ITEMS, _client_item),
-    **dict.fromkeys(HOSTED_ITEMS, _hosted),
+    **dict.fromkeys(SERVER_ITEMS, _server_item),
 }
 
 

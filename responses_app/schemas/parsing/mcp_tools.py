@@ -10,10 +10,10 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
 
-from responses_app.dialects.tools.as_functions import function_name
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.errors import Loc, invalid_value, json_path, shorten, translate, wrong_type
 from responses_app.schemas.tools import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames, is_run_by_server
+from responses_app.tools.functions.as_functions import function_name
 from responses_app.tools.http_headers import bearer_header, header_problem, size_problem, value_problem
 
 # Servers of a request: a connection is opened to each.

@@ -8,16 +8,15 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from responses_app.dialects.tools.as_functions import function_name
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import check_tools, count_tools, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
 from responses_app.schemas.json_schema.limits import complexity_problem
 from responses_app.schemas.json_schema.strict import shape_problem, strict_problem
-from responses_app.schemas.parsing import builtin_tools, mcp_tools
+from responses_app.schemas.parsing import mcp_tools, server_tools
 from responses_app.schemas.tools import (
+    API_SERVER_TOOLS,
     CLIENT,
-    HOSTED,
     MAX_GRAMMAR_LENGTH,
     CustomTextFormat,
     CustomTool,
@@ -28,7 +27,8 @@ from responses_app.schemas.tools import (
     missing_setting,
     server_types,
 )
-from responses_app.tools.declarations import is_cached_search
+from responses_app.tools.functions.as_functions import function_name
+from responses_app.tools.web_search.declaration import is_cached_search
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)
 # Fields with credentials, which are not stored and not repeated.
@@ -52,7 +52,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
     if in_item:
         _check_no_server_tools(tools, loc)
     mcp_tools.check_labels(tools, loc)
-    builtin_tools.check_single(tools, loc)
+    server_tools.check_single(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         inside = [function_name(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
@@ -108,13 +108,13 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
         return {key: value for key, value in raw.items() if key not in SECRET}
     if is_run_by_server(kind):
-        return builtin_tools.PARSERS.get(kind, mcp_tools.parse_mcp_tool)(raw, loc)
+        return server_tools.PARSERS.get(kind, mcp_tools.parse_mcp_tool)(raw, loc)
     allowed = active_types()
     setting = missing_setting(kind)
     if setting is not None:
         message = f"Tools of type '{kind}' are not available: the operator of this server has not configured {setting}."
         raise InvalidRequest(message, param=where, code="invalid_value")
-    if kind in HOSTED:
+    if kind in API_SERVER_TOOLS:
         raise InvalidRequest(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(allowed)}.",
             param=where,

@@ -9,9 +9,9 @@ from pydantic import Field, ValidationError, model_validator
 from responses_app.errors import InvalidRequest
 from responses_app.models import MAX_STORE_NAME_CHARS
 from responses_app.schemas.base import Array, StrictModel
-from responses_app.schemas.builtin_tools import FileId, RankingOptions
 from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
 from responses_app.schemas.parsing.attribute_filters import parse_filters
+from responses_app.schemas.server_tools import FileId, RankingOptions
 from responses_app.store.vector_stores.chunker import (
     DEFAULT_CHUNK_TOKENS,
     DEFAULT_OVERLAP_TOKENS,

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from responses_app.dialects.citations.sources import Sources
-from responses_app.dialects.tools.builtin import PYTHON
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.items.server_tools.code_interpreter import CodeCall, CodeResult, CodeStarted
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT
 from responses_app.sandbox.base import SandboxError
+from responses_app.tools import sandbox_access
 from responses_app.tools.base import Json
-from responses_app.tools.builtin_executor import BuiltinExecutor
-from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.base_executor import ServerToolExecutor
 from responses_app.tools.code_interpreter.containers import ContainerProblem, ContainerSession
+from responses_app.tools.code_interpreter.functions import FUNCTIONS, TYPES
 from responses_app.tools.code_interpreter.results import code_result, has_written
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES
+from responses_app.tools.declaration import ToolCallContext
 from responses_app.tools.limits import ToolLimits
+from responses_app.tools.offer import ServerToolOffer
 
 CALL = "code_interpreter_call"
 MAX_CODE_BYTES = 256 * 1024
 
 
-class CodeInterpreterExecutor(BuiltinExecutor):
+class CodeInterpreterExecutor(ServerToolExecutor):
     """Code interpreter of a run, a `ToolExecutor`."""
 
     call_type = CALL
@@ -35,7 +36,7 @@ class CodeInterpreterExecutor(BuiltinExecutor):
         """Choose the container: the one of the request, else that of the newest call among `items`, else a new one."""
         await self._session.choose([item["container_id"] for item in items if item["type"] == CALL])
 
-    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+    def offer(self, items: Sequence[Json]) -> ServerToolOffer:
         """Return the offer. The sources are files from before the response, and files that calls of `items` have written.
 
         Files that later calls write are no sources, so a new owner of the run makes the same annotations from the same items.
@@ -46,7 +47,7 @@ class CodeInterpreterExecutor(BuiltinExecutor):
             path: file for path, file in citable if self._session.is_older(file) or any(has_written(one, path) for one in texts)
         }
         sources = Sources(container_files=files)
-        return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)}, sources=sources)
+        return ServerToolOffer(TYPES, FUNCTIONS, lambda _: CodeCall(self._session.container_id), sources=sources)
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
         """Run the code of `call` in its container."""
@@ -67,3 +68,15 @@ class CodeInterpreterExecutor(BuiltinExecutor):
     async def close(self) -> None:
         """Close the connections to the sandbox. The container stays until it expires."""
         await self._session.close()
+
+
+def open_executor(context: ToolCallContext) -> CodeInterpreterExecutor:
+    """Return the executor of the tool for a request."""
+    session = ContainerSession(
+        context.project,
+        context.declared["container"],
+        f"cntr_{context.response_uid.partition('_')[2]}",
+        sandbox_access.sandbox_client(),
+        context.new_id,
+    )
+    return CodeInterpreterExecutor(session, ToolLimits.from_settings())

@@ -11,7 +11,6 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from responses_app.dialects.citations.sources import Sources
-from responses_app.dialects.tools import builtin
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import VectorStore
 from responses_app.protocol.deltas import Delta, FileResult, FileSearch, SearchStarted
@@ -19,12 +18,12 @@ from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
-from responses_app.tools.builtin_executor import BuiltinExecutor
-from responses_app.tools.builtin_offer import BuiltinOffer
-from responses_app.tools.declarations import FILE_SEARCH_TYPES
+from responses_app.tools.base_executor import ServerToolExecutor
+from responses_app.tools.file_search.functions import FUNCTIONS, TYPES
 from responses_app.tools.file_search.passages import PassageNumbers, show_passages
 from responses_app.tools.file_search.service import StoreSearchOptions, search
 from responses_app.tools.limits import ToolLimits
+from responses_app.tools.offer import ServerToolOffer
 from responses_app.utils.shares import ShareExceeded
 
 MAX_QUERIES = 8
@@ -34,7 +33,7 @@ BUSY = "Too many file searches of this project wait already."
 DEFAULT_RESULTS = 20
 
 
-class FileSearchExecutor(BuiltinExecutor):
+class FileSearchExecutor(ServerToolExecutor):
     """File search tool, a `ToolExecutor`. `tool` is the declaration, and `path` its place in the request for errors."""
 
     call_type = "file_search_call"
@@ -54,10 +53,10 @@ class FileSearchExecutor(BuiltinExecutor):
         del items
         self._stores = await sync_to_async(self._find_stores)()
 
-    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+    def offer(self, items: Sequence[Json]) -> ServerToolOffer:
         """Return the offer of the function. The passages of `items` are those that the model can cite."""
         self._numbers = PassageNumbers(items)
-        return BuiltinOffer(FILE_SEARCH_TYPES, {builtin.FILE_SEARCH: FileSearch}, sources=Sources(files=self._numbers.sources))
+        return ServerToolOffer(TYPES, FUNCTIONS, lambda _: FileSearch(), sources=Sources(files=self._numbers.sources))
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> FileResult:
         """Search the vector stores."""

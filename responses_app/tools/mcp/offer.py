@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from responses_app.dialects.base import UnsupportedInput
-from responses_app.dialects.tools.mcp_names import function_name
 from responses_app.protocol.deltas import Delta, McpApprovalRequest, McpCall
 from responses_app.tools.base import Json
 from responses_app.tools.mcp import filters
+from responses_app.tools.mcp.function_names import function_name
 
 
 class McpOffer:

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from responses_app.dialects.tools import builtin
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
-from responses_app.tools.builtin_executor import BuiltinExecutor
-from responses_app.tools.builtin_offer import BuiltinOffer
-from responses_app.tools.declarations import WEB_SEARCH_TYPES
+from responses_app.tools.base_executor import ServerToolExecutor
+from responses_app.tools.offer import ServerToolOffer
 from responses_app.tools.web_search import call_arguments as read
 from responses_app.tools.web_search.backends.base import SearchBackend, SearchFailed
 from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, show_matches, show_page, show_results
+from responses_app.tools.web_search.functions import FIND_IN_PAGE, FUNCTIONS, OPEN_PAGE, TYPES
 from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
 from responses_app.tools.web_search.options import WebSearchOptions
 from responses_app.tools.web_search.pages.page import Page, PageFailed
@@ -26,7 +25,7 @@ MAX_RESULTS = 20
 TOO_SLOW = "The web does not answer in time."
 
 
-class WebSearchExecutor(BuiltinExecutor):
+class WebSearchExecutor(ServerToolExecutor):
     """Web search tool, a `ToolExecutor`. A call takes at most `timeout_s` seconds."""
 
     call_type = "web_search_call"
@@ -40,11 +39,10 @@ class WebSearchExecutor(BuiltinExecutor):
         """Do nothing: the offer needs nothing from the database."""
         del items
 
-    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+    def offer(self, items: Sequence[Json]) -> ServerToolOffer:
         """Return the offer of the three functions. The displays of `items` are those that the model can refer to."""
         self._history = BrowsingHistory(items)
-        openings = {name: _opening(name) for name in (builtin.WEB_SEARCH, builtin.OPEN_PAGE, builtin.FIND_IN_PAGE)}
-        return BuiltinOffer(WEB_SEARCH_TYPES, openings, self._options.describe(), self._history.sources())
+        return ServerToolOffer(TYPES, FUNCTIONS, WebSearch, self._options.describe(), self._history.sources())
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> WebResult:
         """Search, open a page, or find a text in a page."""
@@ -71,9 +69,9 @@ class WebSearchExecutor(BuiltinExecutor):
         await self._reader.close()
 
     async def _run(self, function: str, arguments: Mapping[str, Any], cursor: int) -> WebResult:
-        if function == builtin.OPEN_PAGE:
+        if function == OPEN_PAGE:
             return await self._open(arguments, cursor)
-        if function == builtin.FIND_IN_PAGE:
+        if function == FIND_IN_PAGE:
             return await self._find(arguments, cursor)
         return await self._search(arguments, cursor)
 
@@ -141,16 +139,12 @@ class WebSearchExecutor(BuiltinExecutor):
         return display.url
 
 
-def _opening(function: str) -> Callable[[], Delta]:
-    return lambda: WebSearch(function)
-
-
 def _unknown_action(call: Json) -> Json:
     """Return the action of a call that failed before its arguments were read."""
     function = call.get("function")
-    if function == builtin.OPEN_PAGE:
+    if function == OPEN_PAGE:
         return {"type": "open_page", "url": ""}
-    if function == builtin.FIND_IN_PAGE:
+    if function == FIND_IN_PAGE:
         return {"type": "find_in_page", "url": "", "pattern": ""}
     return {"type": "search", "query": ""}
 

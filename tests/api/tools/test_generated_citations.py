@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.protocol.reducer import fold
-from tests.support.api.builtin_tools_case import FOXES, MENU, BuiltinToolsCase, ChatTexts, HarmonyTexts
 from tests.support.api.case import KeyedClient, bare
+from tests.support.api.server_tools_case import FOXES, MENU, ChatTexts, HarmonyTexts, ServerToolsCase
 from tests.support.runs.cited_answers import ANSWERS, BATCH, BATCHES, PLOT, TABLE, Answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 60 * BATCHES)]
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 60 * BATCHES)]
 CODE = f"for name in ({PLOT!r}, {TABLE!r}): open(name, 'w').write('x')"
 
 
-class GeneratedCitationCase(BuiltinToolsCase):
+class GeneratedCitationCase(ServerToolsCase):
     __test__ = False
 
     def test_annotations_cover_the_cited_characters(self) -> None:

@@ -13,7 +13,7 @@ from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
 from responses_app.dialects.constraints.structural_tag import not_yet_binding, widen_white_space
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from responses_app.dialects.schema_limits import SchemaLimits
-from responses_app.dialects.tools import builtin
+from responses_app.tools.registry import FUNCTIONS
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
 PERSON = {
@@ -28,7 +28,7 @@ PERSON = {
 }
 ADA = '{"name": "Ada", "age": 36}'
 NAMED = {"type": "function", "name": "get_weather"}
-BUILTIN = tuple(builtin.FUNCTIONS[name] for name in ("python", "web_search", "file_search"))
+SERVER_FUNCTIONS = tuple(FUNCTIONS[name] for name in ("python", "web_search", "file_search"))
 CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required", "tools": (WEATHER, CLOCK)},
     "named": {"tool_choice": NAMED, "tools": (WEATHER, CLOCK)},
@@ -42,10 +42,10 @@ CHOICES: dict[str, dict[str, Any]] = {
     "schema_or_call": {"format": PERSON, "tools": (WEATHER,)},
     "free": {"tools": (WEATHER, CLOCK)},
     "free_single": {"tools": (WEATHER, CLOCK), "parallel_tool_calls": False},
-    "own": {"tools": (*BUILTIN, WEATHER)},
-    "own_schema": {"tools": BUILTIN, "format": PERSON},
-    "own_python": {"tools": (*BUILTIN, WEATHER), "tool_choice": {"type": "function", "name": "python"}},
-    "own_required": {"tools": BUILTIN, "tool_choice": "required"},
+    "own": {"tools": (*SERVER_FUNCTIONS, WEATHER)},
+    "own_schema": {"tools": SERVER_FUNCTIONS, "format": PERSON},
+    "own_python": {"tools": (*SERVER_FUNCTIONS, WEATHER), "tool_choice": {"type": "function", "name": "python"}},
+    "own_required": {"tools": SERVER_FUNCTIONS, "tool_choice": "required"},
     "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
 }
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from openai_harmony import Message, RenderOptions, Role, SystemContent
 
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.as_functions import to_functions
+from responses_app.tools.functions.as_functions import to_functions
+from responses_app.tools.registry import FUNCTIONS
 from tests.support.dialects.parser_driver import WEATHER, harmony, turn, user
 
-ALL = tuple(builtin.FUNCTIONS.values())
+ALL = tuple(FUNCTIONS.values())
 CODE_CALL = {
     "type": "code_interpreter_call",
     "id": "ci_1",
@@ -55,8 +55,8 @@ def test_system_message_has_the_tools_as_the_library_renders_them() -> None:
 
 def test_functions_are_mentioned_only_with_functions() -> None:
     mention = "Calls to these tools must go to the commentary channel: 'functions'."
-    assert mention not in rendered(tools=(builtin.FUNCTIONS["python"],))
-    assert mention in rendered(tools=(builtin.FUNCTIONS["python"], WEATHER))
+    assert mention not in rendered(tools=(FUNCTIONS["python"],))
+    assert mention in rendered(tools=(FUNCTIONS["python"], WEATHER))
 
 
 def test_history_has_the_form_of_gpt_oss() -> None:

@@ -148,7 +148,7 @@ def test_parallel_calls_are_not_done_after_the_first() -> None:
     assert not parser.done
 
 
-def test_a_tool_that_is_called_like_a_builtin_one_is_called() -> None:
+def test_a_tool_that_is_called_like_a_server_tool_is_called() -> None:
     python = {"type": "function", "name": "python", "parameters": {"type": "object"}}
     tokens = harmony_tokens("<|channel|>analysis to=python code<|message|>{}<|call|>")
     assert parse_chunks(harmony(), turn(tools=(python,)), tokens) == call("{}", "python")

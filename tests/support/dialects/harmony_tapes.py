@@ -76,7 +76,7 @@ MALFORMED: dict[str, tuple[str, list[Delta]]] = {
     "message_without_a_channel": ("<|message|>plain<|return|>", [final("plain"), END]),
     "unknown_channel": ("<|channel|>musings<|message|>hm<|end|>", [final("hm"), END]),
     "unknown_recipient": ("<|channel|>commentary to=browser.search<|message|>cats<|call|>", [preamble("cats"), END]),
-    "builtin_tool_that_nobody_offered": (
+    "server_tool_that_nobody_offered": (
         "<|channel|>analysis to=python code<|message|>1+1<|call|>",
         [ReasoningDelta("1+1"), END],
     ),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from tests.support.api.builtin_tools_case import FOXES, MENU
+from tests.support.api.server_tools_case import FOXES, MENU
 from tests.support.web_search.pages_folder import MOON, OTHER, SUN
 
 # Number of lists of answers that a test draws; 10 in the environment are 200 answers of each dialect.

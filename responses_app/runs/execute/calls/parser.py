@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.custom_input import InputUnwrapper
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import (
     Arguments,
@@ -24,6 +22,8 @@ from responses_app.protocol.deltas import (
 from responses_app.protocol.output_problems import ProblemItem
 from responses_app.runs.execute.calls.limit import excess_call
 from responses_app.tools.base import ToolOffer
+from responses_app.tools.code_interpreter.functions import CODE_KEY
+from responses_app.tools.functions.custom_input import InputUnwrapper
 
 
 class ServerCallParser(ParserFilter):
@@ -79,7 +79,7 @@ class ServerCallParser(ParserFilter):
             self._buffered = _UnopenedCall(delta.name, opening, [])
             return []
         if isinstance(opening, CodeCall) and delta.kind == "function":
-            self._code = InputUnwrapper(builtin.CODE_KEY)
+            self._code = InputUnwrapper(CODE_KEY)
         return [opening or delta]
 
     def _end_call(self) -> list[Delta]:

@@ -9,14 +9,14 @@ import orjson
 import pytest
 
 from responses_app.dialects.citations.sources import DisplaySources, Sources, WebSource
-from responses_app.dialects.tools import builtin
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT
 from responses_app.protocol.reducer import fold
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
-from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.offer import ServerToolOffer
+from responses_app.tools.web_search.functions import FUNCTIONS, WEB_SEARCH
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import CutCase, answer, prompt_text
 
@@ -33,10 +33,10 @@ class SearchTools:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
 
-    def offer(self, items: Sequence[Mapping[str, Any]]) -> BuiltinOffer:
+    def offer(self, items: Sequence[Mapping[str, Any]]) -> ServerToolOffer:
         is_read = any(MODEL_OUTPUT in item and item[MODEL_OUTPUT].text == RESULT for item in items)
         sources = Sources([TIDES], {0: DisplaySources([(0, TIDES)])}) if is_read else Sources()
-        return BuiltinOffer({"web_search"}, {builtin.WEB_SEARCH: WebSearch}, sources=sources)
+        return ServerToolOffer({"web_search"}, {WEB_SEARCH: FUNCTIONS[WEB_SEARCH]}, WebSearch, sources=sources)
 
     async def prepare(self, items: Sequence[Mapping[str, Any]]) -> None:
         pass

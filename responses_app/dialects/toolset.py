@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 
 Tool: TypeAlias = Mapping[str, Any]
+
+# Key of a function whose place a tool of gpt-oss takes: the name of the tool in the harmony format, which that model was trained with.
+# Declarations of clients never have this key.
+RECIPIENT: Final = "recipient"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,11 @@ class Toolset:
         With a free choice unknown names are calls too: the client sees the model's mistake.
         """
         return self.callable is None or name in self.callable
+
+
+def recipients(tools: Sequence[Tool]) -> dict[str, str]:
+    """Return the tools of gpt-oss among the functions `tools`: recipient -> name of the function."""
+    return {str(tool[RECIPIENT]): str(tool["name"]) for tool in tools if RECIPIENT in tool}
 
 
 def toolset(turn: Turn) -> Toolset:

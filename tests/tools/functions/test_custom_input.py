@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.tools.as_functions import ToolOrigin, map_tool_calls, to_functions
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, TextDelta
+from responses_app.tools.functions.as_functions import ToolOrigin, map_tool_calls, to_functions
 from tests.support.dialects.call_events import ScriptedParser
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code", "format": {"type": "text"}}

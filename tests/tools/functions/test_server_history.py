@@ -1,4 +1,4 @@
-"""Built-in tools presented to chat models: functions, history, and the names of the client's tools."""
+"""Server tools presented to chat models: functions, history, and the names of the client's tools."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.tools import builtin
-from responses_app.dialects.tools.as_functions import offered_names, to_functions
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+from responses_app.tools.functions.as_functions import offered_names, to_functions
+from responses_app.tools.registry import FUNCTIONS
 from tests.support.dialects.parser_driver import WEATHER, chat, turn, user
 
-ALL = tuple(builtin.FUNCTIONS.values())
+ALL = tuple(FUNCTIONS.values())
 CODE = {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "1 + 1", "outputs": None}
 SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "tides"}}
 OPEN = {**SEARCH, "id": "ws_2", "action": {"type": "open_page", "url": "https://moon.example"}}
@@ -27,7 +27,7 @@ def rendered(*items: dict[str, Any], **how: Any) -> str:
 
 def test_chat_models_are_offered_functions() -> None:
     text = rendered(user("?"), tools=ALL)
-    assert [name for name in builtin.FUNCTIONS if f'"name": "{name}"' not in text] == []
+    assert [name for name in FUNCTIONS if f'"name": "{name}"' not in text] == []
     assert "recipient" not in text
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from responses_app.dialects.tools import computer
 from responses_app.protocol.items.client_tools.client_call import ClientCallType
 from responses_app.protocol.items.registry import FAMILIES
+from responses_app.tools.functions import computer
 
 Json: TypeAlias = Mapping[str, Any]
 

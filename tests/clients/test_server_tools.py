@@ -17,8 +17,8 @@ CALLS = ["code_interpreter_call", "file_search_call", "web_search_call"]
 BROWSED = ["search", "open_page", "find_in_page"]
 
 
-def test_openai_agents_for_python(builtin_python: Drive) -> None:
-    assert builtin_python("builtin_agents.py", "agents-python") == {
+def test_openai_agents_for_python(tool_python: Drive) -> None:
+    assert tool_python("server_tools_agents.py", "agents-python") == {
         "code": ["It is 42.", ["print(6 * 7)"]],
         "files": [[REPORT_CITED], "a,b\n1,2\n"],
         "file_search": [WATER, ["completed", ["Arrakis water"], [ARRAKIS]], [WATER_CITED]],
@@ -29,8 +29,8 @@ def test_openai_agents_for_python(builtin_python: Drive) -> None:
     }
 
 
-def test_openai_for_python(builtin_python: Drive) -> None:
-    assert builtin_python("builtin_openai.py", "openai-python") == {
+def test_openai_for_python(tool_python: Drive) -> None:
+    assert tool_python("server_tools_openai.py", "openai-python") == {
         "files": ["processed", 7, True, True, "# Notes", True, ["NotFoundError", 404]],
         "vector_stores": {
             "files": ["completed", "completed", "completed", 2, "completed", 2, 5],
@@ -66,7 +66,7 @@ def test_openai_for_python(builtin_python: Drive) -> None:
     }
 
 
-def test_langchain(builtin_python: Drive) -> None:
+def test_langchain(tool_python: Drive) -> None:
     kinds = [CALLS[0], "reasoning", *CALLS[1:], "text"]
     server_tool = ["server_tool_call", "server_tool_result"]
     answers = [
@@ -74,7 +74,7 @@ def test_langchain(builtin_python: Drive) -> None:
         [["reasoning", CALLS[1], "text"], ["file_citation"]],
         [[*[CALLS[2]] * 3, "text"], ["url_citation"]],
     ]
-    assert builtin_python("builtin_langchain.py", "langchain") == {
+    assert tool_python("server_tools_langchain.py", "langchain") == {
         "invoke": answers,
         "stream": answers,
         "turns": [kinds, "Again."],
@@ -83,13 +83,13 @@ def test_langchain(builtin_python: Drive) -> None:
     }
 
 
-def test_pydantic_ai(builtin_python: Drive) -> None:
+def test_pydantic_ai(tool_python: Drive) -> None:
     answers = [
         [REPORT, [["code_execution", "completed"]]],
         [WATER, [["file_search", "completed"]]],
         [TIDES, [["web_search", "completed"]] * 3],
     ]
-    assert builtin_python("builtin_pydantic.py", "pydantic-ai") == {
+    assert tool_python("server_tools_pydantic.py", "pydantic-ai") == {
         "run": answers,
         "stream": answers,
         "turns": ["All.", "Again."],
@@ -97,7 +97,7 @@ def test_pydantic_ai(builtin_python: Drive) -> None:
     }
 
 
-def test_ai_sdk(builtin_node: Drive) -> None:
+def test_ai_sdk(tool_node: Drive) -> None:
     web = [TIDES, ["web_search"] * 3, [MOON, OTHER, SUN]]
     answers = {
         "figure": ["logs", "image"],
@@ -109,11 +109,11 @@ def test_ai_sdk(builtin_node: Drive) -> None:
         "failures": ["Oh.", "Again."],
     }
     ways = ("generate", "stream")
-    assert builtin_node("builtin_ai.mjs", "ai") == {f"{way} {name}": value for way in ways for name, value in answers.items()}
+    assert tool_node("server_tools_ai.mjs", "ai") == {f"{way} {name}": value for way in ways for name, value in answers.items()}
 
 
-def test_openai_agents_for_node(builtin_node: Drive) -> None:
-    assert builtin_node("builtin_agents.mjs", "agents-node") == {
+def test_openai_agents_for_node(tool_node: Drive) -> None:
+    assert tool_node("server_tools_agents.mjs", "agents-node") == {
         "code": [REPORT, [CALLS[0]]],
         "files": [WATER, [CALLS[1]]],
         "web": [TIDES, [CALLS[2]] * 3],

@@ -136,7 +136,7 @@ class ProgramOutput(StrictModel):
     status: Literal["completed", "incomplete"] | None = None
 
 
-HOSTED_ITEMS: Mapping[str, type[StrictModel]] = {
+SERVER_ITEMS: Mapping[str, type[StrictModel]] = {
     "web_search_call": WebSearchCallInput,
     "file_search_call": FileSearchCallInput,
     "code_interpreter_call": CodeInterpreterCallInput,

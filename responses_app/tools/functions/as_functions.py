@@ -9,17 +9,18 @@ search found them. Earlier calls of server tools are presented as function calls
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser, Turn
 from responses_app.dialects.constraints import grammar as constraints_grammar
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.dialects.tools import builtin, client, hosted_history
-from responses_app.dialects.tools.client import CLIENT_TOOLS
-from responses_app.dialects.tools.custom_input import InputUnwrapper
+from responses_app.dialects.toolset import recipients
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, OutputProblem
+from responses_app.tools.functions import client, server_history
+from responses_app.tools.functions.client import CLIENT_TOOLS
+from responses_app.tools.functions.custom_input import InputUnwrapper
 
 INPUT_KEY = "input"
 # Codex puts its tools into this namespace, and harmony adds this namespace to all tools by itself.
@@ -34,7 +35,7 @@ _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "funct
 # Types of tools presented to models.
 _OFFERED_TYPES = frozenset({"function", "custom", *CLIENT_TOOLS})
 _TOOL_ADDING_TYPES = ("additional_tools", "tool_search_output")
-_NOT_PLAIN_TYPES = frozenset({*_TYPES, "additional_tools", *client.CALLS, *client.OUTPUTS, *hosted_history.TYPES})
+_NOT_PLAIN_TYPES = frozenset({*_TYPES, "additional_tools", *client.CALLS, *client.OUTPUTS, *server_history.TYPES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
     not_plain = {name: entry for name, entry in origins.items() if entry.kind != "function" or entry.namespace or entry.async_}
     if not not_plain and not any(map(_is_not_plain, turn.items)) and len(offered) == len(turn.tools):
         return turn, {}
-    history = hosted_history.as_calls(turn.items, builtin.recipients(turn.tools))
+    history = server_history.as_calls(turn.items, recipients(turn.tools))
     items = [_item(item) for item in history if item.get("type") != "additional_tools"]
     tools = [_function(name, tool, ebnf) for name, (tool, _) in offered.items()]
     return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), not_plain
@@ -83,6 +84,11 @@ def offered_names(turn: Turn) -> frozenset[str]:
     return frozenset(
         function_name(_name(tool), space) for tool, space in [*_offered(turn.tools), *_offered(_added(turn), found=True)]
     )
+
+
+def taken_name(names: Collection[str], functions: Sequence[Json]) -> str | None:
+    """Return the first name of the client's tools `names` that a function of the server has, too; None without such a name."""
+    return next((str(one["name"]) for one in functions if one["name"] in names), None)
 
 
 def custom_tool_formats(turn: Turn) -> list[Json]:

@@ -1,9 +1,9 @@
-"""Calls of built-in tools in both dialects: openings, streamed code, and arguments of searches."""
+"""Calls of server tools in both dialects: openings, streamed code, and arguments of searches."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,28 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Dialect
-from responses_app.dialects.tools import builtin
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, CodeCall, Delta, FileSearch, ForItem, ReasoningDelta, WebResult, WebSearch
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.calls.parser import ServerCallParser
 from responses_app.runs.ids import new_id
-from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.composite import CompositeOffer
+from responses_app.tools.offer import ServerToolOffer
+from responses_app.tools.registry import SERVER_TOOLS
 from tests.support.dialects.parser_driver import END, byte_vocabulary, chat, harmony, harmony_tokens, joined, sizes, turn
 
-WEB = {
-    builtin.WEB_SEARCH: lambda: WebSearch(builtin.WEB_SEARCH),
-    builtin.OPEN_PAGE: lambda: WebSearch(builtin.OPEN_PAGE),
-    builtin.FIND_IN_PAGE: lambda: WebSearch(builtin.FIND_IN_PAGE),
+OPENINGS: Mapping[str, Callable[[str], Delta]] = {
+    "code_interpreter": lambda _: CodeCall("cntr_1"),
+    "web_search": WebSearch,
+    "file_search": lambda _: FileSearch(),
 }
-OFFER = CompositeOffer(
-    [
-        BuiltinOffer({"code_interpreter"}, {builtin.PYTHON: lambda: CodeCall("cntr_1")}),
-        BuiltinOffer({"web_search"}, WEB),
-        BuiltinOffer({"file_search"}, {builtin.FILE_SEARCH: FileSearch}),
-    ]
-)
+OFFER = CompositeOffer([ServerToolOffer(tool.types, tool.functions, OPENINGS[tool.name]) for tool in SERVER_TOOLS])
 CODE = 'print("é\\n" + f"{6 * 7}")  # 🦑'
 QUERY = '{"query": "tides"}'
 

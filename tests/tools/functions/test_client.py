@@ -10,9 +10,9 @@ import pytest
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.content import iter_images
-from responses_app.dialects.tools.as_functions import map_tool_calls, to_functions
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, TextDelta
+from responses_app.tools.functions.as_functions import map_tool_calls, to_functions
 from tests.support.dialects.call_events import ScriptedParser
 
 DAY = date(2026, 1, 1)

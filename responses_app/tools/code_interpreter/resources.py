@@ -1,33 +1,28 @@
-"""Checks of what the tools of a request refer to, before anything runs: containers and uploaded files."""
+"""Checks of what a declared code interpreter refers to, before anything runs: containers and uploaded files."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django.utils import timezone
 
 from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.store.files import containers, files
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, declared_tool
+from responses_app.tools.base import Json
 from responses_app.tools.sandbox_access import sandbox_problem
 
 
-async def check(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
-    """Check that containers and files of `tools` exist, and that code can run. Raises InvalidRequest, NotFound."""
-    tool = declared_tool(tools, CODE_INTERPRETER_TYPES)
-    if tool is None:
-        return
-    where = f"tools[{tools.index(tool)}].container"
-    container = tool["container"]
+async def check(project: str, declared: Json, path: str) -> None:
+    """Check that the container and files of the tool `declared` exist, and that code can run. Raises InvalidRequest, NotFound."""
+    container, where = declared["container"], f"{path}.container"
     if isinstance(container, str):
         await _check_container(project, container, where)
     else:
         await _check_files(project, container.get("file_ids") or (), f"{where}.file_ids")
     # The first call in a process makes a trial run of the sandbox.
     if (problem := await asyncio.to_thread(sandbox_problem)) is not None:
-        raise InvalidRequest(problem, param=f"tools[{tools.index(tool)}]")
+        raise InvalidRequest(problem, param=path)
 
 
 async def _check_container(project: str, uid: str, where: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api.builtin_tools_case import CODE_TOOL, WEB_TOOL, BuiltinToolsCase, ChatTexts, HarmonyTexts
+from tests.support.api.server_tools_case import CODE_TOOL, WEB_TOOL, ChatTexts, HarmonyTexts, ServerToolsCase
 from tests.support.api.websocket_case import SocketCase
 
 INCLUDES = ["code_interpreter_call.outputs", "file_search_call.results", "web_search_call.results"]
@@ -18,7 +18,7 @@ USES: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-class BuiltinToolsTest(BuiltinToolsCase, SocketCase):
+class ServerToolsTest(ServerToolsCase, SocketCase):
     __test__ = False
 
     def use(self, kind: str, *shown: str) -> Any:
@@ -94,10 +94,10 @@ class BuiltinToolsTest(BuiltinToolsCase, SocketCase):
 
 
 @pytest.mark.slow
-class HarmonyBuiltinToolsTest(HarmonyTexts, BuiltinToolsTest):
+class HarmonyServerToolsTest(HarmonyTexts, ServerToolsTest):
     __test__ = True
 
 
 @pytest.mark.slow
-class ChatBuiltinToolsTest(ChatTexts, BuiltinToolsTest):
+class ChatServerToolsTest(ChatTexts, ServerToolsTest):
     __test__ = True

@@ -1,4 +1,4 @@
-"""Base class of the executors of built-in tools: calls are items of one type, and nothing runs before the first generation."""
+"""Base class of the executors of server tools: calls are items of one type, and nothing runs before the first generation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from responses_app.protocol.deltas import Delta
 from responses_app.tools.base import Json
 
 
-class BuiltinExecutor:
-    """Part of a `ToolExecutor` that all built-in tools share. `call_type` is the type of the items."""
+class ServerToolExecutor:
+    """Part of a `ToolExecutor` that server tools other than MCP share. `call_type` is the type of the items."""
 
     call_type: ClassVar[str]
     # Whether a call changes nothing, so that a second run after a crash is safe.
     repeatable: ClassVar[bool]
 
     def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
-        """Return no openings: built-in tools need no listing and no approval."""
+        """Return no openings: these tools need no listing and no approval."""
         del items
         return ()
 

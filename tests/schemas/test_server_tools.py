@@ -1,4 +1,4 @@
-"""Built-in tools that the server runs: the form that the response repeats, tool choices, and errors that name the field."""
+"""Server tools: the form that the response repeats, tool choices, and errors that name the field."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.test import override_settings
 from responses_app.errors import InvalidRequest
 from responses_app.schemas import tools as tool_schemas
 from responses_app.schemas.parsing import tools
-from responses_app.schemas.parsing.builtin_tools import PARSERS
+from responses_app.schemas.parsing.server_tools import PARSERS
 from responses_app.schemas.tool_choice import parse_tool_choice
-from responses_app.tools.declarations import WEB_SEARCH_TYPES, declared_tool
+from responses_app.tools.web_search.declaration import WEB_SEARCH
 
 US = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
 SEARCH = {"search_content_types": ["text"], "search_context_size": "medium", "user_location": US}
@@ -26,7 +26,7 @@ EQUAL = {"type": "eq", "key": "year", "value": 2026}
 @pytest.fixture(autouse=True)
 def active_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_schemas, "SERVER", frozenset({"mcp", *PARSERS}))
-    monkeypatch.setattr(tool_schemas, "SETTINGS", {})
+    monkeypatch.setattr(tool_schemas, "missing_setting", lambda kind: None)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +204,11 @@ def test_search_without_access_to_the_web_is_repeated_and_inactive() -> None:
     raw = {"type": "web_search", "external_web_access": False}
     assert tools.read([raw]) == [raw]
     assert tools.inactive_types([raw]) == ["web_search"]
-    assert declared_tool([raw], WEB_SEARCH_TYPES) is None
+    assert WEB_SEARCH.find([raw]) is None
 
 
 def test_declared_tool_is_the_active_one() -> None:
     declared = [{"type": "function", "name": "f"}, {"type": "web_search_preview"}]
-    assert declared_tool(declared, WEB_SEARCH_TYPES) == {"type": "web_search_preview"}
+    assert WEB_SEARCH.find(declared) == {"type": "web_search_preview"}
     with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"web_search_preview"})):
-        assert declared_tool(declared, WEB_SEARCH_TYPES) is None
+        assert WEB_SEARCH.find(declared) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.dialects.tools.mcp_names import function_name
+from responses_app.tools.mcp.function_names import function_name
 
 LABELS = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,63}", fullmatch=True)
 

@@ -1,4 +1,4 @@
-"""Offers of built-in tools: functions, tool choices, names of clients, and the composite of several tools."""
+"""Offers of server tools: functions, tool choices, names of clients, and the composite of several tools."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.tools import builtin
 from responses_app.protocol.deltas import CodeCall, CodeResult, Delta, FileResult, FileSearch, WebSearch
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import ToolExecutor
-from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.composite import CompositeExecutor, CompositeOffer
+from responses_app.tools.functions.as_functions import taken_name
+from responses_app.tools.offer import ServerToolOffer
+from responses_app.tools.registry import FUNCTIONS
 
-PYTHON = BuiltinOffer({"code_interpreter"}, {builtin.PYTHON: lambda: CodeCall("cntr_1")}, "Memory: 1 GB.")
-WEB = BuiltinOffer({"web_search", "web_search_preview"}, {builtin.WEB_SEARCH: WebSearch, builtin.OPEN_PAGE: WebSearch})
+PYTHON = ServerToolOffer({"code_interpreter"}, {"python": FUNCTIONS["python"]}, lambda _: CodeCall("cntr_1"), "Memory: 1 GB.")
+WEB = ServerToolOffer(
+    {"web_search", "web_search_preview"}, {name: FUNCTIONS[name] for name in ("web_search", "open_page")}, lambda _: WebSearch()
+)
 BOTH = CompositeOffer([PYTHON, WEB])
 SEARCH, OPEN = {"type": "function", "name": "web_search"}, {"type": "function", "name": "open_page"}
 OWN = {"type": "function", "name": "mine"}
@@ -25,8 +28,8 @@ OWN = {"type": "function", "name": "mine"}
 def test_functions_of_all_tools_are_offered() -> None:
     assert [one["name"] for one in BOTH.functions] == ["python", "web_search", "open_page"]
     assert BOTH.functions[0]["description"].endswith(" Memory: 1 GB.")
-    assert builtin.taken_name({"mine", "open_page"}, BOTH.functions) == "open_page"
-    assert builtin.taken_name({"mine"}, BOTH.functions) is None
+    assert taken_name({"mine", "open_page"}, BOTH.functions) == "open_page"
+    assert taken_name({"mine"}, BOTH.functions) is None
 
 
 def test_openings_are_those_of_the_tool_with_the_function() -> None:
@@ -70,7 +73,7 @@ class StubTools:
     async def prepare(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Do nothing."""
 
-    def offer(self, items: Sequence[Mapping[str, Any]]) -> BuiltinOffer:
+    def offer(self, items: Sequence[Mapping[str, Any]]) -> ServerToolOffer:
         return PYTHON
 
     def openings(self, items: Sequence[Mapping[str, Any]]) -> Sequence[Delta]:

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import StrictModel, drop_nulls
-from responses_app.schemas.builtin_tools import (
+from responses_app.schemas.errors import Loc, json_path, shorten, translate, wrong_type
+from responses_app.schemas.parsing.attribute_filters import parse_filters
+from responses_app.schemas.server_tools import (
     AutoContainer,
     CodeInterpreterTool,
     FileSearchTool,
@@ -20,23 +22,21 @@ from responses_app.schemas.builtin_tools import (
     WebSearchPreviewTool,
     WebSearchTool,
 )
-from responses_app.schemas.errors import Loc, json_path, shorten, translate, wrong_type
-from responses_app.schemas.parsing.attribute_filters import parse_filters
 from responses_app.schemas.tools import is_run_by_server
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES
+from responses_app.tools.registry import SERVER_TOOLS
 
 Parser: TypeAlias = Callable[[Mapping[str, Any], Loc], dict[str, Any]]
 _Model = TypeVar("_Model", bound=StrictModel)
 _CONTAINER_ID = re.compile(r"cntr_[A-Za-z0-9_-]{1,120}")
 # Location of a user who names none, as in the OpenAI API.
 _DEFAULT_LOCATION: Final = SearchLocation(country="US")
-_KINDS: Final = (CODE_INTERPRETER_TYPES, WEB_SEARCH_TYPES, FILE_SEARCH_TYPES)
 
 
 def check_single(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     """Check that each built-in tool is declared once. Raises InvalidRequest."""
-    for kinds in _KINDS:
-        found = [index for index, tool in enumerate(tools) if tool["type"] in kinds and is_run_by_server(tool["type"])]
+    for server_tool in SERVER_TOOLS:
+        types = server_tool.types
+        found = [index for index, tool in enumerate(tools) if tool["type"] in types and is_run_by_server(tool["type"])]
         if len(found) > 1:
             where = json_path((*loc, found[1], "type"))
             message = f"Invalid '{where}': the tool '{tools[found[1]]['type']}' is declared twice."

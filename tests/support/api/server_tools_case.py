@@ -36,7 +36,7 @@ _HEADERS = {
 
 
 @pytest.mark.usefixtures("services")
-class BuiltinToolsCase(CutCase):
+class ServerToolsCase(CutCase):
     """The class that inherits this case chooses the dialect with `HarmonyTexts` or `ChatTexts`."""
 
     __test__ = False

@@ -1,0 +1,30 @@
+"""Registry of server tools, and the tables that other modules derive from their declarations.
+
+MCP servers are server tools without a declaration: a request may name several, and their functions come from the servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from responses_app.dialects.toolset import RECIPIENT
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
+from responses_app.tools.base import Json
+from responses_app.tools.code_interpreter.declaration import CODE_INTERPRETER
+from responses_app.tools.declaration import OptionalParts, PastCall, ServerTool
+from responses_app.tools.file_search.declaration import FILE_SEARCH
+from responses_app.tools.web_search.declaration import WEB_SEARCH
+
+# The order is that of the functions in prompts.
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (CODE_INTERPRETER, WEB_SEARCH, FILE_SEARCH)
+# Type of a declared tool -> server tool.
+BY_TYPE: Final[Mapping[str, ServerTool]] = {kind: tool for tool in SERVER_TOOLS for kind in tool.types}
+# Type of an item -> conversion to a function call.
+PAST_CALLS: Final[Mapping[str, PastCall]] = {kind: call for tool in SERVER_TOOLS for kind, call in tool.past_calls.items()}
+OPTIONAL_PARTS: Final[Mapping[type[ToolResult], OptionalParts]] = {
+    result: parts for tool in SERVER_TOOLS for result, parts in tool.optional_parts.items()
+}
+FUNCTIONS: Final[Mapping[str, Json]] = {name: function for tool in SERVER_TOOLS for name, function in tool.functions.items()}
+# Function -> tool of gpt-oss that takes its place.
+RECIPIENTS: Final = {name: str(function[RECIPIENT]) for name, function in FUNCTIONS.items() if RECIPIENT in function}
