@@ -9,7 +9,7 @@ from responses_app.dialects.citations.sources import UploadedFileSource
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.base import Json
-from responses_app.tools.untrusted import wrap_untrusted
+from responses_app.tools.outputs.untrusted import wrap_untrusted
 
 NOTHING_FOUND = "No passage of the files fits these queries."
 ORIGIN = "files of the user"

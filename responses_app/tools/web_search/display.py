@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from responses_app.tools.untrusted import wrap_untrusted
+from responses_app.tools.outputs.untrusted import wrap_untrusted
 from responses_app.tools.web_search.backends.base import SearchResult
 from responses_app.tools.web_search.domains import host_of
 from responses_app.tools.web_search.pages.page import Page
