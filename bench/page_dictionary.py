@@ -1,6 +1,6 @@
 """Train the dictionary of `store.log.page_codec` with the logs of data folders: `python -m bench.page_dictionary FILE FOLDER ...`.
 
-`python -m tests.chaos --kills 0 --restarts 0 --folder FOLDER` leaves such a folder. Nine of ten logs train, the tenth measures.
+`python -m tests.chaos system --kills 0 --restarts 0 --folder FOLDER` leaves such a folder. Nine of ten logs train, the tenth measures.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 
 from responses_app.installation.data_dir import ROOT
+from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 
 NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from responses_app.tools.http_headers import value_problem
 
 from responses_app.installation.data_dir import ROOT
+from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
 
 NAME = "RESPONSES_WEB_SEARCH"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 ENGINES = ("demo-chat", "demo-harmony", "script")
 # Not terminal: with that setting clients see events that no log holds, and the proof would report them.
@@ -52,25 +51,26 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=float, help="seconds after which the run is given up (default: half an hour, and 30 s for each kill)")
     add("--engine", choices=ENGINES, default="demo-chat", help="a demo model in vLLM, or a tape (default: %(default)s)")
     add("--at-once", type=int, default=12, help="responses under way at a time (default: %(default)s)")
-    add("--folder", help="folder for all data, which stays; without it a temporary folder that is removed if all was well")
+
+
+def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Options:
+    """Fill the options that depend on others. Print a usage error and raise SystemExit, as argparse does."""
+    kills, some = options.kills, -(-options.kills // 8)
+    usual: dict[str, float] = {"engine_kills": kills // 10, "stops": some, "pauses": some, "cuts": kills, "restarts": 1}
+    usual |= {"blackouts": kills // 20, "seconds": 1800 + 30 * kills}
+    values = {one.name: getattr(options, one.name) for one in fields(Options)}
+    values |= {name: value for name, value in usual.items() if values[name] is None}
+    if options.engine == "script":
+        # A recording is played inside each web process, so no engine can be killed.
+        values["engine_kills"] = 0
+    if options.web < 2:
+        parser.error("--web: a second process has to take over, so at least 2")
+    return Options(**values)
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Parse the command line. Print help or a usage error and raise SystemExit, as argparse does."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.chaos",
-        description="Start a whole system in a folder of its own, kill its parts at random moments, and prove that nothing was lost.",
-    )
+    """Parse a command line of this case alone."""
+    parser = argparse.ArgumentParser()
     declare(parser)
-    given: dict[str, Any] = vars(parser.parse_args(argv))
-    kills = given["kills"]
-    some = -(-kills // 8)
-    usual = {"engine_kills": kills // 10, "stops": some, "pauses": some, "cuts": kills, "restarts": 1, "blackouts": kills // 20}
-    usual["seconds"] = 1800 + 30 * kills
-    filled = {**given, **{name: count for name, count in usual.items() if given[name] is None}}
-    if given["engine"] == "script":
-        # A tape plays inside each web process: there is nothing of its own to kill.
-        filled["engine_kills"] = 0
-    if filled["web"] < 2:
-        parser.error("--web: a second process has to take over, so at least 2")
-    return Options(**filled)
+    parser.set_defaults(folder=None)
+    return complete(parser, parser.parse_args(argv))

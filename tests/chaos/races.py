@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import sys
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import httpx2
 
-from responses_app.engines import orphan_guard
-from responses_app.server.supervision import process_tree
+from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases
 from tests.chaos.load.client import Client
@@ -22,7 +17,6 @@ from tests.chaos.load.http import HttpClient
 from tests.chaos.options import Options
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
-from tests.chaos.report import report
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
 
@@ -70,7 +64,7 @@ async def _read(client: httpx2.AsyncClient, web: WebProcess, uid: str) -> bytes:
     return b"\n\n".join(block for block in blocks if not block.startswith(b":"))
 
 
-async def race(options: argparse.Namespace, folder: Path, findings: Findings) -> None:
+async def race(options: argparse.Namespace, folder: Path, findings: Findings, _spare: frozenset[int]) -> None:
     """Start a system of two web processes and run both races."""
     system = System(Options(engine="script", web=2, background=BACKGROUND, seed=options.seed), folder, findings)
     try:
@@ -86,24 +80,11 @@ async def race(options: argparse.Namespace, folder: Path, findings: Findings) ->
         await system.stop_postgres()
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run `python -m tests.chaos.races`; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--cancels", type=int, default=500, help="cancellations just at the end (default: %(default)s)")
     parser.add_argument("--follows", type=int, default=100, help="responses that two processes follow (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    options, findings = parser.parse_args(argv), Findings()
-    with tempfile.TemporaryDirectory(prefix="races-") as name:
-        orphan_guard.guard_children(name)
-        process_tree.adopt_orphans()
-        guards = frozenset(process_tree.descendants(os.getpid()))
-        try:
-            asyncio.run(race(options, Path(name), findings))
-        finally:
-            process_tree.end_descendants(os.getpid(), spare=guards)
-    print(report(Options(engine="script", web=2, responses=options.cancels, seed=options.seed), findings))
-    return 1 if findings.wrong else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CASE = ChaosCase("cancel responses at their end, and follow responses through two processes", declare, race)

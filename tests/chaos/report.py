@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
 from tests.chaos.findings import Findings
-from tests.chaos.options import Options
 
 FIRST = 10
 
 
-def report(options: Options, findings: Findings) -> str:
+def report(case: str, options: Any, findings: Findings) -> str:
     """Format the figures and the contradictions as a table."""
     counts = sorted(findings.counts.items())
+    values = asdict(options) if is_dataclass(options) and not isinstance(options, type) else vars(options)
     rows = [
-        ("seed, engine, web processes", f"{options.seed}, {options.engine}, {options.web}"),
-        ("responses asked for", str(options.responses)),
+        ("case", case),
+        *((name.replace("_", " "), str(value)) for name, value in values.items() if name not in ("case", "folder")),
         *((name, str(count)) for name, count in counts),
         *findings.rows,
         *((f"failed: {message}", str(count)) for message, count in findings.failures.most_common()),

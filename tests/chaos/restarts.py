@@ -6,20 +6,17 @@ import argparse
 import asyncio
 import os
 import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import psutil
 
-from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.supervision import process_tree
+from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases, tape
 from tests.chaos.load.client import Client
@@ -27,7 +24,6 @@ from tests.chaos.load.http import HttpClient
 from tests.chaos.options import DURABILITY, Options
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
-from tests.chaos.report import report
 from tests.chaos.system.database import Database
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System, harmony
@@ -155,30 +151,14 @@ async def restart_under_load(options: argparse.Namespace, folder: Path, findings
         await leftovers.check_no_process_left(findings, guards)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run `python -m tests.chaos.restarts`; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--responses", type=int, default=150, help="how many are asked for (default: %(default)s)")
     parser.add_argument("--kills", type=int, default=20, help="how often something is killed (default: %(default)s)")
     parser.add_argument("--web", type=int, default=2, help="web processes (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--durability", choices=DURABILITY, default="visible", help="what commits wait for")
     parser.add_argument("--all", action="store_true", help="kill all of it at once, too: only with disk is nothing lost then")
-    options, findings = parser.parse_args(argv), Findings()
-    with tempfile.TemporaryDirectory(prefix="restarts-", ignore_cleanup_errors=True) as name:
-        orphan_guard.guard_children(name)
-        process_tree.adopt_orphans()
-        guards = frozenset(process_tree.descendants(os.getpid()))
-        try:
-            asyncio.run(restart_under_load(options, Path(name), findings, guards))
-        finally:
-            process_tree.end_descendants(os.getpid(), spare=guards)
-        print(report(Options(engine="script", web=options.web, responses=options.responses, seed=options.seed), findings))
-        if findings.wrong:
-            log = Path(name) / "logs" / "serve.log"
-            print(subprocess.run(["/usr/bin/tail", "-n", "60", str(log)], capture_output=True, text=True).stdout)
-    return 1 if findings.wrong else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+CASE = ChaosCase("kill bin/serve, in part or as a whole, and start it again", declare, restart_under_load)

@@ -7,13 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+from tests.chaos.case import ChaosCase
 from tests.chaos.faults.injector import FaultInjector
 from tests.chaos.faults.takeovers import PROMISED, Takeovers, summary
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases
 from tests.chaos.load.client import Client
 from tests.chaos.load.http import HttpClient
-from tests.chaos.options import Options
+from tests.chaos.options import Options, complete, declare
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.system import System
@@ -23,10 +24,10 @@ REPORT_EVERY_S = 10.0
 
 
 class ChaosRun:
-    """One chaos test; `run` fills `findings`."""
+    """Chaos test of a whole system; `run` fills `findings`."""
 
-    def __init__(self, options: Options, folder: Path, spare: frozenset[int]) -> None:
-        self.options, self.findings = options, Findings()
+    def __init__(self, options: Options, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
+        self.options, self.findings = options, findings
         self._system = System(options, folder, self.findings)
         self._takeovers = Takeovers(self._system)
         self._injector = FaultInjector(self._system, self.findings, self._takeovers)
@@ -127,3 +128,11 @@ class ChaosRun:
     def _say(self, text: str) -> None:
         sys.stdout.write(f"{time.monotonic() - self._began:6.0f} s  {text}\n")
         sys.stdout.flush()
+
+
+async def run(options: Options, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
+    """Run the chaos test."""
+    await ChaosRun(options, folder, findings, spare).run()
+
+
+CASE = ChaosCase("kill parts of a whole system at random moments", declare, run, complete)

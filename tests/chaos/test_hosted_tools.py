@@ -1,4 +1,4 @@
-"""Kills during code and an upload; `python -m tests.chaos.hosted_tools` has nine cases and uploads of 200 MiB."""
+"""Kills during code and an upload; `python -m tests.chaos hosted-tools` has nine cases and uploads of 200 MiB."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LIMIT_S = 280
 
 @pytest.mark.parametrize("case", [pytest.param((CODE, RUNNER), id="code"), pytest.param((UPLOAD, WEB), id="upload")])
 def test_kill_loses_nothing_and_leaves_nothing(case: tuple[str, str]) -> None:
-    arguments = ["--cases", str(CASES.index(case)), "--megabytes", "20"]
-    command = [sys.executable, "-m", "tests.chaos.hosted_tools", *arguments]
+    arguments = ["--kills", str(CASES.index(case)), "--megabytes", "20"]
+    command = [sys.executable, "-m", "tests.chaos", "hosted-tools", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""Kills around tool calls, a few; `python -m tests.chaos.tool_calls` has 40."""
+"""Kills around tool calls, a few; `python -m tests.chaos tool-calls` has 40."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMIT = 280
 
 
 def test_no_unsafe_tool_runs_twice() -> None:
-    command = [sys.executable, "-m", "tests.chaos.tool_calls", "--kills", "4"]
+    command = [sys.executable, "-m", "tests.chaos", "tool-calls", "--kills", "4"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "from kill to end of the response" in done.stdout

@@ -1,4 +1,4 @@
-"""Attacks on the sandbox through the API of a running server: `python -m tests.chaos.hosted_tools.attacks`.
+"""Attacks on the sandbox through the API of a running server.
 
 Meanwhile another client lists the models and makes short responses, and the time of each request is measured.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import argparse
 import base64
-import shutil
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,12 +18,11 @@ from typing import Any
 
 import httpx2
 
+from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.hosted_tools.attack_codes import ATTACKS, SECRET, Attack
 from tests.chaos.hosted_tools.drill import INCLUDE, SETTLE_LIMIT_S, TOOL
 from tests.chaos.hosted_tools.target import SERVER, ServerTarget, wait_until_gone
-from tests.chaos.options import Options
-from tests.chaos.report import report
 from tests.support.extraction import documents
 from tests.support.waiting import wait_until
 
@@ -166,12 +163,8 @@ def _say_hello(client: httpx2.Client) -> None:
     client.post("/responses", json={"model": "tape", "input": "Hello"}).raise_for_status()
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the attacks and print the table; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.hosted_tools.attacks")
-    parser.add_argument("--attacks", type=int, nargs="*", default=range(len(ATTACKS)), help=f"numbers below {len(ATTACKS)}")
-    options, findings = parser.parse_args(argv), Findings()
-    folder = Path(tempfile.mkdtemp(prefix="attacks-"))
+async def run(options: argparse.Namespace, folder: Path, findings: Findings, _spare: frozenset[int]) -> None:
+    """Start the server, run the numbered attacks, and end the server."""
     (folder / "secret.txt").write_text(SECRET)
     codes = {words(number): f"SECRETS = {str(folder)!r}\n{attack.code}" for number, attack in enumerate(ATTACKS)}
     target = ServerTarget(folder, codes, DRILL_SECRET=SECRET, RESPONSES_SANDBOX_RUN_TIMEOUT=str(RUN_TIMEOUT_S))
@@ -180,11 +173,11 @@ def main(argv: Sequence[str]) -> int:
         AttackDrill(target, findings).run(options.attacks)
     finally:
         target.server.end()
-    sys.stdout.write(report(Options(engine="script", web=1, responses=len(options.attacks)), findings) + "\n")
-    if not findings.wrong:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if findings.wrong else 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--attacks", type=int, nargs="*", default=range(len(ATTACKS)), help=f"numbers below {len(ATTACKS)}")
+
+
+CASE = ChaosCase("attack the sandbox through the API", declare, run, adopts_orphans=False)
