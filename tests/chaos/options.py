@@ -58,7 +58,7 @@ def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Op
     kills, some = options.kills, -(-options.kills // 8)
     usual: dict[str, float] = {"engine_kills": kills // 10, "stops": some, "pauses": some, "cuts": kills, "restarts": 1}
     usual |= {"blackouts": kills // 20, "seconds": 1800 + 30 * kills}
-    values = {one.name: getattr(options, one.name) for one in fields(Options)}
+    values = {one.name: getattr(options, one.name) for one in fields(Options) if hasattr(options, one.name)}
     values |= {name: value for name, value in usual.items() if values[name] is None}
     if options.engine == "script":
         # A recording is played inside each web process, so no engine can be killed.
