@@ -24,6 +24,10 @@ class SandboxUnavailable(SandboxError):
     """No sandbox: the runner is not reachable, or namespaces are forbidden."""
 
 
+class SandboxEnded(SandboxUnavailable):
+    """The runner ended during a call."""
+
+
 class SandboxBusy(SandboxUnavailable):
     """Too many containers or single runs."""
 

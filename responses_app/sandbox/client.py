@@ -17,6 +17,7 @@ from responses_app.sandbox.base import (
     OnceResult,
     OnOutput,
     RunResult,
+    SandboxEnded,
     SandboxError,
     SandboxUnavailable,
     WorkFile,
@@ -27,6 +28,8 @@ from responses_app.sandbox.unix_socket import connectable
 CONNECT_TIMEOUT_S = 10.0
 # Seconds until the first answer, which a runner that starts on a busy machine gives late.
 ANSWER_TIMEOUT_S = 300.0
+# Errors of a connection that was made: the runner may have begun.
+_BROKEN = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError, httpx2.CloseError)
 
 
 class SandboxClient:
@@ -53,16 +56,17 @@ class SandboxClient:
         path = f"{_container(container_id)}/runs"
         logs: list[tuple[str, str]] = []
         # Silent code is ended by the runner, not by a timeout of the client.
-        async with self._stream("POST", path, content=code.encode("utf-8", "replace"), timeout=_no_read_timeout()) as response:
-            # A connection that breaks has the meaning of an answer without a result.
-            with suppress(httpx2.HTTPError):
+        content = code.encode("utf-8", "replace")
+        # A connection that breaks has the meaning of an answer without a result.
+        with suppress(SandboxEnded):
+            async with self._stream("POST", path, content=content, timeout=_no_read_timeout()) as response:
                 async for line in _lines(response):
                     if line["type"] == "result":
                         return decode_result(line, _text(logs, "stdout"), _text(logs, "stderr"), _text(logs))
                     logs.append((line["type"], line["text"]))
                     if on_output is not None:
                         on_output(line["type"], line["text"])
-        raise SandboxUnavailable("the sandbox ended during the run; variables and files are lost")
+        raise SandboxEnded("the sandbox ended during the run; variables and files are lost")
 
     async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
         """Write a file."""
@@ -136,6 +140,8 @@ class SandboxClient:
                 if response.is_error:
                     raise _error(await response.aread())
                 yield response
+        except _BROKEN as error:
+            raise SandboxEnded("the sandbox ended during the call") from error
         except httpx2.HTTPError as error:
             raise SandboxUnavailable(f"the sandbox cannot be reached ({type(error).__name__})") from error
 

@@ -52,8 +52,8 @@ def main(argv: Sequence[str]) -> int:
 
 def run_case(case: ChaosCase, options: Any, folder: Path, findings: Findings) -> None:
     """Run a case, and end every process that the case has started."""
-    orphan_guard.guard_children(folder)
     if case.adopts_orphans:
+        orphan_guard.guard_children(folder)
         process_tree.adopt_orphans()
     spare = frozenset(process_tree.descendants(os.getpid()))
     try:
