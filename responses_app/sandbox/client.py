@@ -23,7 +23,7 @@ from responses_app.sandbox.base import (
     WorkFile,
 )
 from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result, decode_status
-from responses_app.sandbox.unix_socket import connectable
+from responses_app.utils.unix_socket import connectable
 
 CONNECT_TIMEOUT_S = 10.0
 # Seconds until the first answer, which a runner that starts on a busy machine gives late.

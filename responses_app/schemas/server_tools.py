@@ -1,4 +1,4 @@
-"""Schemas of the built-in tools that the server runs: code interpreter, web search and file search."""
+"""Schemas of the server tools: code interpreter, web search and file search."""
 
 from __future__ import annotations
 

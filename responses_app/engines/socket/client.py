@@ -26,8 +26,8 @@ from responses_app.engine_interface import (
 from responses_app.engines.socket import codec
 from responses_app.engines.socket.frames import FrameSplitter, InvalidFrame, encode
 from responses_app.engines.vllm.token_joiner import TokenJoiner
-from responses_app.sandbox.unix_socket import connectable
 from responses_app.utils.backoff import Backoff
+from responses_app.utils.unix_socket import connectable
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption, set_env
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.engines.vllm.server import EXIT_PERMANENT
-from responses_app.sandbox import unix_socket
+from responses_app.utils import unix_socket
 
 
 def command(model: str, path: Path, options: Mapping[str, str]) -> list[str]:

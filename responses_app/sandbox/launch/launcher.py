@@ -18,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from responses_app.sandbox import bubblewrap, system, unix_socket
+from responses_app.sandbox import bubblewrap, system
 from responses_app.sandbox.launch import delegated_cgroup, packages
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.utils import unix_socket
 
 logger = logging.getLogger("responses.sandbox")
 

@@ -1,4 +1,4 @@
-"""Built-in tools of a request, validated and normalised to the form that the response repeats."""
+"""Server tools of a request, validated and normalised to the form that the response repeats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULT_LOCATION: Final = SearchLocation(country="US")
 
 
 def check_single(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
-    """Check that each built-in tool is declared once. Raises InvalidRequest."""
+    """Check that each server tool is declared once. Raises InvalidRequest."""
     for server_tool in SERVER_TOOLS:
         types = server_tool.types
         found = [index for index, tool in enumerate(tools) if tool["type"] in types and is_run_by_server(tool["type"])]

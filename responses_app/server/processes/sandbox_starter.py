@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from responses_app.installation.data_dir import ROOT, make_folder
-from responses_app.sandbox import unix_socket
 from responses_app.sandbox.launch import launcher, packages
+from responses_app.utils import unix_socket
 
 SOCKET = "sandbox.sock"
 # Socket of the runner that reads files, and installs no packages before.

@@ -18,7 +18,7 @@ from responses_app.engines.socket import codec
 from responses_app.engines.socket.client import SocketEngine, answers
 from responses_app.engines.socket.frames import HEADER, FrameSplitter, encode
 from responses_app.engines.socket.host import EngineHost
-from responses_app.sandbox import unix_socket
+from responses_app.utils import unix_socket
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.waiting import eventually
 

@@ -18,7 +18,7 @@ from responses_app.engines.socket.client import SocketEngine
 from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
-from responses_app.sandbox import unix_socket
+from responses_app.utils import unix_socket
 from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
