@@ -1,4 +1,4 @@
-"""Schemas of calls and outputs of built-in tools that the client runs: shell, patch, tool search, computer."""
+"""Schemas of calls and outputs of the API's own tools that the client runs: shell, patch, tool search, computer."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from responses_app.server.supervision import process_tree
 from tests.chaos import races, restarts, run
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
-from tests.chaos.hosted_tools import attacks, kills
 from tests.chaos.report import report
+from tests.chaos.server_tools import attacks, kills
 from tests.chaos.tool_calls import kills as tool_calls
 
 CASES = {
@@ -27,7 +27,7 @@ CASES = {
     "restarts": restarts.CASE,
     "races": races.CASE,
     "tool-calls": tool_calls.CASE,
-    "hosted-tools": kills.CASE,
+    "server-tools": kills.CASE,
     "attacks": attacks.CASE,
 }
 

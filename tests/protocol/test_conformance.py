@@ -454,7 +454,7 @@ def test_the_strict_profile_has_24_events_and_its_own_names_for_raw_reasoning() 
     assert {broken.rule for broken in validate(plain(rename=True))} >= {"S5"}
 
 
-def test_the_strict_profile_has_no_hosted_tools() -> None:
+def test_the_strict_profile_has_no_server_tools() -> None:
     assert {broken.rule for broken in validate(write_response([WebSearch(), WebResult(SEARCHED)])[0], "openresponses")} >= {
         "S5"
     }

@@ -101,7 +101,7 @@ FOUND: list[dict[str, Any]] = [
 MORE = {"role": "user", "content": "Go on."}
 
 
-class HostedItemsTest(ApiCase):
+class ServerItemsTest(ApiCase):
     """With a scripted engine in harmony."""
 
     def prompt(self) -> str:
@@ -149,7 +149,7 @@ class HostedItemsTest(ApiCase):
             self.assertIn("erased", self.prompt())
             self.assertNotIn("approved it yet", self.prompt())
 
-    async def test_items_that_need_hosted_tools_are_refused(self) -> None:
+    async def test_items_that_need_server_tools_are_refused(self) -> None:
         async with self.serving() as client:
             for items, text in (
                 ([DENIED], "No approval request found with id mcpr_1."),

@@ -1,4 +1,4 @@
-"""Built-in tools together: forced by `tool_choice`, limited by `max_tool_calls`, over a WebSocket, and with `store: false`."""
+"""Server tools together: forced by `tool_choice`, limited by `max_tool_calls`, over a WebSocket, and with `store: false`."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ SHELL_OUTPUT = {
     "call_id": "c2",
     "output": [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
 }
-HOSTED: list[dict[str, Any]] = [
+SERVER_ITEMS: list[dict[str, Any]] = [
     {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q", "sources": [{"url": "u"}]}},
     {"type": "file_search_call", "queries": ["q"], "results": [{"file_id": "f", "text": "t", "score": 0.5}]},
     {"type": "code_interpreter_call", "code": "1", "container_id": "c", "outputs": [{"type": "logs", "logs": "1"}]},
@@ -115,7 +115,7 @@ GOOD: tuple[dict[str, Any], ...] = (
         "instructions": "Be brief.",
         "metadata": {"a": "b"},
     },
-    {"model": "m", "input": [*HOSTED, {"role": "user", "content": "Go on."}]},
+    {"model": "m", "input": [*SERVER_ITEMS, {"role": "user", "content": "Go on."}]},
     {
         "model": "m",
         "input": "Hi",

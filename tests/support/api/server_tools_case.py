@@ -1,4 +1,4 @@
-"""Test case with all built-in tools: a folder of pages, a vector store of two files, and a sandbox, in both dialects."""
+"""Test case with all server tools but MCP: a folder of pages, a vector store of two files, and a sandbox, in both dialects."""
 
 from __future__ import annotations
 

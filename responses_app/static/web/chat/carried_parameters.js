@@ -8,9 +8,9 @@ const MAX_METADATA_PAIRS = 16;
 // Fills the form, lists the other parameters, and returns a note about them.
 export async function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], include = [], ...others }) {
   const { effort, ...rest } = reasoning ?? {};
-  const { demoTools, builtIn, includes } = tools.length ? await recognize(settings, tools) : { demoTools: [], builtIn: [], includes: [] };
+  const { demoTools, serverTools, includes } = tools.length ? await recognize(settings, tools) : { demoTools: [], serverTools: [], includes: [] };
   const servers = tools.filter((tool) => isOfServer(settings, tool));
-  const own = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...builtIn].includes(tool));
+  const own = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...serverTools].includes(tool));
   const parts = include.filter((part) => !includes.includes(part));
   const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}), ...(parts.length ? { include: parts } : {}) };
   settings.fill(
@@ -18,8 +18,8 @@ export async function carryOver(settings, { instructions, temperature, max_outpu
       ...{ instructions, temperature, max_output_tokens, effort },
       tools: demoTools.map((demo) => demo.name),
       servers: servers.map((tool) => tool.server_label),
-      offered: builtIn.map((tool) => tool.type),
-      store: builtIn.find((tool) => tool.type === "file_search")?.vector_store_ids[0],
+      offered: serverTools.map((tool) => tool.type),
+      store: serverTools.find((tool) => tool.type === "file_search")?.vector_store_ids[0],
     },
     carried,
   );
@@ -34,12 +34,12 @@ function isOfServer(settings, { type, server_label, server_url, connector_id, al
   return type === "mcp" && isPlain && settings.servers.some((box) => box.value === server_label);
 }
 
-// The tools that the form declares in the same way: demo tools with their names, and built-in tools with their includes.
+// The tools that the form declares in the same way: demo tools with their names, and server tools with their includes.
 async function recognize({ offered, form }, tools) {
   const [{ demoName }, { includesOf, isDeclaredByForm }] = await Promise.all([import("./tools.js"), import("./server_tools.js")]);
   const offers = { names: offered.map((box) => box.value), stores: [...(form.elements.store?.options ?? [])].map((option) => option.value) };
-  const builtIn = tools.filter((tool) => isDeclaredByForm(tool, offers));
-  return { demoTools: tools.map((tool) => ({ tool, name: demoName(tool) })).filter(({ name }) => name), builtIn, includes: includesOf(builtIn) };
+  const serverTools = tools.filter((tool) => isDeclaredByForm(tool, offers));
+  return { demoTools: tools.map((tool) => ({ tool, name: demoName(tool) })).filter(({ name }) => name), serverTools, includes: includesOf(serverTools) };
 }
 
 const keyOf = (tool) => tool.name ?? `${tool.type} ${tool.server_label ?? ""}`;

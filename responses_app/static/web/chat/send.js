@@ -26,8 +26,8 @@ const branchOf = (metadata) => (metadata[BRANCH] ? { [BRANCH]: metadata[BRANCH] 
 // The body of a create request. Empty fields are left out; `previous` names the conversation or the previous response.
 async function requestBody(settings, input, previous, metadata) {
   const demoTools = settings.tools.length ? (await import("./tools.js")).declared(settings.tools) : [];
-  const builtIn = await builtInTools(settings);
-  const tools = [...demoTools, ...mcpTools(settings), ...builtIn.tools];
+  const serverTools = await declareServerTools(settings);
+  const tools = [...demoTools, ...mcpTools(settings), ...serverTools.tools];
   const number = (name) => (settings.value(name) === "" ? undefined : Number(settings.value(name)));
   const body = {
     model: settings.value("model"),
@@ -43,7 +43,7 @@ async function requestBody(settings, input, previous, metadata) {
     max_output_tokens: number("max_output_tokens"),
     reasoning: settings.value("effort") ? { effort: settings.value("effort") } : undefined,
     tools: tools.length ? tools : undefined,
-    include: builtIn.include.length ? builtIn.include : undefined,
+    include: serverTools.include.length ? serverTools.include : undefined,
     metadata,
   };
   return Object.keys(settings.carried).length ? (await import("./carried_parameters.js")).withCarried(body, settings.carried) : body;
@@ -51,7 +51,7 @@ async function requestBody(settings, input, previous, metadata) {
 
 const mcpTools = ({ servers }) => servers.filter((box) => box.checked).map((box) => ({ type: "mcp", server_label: box.value, require_approval: "always" }));
 
-async function builtInTools({ offered, form }) {
+async function declareServerTools({ offered, form }) {
   const names = offered.filter((box) => box.checked).map((box) => box.value);
   const store = form.elements.store?.value;
   return names.length || store ? (await import("./server_tools.js")).declared(names, store) : { tools: [], include: [] };

@@ -1,4 +1,4 @@
-// Built-in tools of the server: declarations for a request, and the parts of results that the cards show.
+// Server tools: declarations for a request, and the parts of results that the cards show.
 const INCLUDES = {
   code_interpreter: ["code_interpreter_call.outputs"],
   web_search: ["web_search_call.action.sources", "web_search_call.results"],

@@ -84,7 +84,7 @@ export class Settings {
     return [...this.form.querySelectorAll("[name=servers]")];
   }
 
-  // The checkboxes of the built-in tools.
+  // The checkboxes of the server tools.
   get offered() {
     return [...this.form.querySelectorAll("[name=offered]")];
   }

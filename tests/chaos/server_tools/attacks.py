@@ -20,9 +20,9 @@ import httpx2
 
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
-from tests.chaos.hosted_tools.attack_codes import ATTACKS, SECRET, Attack
-from tests.chaos.hosted_tools.drill import INCLUDE, SETTLE_LIMIT_S, TOOL
-from tests.chaos.hosted_tools.target import SERVER, ServerTarget, wait_until_gone
+from tests.chaos.server_tools.attack_codes import ATTACKS, SECRET, Attack
+from tests.chaos.server_tools.drill import INCLUDE, SETTLE_LIMIT_S, TOOL
+from tests.chaos.server_tools.target import SERVER, ServerTarget, wait_until_gone
 from tests.support.extraction import documents
 from tests.support.waiting import wait_until
 

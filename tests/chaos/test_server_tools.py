@@ -1,4 +1,4 @@
-"""Kills during code and an upload; `python -m tests.chaos hosted-tools` has nine cases and uploads of 200 MiB."""
+"""Kills during code and an upload; `python -m tests.chaos server-tools` has nine cases and uploads of 200 MiB."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from responses_app.installation.data_dir import ROOT
-from tests.chaos.hosted_tools.attack_codes import ATTACKS
-from tests.chaos.hosted_tools.drill import CASES, CODE, INGESTION, UPLOAD
-from tests.chaos.hosted_tools.target import RUNNER, SERVER, WEB
+from tests.chaos.server_tools.attack_codes import ATTACKS
+from tests.chaos.server_tools.drill import CASES, CODE, INGESTION, UPLOAD
+from tests.chaos.server_tools.target import RUNNER, SERVER, WEB
 
 LIMIT_S = 280
 
@@ -18,7 +18,7 @@ LIMIT_S = 280
 @pytest.mark.parametrize("case", [pytest.param((CODE, RUNNER), id="code"), pytest.param((UPLOAD, WEB), id="upload")])
 def test_kill_loses_nothing_and_leaves_nothing(case: tuple[str, str]) -> None:
     arguments = ["--kills", str(CASES.index(case)), "--megabytes", "20"]
-    command = [sys.executable, "-m", "tests.chaos", "hosted-tools", *arguments]
+    command = [sys.executable, "-m", "tests.chaos", "server-tools", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""Chat page with the built-in tools: code with a plot and a file, web search and file search with citations, in a real browser."""
+"""Chat page with code, web search and file search: a plot and a file, citations of pages and files, in a real browser."""
 
 from __future__ import annotations
 

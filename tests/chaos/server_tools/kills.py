@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
-from tests.chaos.hosted_tools.drill import CASES, CODES, Drill
-from tests.chaos.hosted_tools.target import ServerTarget
+from tests.chaos.server_tools.drill import CASES, CODES, Drill
+from tests.chaos.server_tools.target import ServerTarget
 
 
 async def run(options: argparse.Namespace, folder: Path, findings: Findings, _spare: frozenset[int]) -> None:

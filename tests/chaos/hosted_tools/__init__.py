@@ -1,1 +1,0 @@
-"""Chaos test of hosted tools: processes of a whole server are killed during code, uploads and ingestions."""
