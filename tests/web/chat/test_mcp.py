@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor, tape
@@ -76,6 +76,25 @@ def test_a_message_denies_an_open_approval(demo_visitor: Visitor) -> None:
     expect(approval).to_contain_text("Approval needed")
     demo_visitor.send_and_wait("greetings", "Hello there!")
     expect(approval).to_contain_text("Denied")
+
+
+def test_a_message_before_the_script_of_calls_has_loaded_answers_the_approval(demo_visitor: Visitor) -> None:
+    # The page loads the script when the first call has ended; a person may type the next message meanwhile.
+    held: list[Route] = []
+    page = demo_visitor.page
+    page.route("**/tool_calls.js", lambda route: held.append(route))
+    demo_visitor.send("remotely")
+    expect(card(demo_visitor, "Approval for get_weather of demo")).to_contain_text("Approval needed")
+    demo_visitor.wait_for_end()
+    demo_visitor.send_and_wait("greetings", "Hello there!")
+    answered = demo_visitor.uid
+    (script,) = held
+    with page.expect_response("**/tool_calls.js"):
+        script.continue_()
+    # The script adds no turn of its own.
+    page.evaluate("async (url) => { await import(url) }", script.request.url)
+    expect(demo_visitor.answers).to_have_count(2)
+    assert demo_visitor.uid == answered
 
 
 def test_a_server_without_a_check_mark_is_not_offered(demo_visitor: Visitor) -> None:

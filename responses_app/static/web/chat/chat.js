@@ -110,7 +110,8 @@ class Chat {
   }
 
   async answerCalls(round) {
-    if (this.turns.at(-1)?.calls.length) await (await import("./tool_calls.js")).answerCalls(this, round);
+    const turn = this.turns.at(-1);
+    if (turn?.calls.length) await (await import("./tool_calls.js")).answerCalls(this, turn, round);
   }
 }
 

@@ -5,17 +5,20 @@ import { autoscroll } from "./autoscroll.js";
 // After this number of consecutive automatic results the user submits the results, so that a loop of calls ends.
 const MAX_AUTOMATIC_ROUNDS = 8;
 
-export async function answerCalls(chat, round) {
-  const last = chat.turns.at(-1);
-  const { calls } = last;
+// A message that was sent meanwhile has answered the calls of `turn`.
+export async function answerCalls(chat, turn, round) {
+  const isAnswered = () => chat.turns.at(-1) !== turn;
+  if (isAnswered()) return;
+  const { calls } = turn;
   const outputs = new Map();
-  const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && last.status === "completed";
+  const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && turn.status === "completed";
   const { output } = runs ? await import("./tools.js") : {};
   for (const card of calls) {
     // An approval is a decision of the user.
     const result = runs && card.item.type !== "mcp_approval_request" ? await output(card.item) : null;
     if (result !== null) outputs.set(card, result);
   }
+  if (isAnswered()) return;
   if (outputs.size === calls.length) return sendOutputs(chat, outputs, round + 1);
   const fields = calls.filter((card) => !outputs.has(card)).map((card) => show(card, (answer) => {
     outputs.set(card, answer);
