@@ -10,6 +10,7 @@ import pytest
 
 from bench.compare.measurement import Sample
 from bench.compare.plot import axis_top, draw
+from bench.compare.report import NAMES
 from bench.support.docs import MEASURE, MissingSection, conditions, replace_section, require_section, write_section
 from bench.support.load import Load
 from bench.support.markdown import format_spread, markdown_table
@@ -66,16 +67,13 @@ def test_axis_ends_at_a_round_number(highest: float, top: float) -> None:
 
 def test_plot_has_a_bar_for_each_kind_and_level() -> None:
     samples = [
-        Sample(kind, streams, 1, rate, 0, 0, 0, 0, 0, {})
-        for kind in ("vllm", "stored")
-        for streams in (1, 64)
-        for rate in (100, 300)
+        Sample(kind, streams, 1, rate, 0, 0, 0, 0, 0, {}) for kind in NAMES for streams in (1, 64) for rate in (100, 300)
     ]
     root = ElementTree.fromstring(draw(samples, "a < b"))  # noqa: S314 (made here)
     space = "{http://www.w3.org/2000/svg}"
     assert root.findtext(f"{space}title") == "a < b"
     bars = [bar for bar in root.iter(f"{space}rect") if bar.get("y") not in (None, "32")]
-    assert len(bars) == 4
+    assert len(bars) == 2 * len(NAMES)
 
 
 def test_profile_counts_a_function_once_per_sample() -> None:
