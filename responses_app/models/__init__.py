@@ -8,7 +8,7 @@ from responses_app.models.containers import Container, ContainerFile, FileSource
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
-from responses_app.models.log import Event, LogPage, StoredRequest
+from responses_app.models.log import Event, LogPage, RoundPrompt, StoredRequest
 from responses_app.models.responses import (
     CONVERSATION_LOCK,
     PROJECT_TERM_PREFIX,
@@ -65,6 +65,7 @@ __all__ = [
     "Membership",
     "MemoryLimit",
     "Response",
+    "RoundPrompt",
     "Status",
     "StoreFileStatus",
     "StoredFile",

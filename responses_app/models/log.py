@@ -62,3 +62,24 @@ class StoredRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{len(self.prompt_tokens) // 4} tokens"
+
+
+class RoundPrompt(models.Model):
+    """Prompt of a round of a response with several rounds, saved when the log is archived (`store.log.rows.round_prompts`)."""
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="round_prompts", db_index=False)
+    number = models.SmallIntegerField()
+    shared_tokens = models.IntegerField(
+        help_text="Tokens at the beginning that the prompt shares with the prompt of the round before, or of the stored request."
+    )
+    prompt_tokens = models.BinaryField(help_text="The other token ids, four bytes each, little-endian.")
+    input_tokens = models.IntegerField(null=True, help_text="Tokens as the engine counted them; empty for the last round.")
+    cached_tokens = models.IntegerField(null=True)
+
+    pk = models.CompositePrimaryKey("response_id", "number")
+
+    class Meta:
+        ordering = ("response_id", "number")
+
+    def __str__(self) -> str:
+        return f"round {self.number}"

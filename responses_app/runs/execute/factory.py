@@ -31,7 +31,6 @@ from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, RoundProgress, Rounds, ToolLoop
 from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
-from responses_app.runs.execute.token_log import RoundEnd
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
@@ -39,6 +38,7 @@ from responses_app.runs.prepare.planner import PreparedRequest, plan_round
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
+from responses_app.store.log.token_log import RoundEnd
 from responses_app.store.log.writer import LogWriter
 from responses_app.tools.base import CitingOffer, ToolExecutor, ToolOffer
 from responses_app.tools.limits import ToolLimits

@@ -14,8 +14,8 @@ from responses_app.protocol.events import Event
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.publisher import DurablePublisher
-from responses_app.runs.execute.token_log import Entry
 from responses_app.store.log.records import Ending
+from responses_app.store.log.token_log import Entry
 
 
 class RoundOutput(Protocol):

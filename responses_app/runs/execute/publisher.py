@@ -14,8 +14,8 @@ from django.db import DatabaseError
 from responses_app.protocol.encoding import EncodedEvent
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.runs.execute.token_log import Entry, pack
 from responses_app.store.log.records import Append, Ending, EventFrame, Fenced, ResponseLog, Route
+from responses_app.store.log.token_log import Entry, pack
 from responses_app.store.log.writer import LogWriter
 
 # A run with so many events that are not durable yet takes no more tokens: a slow database slows the engine's stream down.

@@ -15,8 +15,8 @@ from responses_app.runs.execute.calls.scheduler import CallScheduler, CheckResul
 from responses_app.runs.execute.generation import Generation, NotResumable
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
 from responses_app.runs.execute.response_object import usage
-from responses_app.runs.execute.token_log import RoundEnd, RoundStart
 from responses_app.runs.execute.usage import UsageCounter
+from responses_app.store.log.token_log import RoundEnd, RoundStart
 from responses_app.tools.base import ToolExecutor
 from responses_app.tools.limits import ToolLimits
 

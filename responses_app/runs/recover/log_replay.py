@@ -21,10 +21,10 @@ from responses_app.protocol.items.base import Encryptor, Item
 from responses_app.protocol.reducer import ids_in_order
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.rounds import RoundProgress
-from responses_app.runs.execute.token_log import CallStart, Entry, RoundEnd, RoundStart, unpack
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
 from responses_app.store.log.records import EventFrame
+from responses_app.store.log.token_log import CallStart, Entry, RoundEnd, RoundStart, unpack
 
 StoredLog: TypeAlias = Sequence[tuple[EventFrame, bytes | None]]
 PlanRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[tuple[GenerateRequest, OutputParser]]]

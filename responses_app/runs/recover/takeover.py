@@ -32,7 +32,7 @@ from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log import reader
 from responses_app.store.log.records import RequestRecord, ResponseLog
-from responses_app.store.log.token_ids import decode_tokens
+from responses_app.store.log.token_log import decode_tokens
 from responses_app.store.log.writer import LogWriter
 from responses_app.tools.base import ToolExecutor
 

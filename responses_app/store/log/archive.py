@@ -11,6 +11,7 @@ from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.store.log.page_codec import pack
 from responses_app.store.log.reader import rows
 from responses_app.store.log.records import EventFrame
+from responses_app.store.log.rows.round_prompts import save_rounds
 
 # Larger pages would save little space, and `starting_after` may unpack a whole page to read its last event.
 EVENTS_PER_PAGE = 1000
@@ -34,6 +35,7 @@ def archive_log(pk: int) -> int:
     with transaction.atomic():
         if not lock_for_archive(pk, LogForm.ROWS):
             return 0
+        save_rounds(pk)
         packed = 0
         for frames in _split(pk):
             build_page(pk, frames).save(force_insert=True)

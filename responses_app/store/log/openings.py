@@ -12,7 +12,7 @@ from responses_app.models import Status
 from responses_app.store.content import images
 from responses_app.store.db import execute_prepared
 from responses_app.store.log.records import Append, ResponseLog
-from responses_app.store.log.token_ids import encode_tokens
+from responses_app.store.log.token_log import encode_tokens
 
 # Columns of a new response and their types. The other columns have their defaults.
 RESPONSE_COLUMNS: Final = {

@@ -1,8 +1,10 @@
-"""Prompt page of a response: the exact prompt of the model with special tokens marked."""
+"""Prompt page of a response: the prompt of each round with special tokens marked."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from django.contrib.auth.decorators import login_required
@@ -10,9 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Response, StoredRequest
+from responses_app.models import Direction, Item, Response
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs import manager
-from responses_app.store.log.token_ids import decode_tokens
+from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
 
@@ -21,28 +24,53 @@ PAGE_TOKENS: Final = 20_000
 SPECIAL_TOKEN: Final = re.compile(
     r"(<\|[^|<>]{1,60}\|>|</?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|pad)>|\[/?INST\])"
 )
+# Items whose results the server adds: behind these a further round may follow.
+SERVER_TOOL_ITEMS: Final = frozenset(family.type for family in FAMILIES.values() if family.results)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRound:
+    """Round of the page. `input_tokens` is the number that usage counts, None if unknown; `cached_tokens` are among these.
+
+    A round without `was_sent` only ran tools. With images `shown_tokens` is smaller than `input_tokens`: an image is one token there.
+    """
+
+    number: int
+    shown_tokens: int
+    input_tokens: int | None
+    cached_tokens: int | None
+    was_sent: bool = True
+
+    @property
+    def image_tokens(self) -> int:
+        """Tokens that usage counts and the page does not show: those of images, but for one per image."""
+        return max(0, (self.input_tokens or 0) - self.shown_tokens)
 
 
 @never_cache
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Render GET /responses/ID/prompt."""
+    """Render GET /responses/ID/prompt, with the round `round`, counted from 1; without the parameter the first round that was sent."""
     row = get_response(request, uid)
-    stored = StoredRequest.objects.filter(response=row).first()
-    tokens = decode_tokens(bytes(stored.prompt_tokens)) if stored is not None else []
+    stored = load_rounds(row.pk)
+    rounds = counted_rounds(row, stored)
+    default = next((index for index, one in enumerate(rounds) if one.was_sent), 0)
+    index = min(max(number(request, "round", default + 1), 1), max(len(rounds), 1)) - 1
+    tokens = stored[index].prompt if stored else []
     after = max(number(request, "after", 0), 0)
     shown = tokens[after : after + PAGE_TOKENS]
     text = _decode(row, shown)
     # `split` with a group returns the special tokens at odd positions.
-    parts = [(visible(part), bool(index % 2)) for index, part in enumerate(SPECIAL_TOKEN.split(text or "")) if part]
+    parts = [(visible(part), bool(place % 2)) for place, part in enumerate(SPECIAL_TOKEN.split(text or "")) if part]
     return render_page(
         request,
         row,
         "response-prompt",
         "web/prompt.html",
-        is_stored=stored is not None,
-        count=len(tokens),
+        rounds=rounds,
+        current=rounds[index] if rounds else None,
+        missing_tokens=missing_tokens(row, rounds),
         after=after,
         following=after + PAGE_TOKENS if after + PAGE_TOKENS < len(tokens) else None,
         parts=parts,
@@ -51,9 +79,39 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     )
 
 
-def _decode(row: Response, tokens: list[int]) -> str | None:
+def counted_rounds(row: Response, stored: Sequence[StoredRound]) -> list[PromptRound]:
+    """Return the rounds with their token counts. The counts of the last round are the rest of the usage, if all rounds are stored."""
+    rounds = [
+        PromptRound(place, len(one.prompt), one.input_tokens, one.cached_tokens, one.input_tokens != 0)
+        for place, one in enumerate(stored, 1)
+    ]
+    if not rounds or row.input_tokens is None or (len(rounds) == 1 and _may_have_more_rounds(row)):
+        return rounds
+    last = rounds[-1]
+    if last.input_tokens is None:
+        left = row.input_tokens - sum(one.input_tokens or 0 for one in rounds)
+        cached = (row.cached_tokens or 0) - sum(one.cached_tokens or 0 for one in rounds)
+        rounds[-1] = PromptRound(last.number, last.shown_tokens, left, cached, left > 0)
+    return rounds
+
+
+def missing_tokens(row: Response, rounds: Sequence[PromptRound]) -> int:
+    """Return how many input tokens of the response belong to rounds that are not stored."""
+    if row.input_tokens is None or not rounds:
+        return 0
+    known = sum(one.shown_tokens if one.input_tokens is None else one.input_tokens for one in rounds)
+    return max(0, row.input_tokens - known)
+
+
+def _may_have_more_rounds(row: Response) -> bool:
+    """Return whether the output has calls or listings of server tools, behind which there may be a round."""
+    output = Item.objects.filter(response=row, direction=Direction.OUTPUT)
+    return output.filter(type__in=SERVER_TOOL_ITEMS).exists()
+
+
+def _decode(row: Response, tokens: Sequence[int]) -> str | None:
     """Return the text of the tokens, None if the server does not serve the model and so lacks the tokenizer."""
     served = manager.current().served.get(row.model)
     if served is None or served.dialect is None:
         return None
-    return served.dialect.token_text(tokens)
+    return served.dialect.token_text(list(tokens))

@@ -16,7 +16,7 @@ from responses_app.models import Event, Response
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs.execute.run import Run
-from responses_app.runs.execute.token_log import CallStart, RoundEnd, unpack
+from responses_app.store.log.token_log import CallStart, RoundEnd, unpack
 from tests.support.api.case import bare, record_text, tokens
 from tests.support.runs.server_tools import (
     LIMIT_S,

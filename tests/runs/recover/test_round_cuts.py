@@ -17,7 +17,7 @@ from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Event, ToolOutput
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
-from responses_app.runs.execute.token_log import RoundEnd, RoundStart
+from responses_app.store.log.token_log import RoundEnd, RoundStart
 from tests.support.api.case import record_text
 from tests.support.runs.server_tools import (
     LIMIT_S,

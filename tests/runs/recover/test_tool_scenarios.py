@@ -24,9 +24,9 @@ from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs import manager
 from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
-from responses_app.runs.execute.token_log import RoundEnd, RoundStart, unpack
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.store.log.token_log import RoundEnd, RoundStart, unpack
 from tests.support.api.case import HARMONY, KeyedClient, bare, tokens
 from tests.support.dialects.parser_driver import byte_vocabulary, chat
 from tests.support.mcp.serving import mcp_server

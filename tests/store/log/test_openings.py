@@ -11,7 +11,7 @@ from responses_app.models import Image, Item, Lease, Response, StoredRequest
 from responses_app.store.log.endings import ENDING_COLUMNS, end_logs
 from responses_app.store.log.openings import OPEN_SQL, RESPONSE_COLUMNS, open_logs
 from responses_app.store.log.records import Append, Ending, RequestRecord, ResponseLog
-from responses_app.store.log.token_ids import decode_tokens
+from responses_app.store.log.token_log import decode_tokens
 from tests.support.store.log_records import NOW, USAGE, log
 
 # Columns of a response with a value in the statement itself.

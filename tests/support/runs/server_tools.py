@@ -29,9 +29,9 @@ from responses_app.protocol.deltas import (
     McpTools,
 )
 from responses_app.runs import manager
-from responses_app.runs.execute.token_log import unpack
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.store.log.token_log import unpack
 from tests.support.api.case import ApiCase, KeyedClient, bare
 from tests.support.waiting import eventually
 

@@ -14,7 +14,7 @@ from PIL import Image as Picture
 
 from responses_app.models import Direction, Event, Item, LogForm, Response, StoredRequest
 from responses_app.store.log.archive import archive_log
-from responses_app.store.log.token_ids import encode_tokens
+from responses_app.store.log.token_log import encode_tokens
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import LARGEST, WebCase, item, made, snapshot
 

@@ -16,7 +16,7 @@ from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
-from responses_app.runs.execute.token_log import CallStart
+from responses_app.store.log.token_log import CallStart
 from responses_app.tools.base import ToolExecutor
 from responses_app.tools.includes import drop_excluded
 from responses_app.tools.limits import ToolLimits

@@ -1,4 +1,7 @@
-"""Token log: the input of a run beside the events, so that another process can produce the same events again and continue."""
+"""Token log: the input of a run beside the events, so that another process can produce the same events again and continue.
+
+Token ids in columns have four bytes each, little-endian.
+"""
 
 from __future__ import annotations
 
@@ -44,15 +47,25 @@ class CallStart:
 Entry: TypeAlias = Chunk | RoundStart | RoundEnd | CallStart | ForItem
 
 
+def encode_tokens(tokens: Sequence[int]) -> bytes:
+    """Encode token ids: four bytes each, little-endian."""
+    return struct.pack(f"<{len(tokens)}I", *tokens)
+
+
+def decode_tokens(data: bytes) -> list[int]:
+    """Decode the result of `encode_tokens`."""
+    return list(struct.unpack(f"<{len(data) // 4}I", data))
+
+
 def pack(entries: Sequence[Entry]) -> bytes | None:
     """Pack entries into bytes; None if there is nothing to save. Chunks without tokens are left out."""
     if len(entries) == 1:
         entry = entries[0]
         if isinstance(entry, Chunk) and not entry.logprobs:
             tokens = entry.tokens
-            return PLAIN + struct.pack(f"<{len(tokens)}I", *tokens) if tokens else None
+            return PLAIN + encode_tokens(tokens) if tokens else None
     elif singles := _single_tokens(entries):
-        return SINGLE_TOKENS + struct.pack(f"<{len(singles)}I", *singles)
+        return SINGLE_TOKENS + encode_tokens(singles)
     raw = [_to_json(entry) for entry in entries if not isinstance(entry, Chunk) or entry.tokens]
     return JSON + orjson.dumps(raw) if raw else None
 
@@ -60,8 +73,8 @@ def pack(entries: Sequence[Entry]) -> bytes | None:
 def unpack(data: bytes) -> list[Entry]:
     """Unpack the entries that `pack` packed, in the same order and with the same chunks."""
     if data[:1] != JSON:
-        tokens = struct.unpack(f"<{len(data) // 4}I", data[1:])
-        return [Chunk(tokens)] if data[:1] == PLAIN else [Chunk((token,)) for token in tokens]
+        tokens = decode_tokens(data[1:])
+        return [Chunk(tuple(tokens))] if data[:1] == PLAIN else [Chunk((token,)) for token in tokens]
     return [_from_json(raw) for raw in orjson.loads(data[1:])]
 
 
@@ -79,7 +92,7 @@ def _to_json(entry: Entry) -> object:
     if isinstance(entry, RoundEnd):
         return {"end": [entry.prompt, entry.cached]}
     if isinstance(entry, RoundStart):
-        return {"start": b64encode(struct.pack(f"<{len(entry.prompt)}I", *entry.prompt)).decode()}
+        return {"start": b64encode(encode_tokens(entry.prompt)).decode()}
     if isinstance(entry, CallStart):
         return {"call": entry.output_index}
     if isinstance(entry, ForItem):
@@ -102,6 +115,5 @@ def _marker_from_json(raw: dict[str, Any]) -> Entry:
     if "call" in raw:
         return CallStart(raw["call"])
     if "start" in raw:
-        data = b64decode(raw["start"])
-        return RoundStart(struct.unpack(f"<{len(data) // 4}I", data))
+        return RoundStart(tuple(decode_tokens(b64decode(raw["start"]))))
     return ForItem(raw["item"], FAMILIES.item_deltas[raw["delta"]](**raw["fields"]))
