@@ -23,8 +23,6 @@ from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.runs.execute.calls.limit import CallLimit
-from responses_app.runs.execute.calls.parser import OpeningParser, ServerCallParser
 from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput
@@ -35,6 +33,8 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, plan_round
+from responses_app.runs.server_tools.call_limit import CallLimit
+from responses_app.runs.server_tools.call_parser import OpeningParser, ServerCallParser
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog

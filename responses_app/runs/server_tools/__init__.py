@@ -1,1 +1,1 @@
-"""Server tools of a request: the executors, checks of approvals and of referenced resources, and secrets."""
+"""Server tools of a request: executors, calls in the output of the model, approvals, referenced resources, and secrets."""

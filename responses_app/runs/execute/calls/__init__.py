@@ -1,1 +1,1 @@
-"""Calls of tools that the server runs: found in the output of the model, and executed beside the generation."""
+"""Calls of tools that the server runs: executed beside the generation, with a result or a reason why there is none."""

@@ -20,7 +20,7 @@ from responses_app.protocol.deltas import (
     WebSearch,
 )
 from responses_app.protocol.output_problems import ProblemItem
-from responses_app.runs.execute.calls.limit import excess_call
+from responses_app.runs.server_tools.call_limit import excess_call
 from responses_app.tools.base import ToolOffer
 from responses_app.tools.code_interpreter.functions import CODE_KEY
 from responses_app.tools.functions.custom_input import InputUnwrapper

@@ -14,8 +14,8 @@ from responses_app.dialects.base import Dialect
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, CodeCall, Delta, FileSearch, ForItem, ReasoningDelta, WebResult, WebSearch
 from responses_app.protocol.writer import Writer
-from responses_app.runs.execute.calls.parser import ServerCallParser
 from responses_app.runs.ids import new_id
+from responses_app.runs.server_tools.call_parser import ServerCallParser
 from responses_app.tools.composite import CompositeOffer
 from responses_app.tools.offer import ServerToolOffer
 from responses_app.tools.registry import SERVER_TOOLS
