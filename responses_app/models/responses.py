@@ -86,6 +86,9 @@ class Response(models.Model):
     output_tokens = models.IntegerField(null=True)
     reasoning_tokens = models.IntegerField(null=True)
     time_to_first_token_ms = models.IntegerField("first token", null=True, help_text="Milliseconds to the first token.")
+    generation_ms = models.IntegerField(
+        "generation", null=True, help_text="Milliseconds in which the output tokens were generated, without tools and prompts."
+    )
     tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="Tools that the model called.")
     log_form = models.SmallIntegerField(
         "log", choices=LogForm, default=LogForm.ROWS, db_default=LogForm.ROWS, help_text="How the events are stored."

@@ -23,6 +23,7 @@ PRONOUN = re.compile(
 # Pauses of real time in tests: a call of any function `sleep`, and a timer.
 PAUSE = re.compile(r"\bsleep\(|\bTimer\(")
 PAUSING = {
+    "api/tools/test_response_times.py": "a tool that works for some time is the subject",
     "support/mcp/program.py": "a tool that works for some time is the subject",
     "support/waiting.py": "polls conditions of other processes",
     "support/manual_clock.py": "the clock that replaces real time",

@@ -68,6 +68,8 @@ class DurablePublisher:
         self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
         self._coalesces = settings.RESPONSES_COALESCE_DELTAS and wait_for_commit
         self._created = 0.0 if log is None else log.row.created_at.timestamp()
+        # Milliseconds since the response was created, when the first generation began behind tools that ran first.
+        self._generation_since_ms = 0
         self._waiting: PendingAppend | None = None
         self._committing: PendingAppend | None = None
         # Frames that are not durable yet, and how many of these are not visible yet.
@@ -243,11 +245,26 @@ class DurablePublisher:
         self.rejected = error if isinstance(error, DatabaseError) else Fenced(str(error))
         self._waiting, self._uncommitted = None, 0
 
+    def note_generation(self, ms: int | None) -> None:
+        """Note the time of all generations for the row of the response; None if it is not known."""
+        if self._log is not None:
+            self._log.row.generation_ms = ms
+
+    def restart_first_token(self) -> None:
+        """Measure the time to the first token from now: so far tools ran, and the generation begins."""
+        if self._log is not None:
+            self._log.row.time_to_first_token_ms = None
+            self._generation_since_ms = self._now_ms()
+
     def _record_first_delta(self, frames: Sequence[EventFrame]) -> None:
         """Note the time of the first delta for the row of the response."""
         if self._log is not None and self._log.row.time_to_first_token_ms is None:
-            self._log.row.time_to_first_token_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
+            first = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
+            self._log.row.time_to_first_token_ms = None if first is None else max(0, first - self._generation_since_ms)
+
+    def _now_ms(self) -> int:
+        return int((time.time() - self._created) * 1000)
 
     def _frames(self, events: Iterable[EncodedEvent]) -> list[EventFrame]:
-        ms = 0 if self._log is None else int((time.time() - self._created) * 1000)
+        ms = 0 if self._log is None else self._now_ms()
         return [EventFrame(number, type, data, ms) for number, type, data in events]

@@ -242,6 +242,8 @@ class Rounds:
             if calls is None or not self._may_end_here():
                 raise
             calls.cut_off, finish = self._output.writer.current_index, "stop"
+        finally:
+            self._output.publisher.note_generation(self.total.generation_ms)
         if calls is not None and (finish == "length" or calls.is_stopped):
             # The tools run already, so the model's last words wait for the results.
             await calls.finish()
@@ -262,6 +264,8 @@ class Rounds:
         self._earlier = self.total
         self._current, self._number, self._first_item = following, number, len(items)
         self._output.save(RoundStart(following.prompt))
+        if loop.prepares and number == 1:
+            self._output.publisher.restart_first_token()
 
     def _round_items(self) -> list[Item]:
         """Return the items of the current round."""

@@ -10,19 +10,34 @@ from responses_app.engine_interface import Chunk
 
 @dataclass(slots=True)
 class UsageCounter:
-    """Token counts of a round, or the sum over rounds. `first` is the monotonic time in seconds of the first token."""
+    """Token counts of a round, or the sum over rounds.
+
+    `first` is the monotonic time in seconds of the first token. `timed` tokens were generated within `generation_s` seconds, from
+    the first to the last token of each round; tokens of an earlier owner of the run are not timed.
+    """
 
     prompt: int = 0
     cached: int = 0
     output: int = 0
     reasoning: int = 0
     first: float | None = None
+    timed: int = 0
+    generation_s: float = 0.0
+
+    @property
+    def generation_ms(self) -> int | None:
+        """Milliseconds in which all output tokens were generated; None if some are not timed."""
+        return round(self.generation_s * 1000) if self.timed == self.output else None
 
     def count(self, chunk: Chunk) -> None:
         """Add the tokens of `chunk`; take over the lengths of the prompt and of the cached part where the engine reports these."""
-        if self.first is None and chunk.tokens:
-            self.first = time.monotonic()
-        self.output += len(chunk.tokens)
+        if chunk.tokens:
+            now = time.monotonic()
+            if self.first is None:
+                self.first = now
+            self.generation_s = now - self.first
+            self.timed += len(chunk.tokens)
+            self.output += len(chunk.tokens)
         if chunk.prompt is not None:
             self.prompt = chunk.prompt
         if chunk.cached is not None:
@@ -32,7 +47,9 @@ class UsageCounter:
         """Return the sum of both; `first` is the value of `self` if present."""
         first = other.first if self.first is None else self.first
         output, reasoning = self.output + other.output, self.reasoning + other.reasoning
-        return UsageCounter(self.prompt + other.prompt, self.cached + other.cached, output, reasoning, first)
+        timed, generation_s = self.timed + other.timed, self.generation_s + other.generation_s
+        prompt, cached = self.prompt + other.prompt, self.cached + other.cached
+        return UsageCounter(prompt, cached, output, reasoning, first, timed, generation_s)
 
     def summary(self, began: float) -> str:
         """Return the counts and the times, in seconds since `began`, for the server's log."""

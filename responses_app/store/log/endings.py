@@ -22,6 +22,7 @@ ENDING_COLUMNS: Final = {
     "output_tokens": "integer",
     "reasoning_tokens": "integer",
     "time_to_first_token_ms": "integer",
+    "generation_ms": "integer",
     "tools": "text[]",
 }
 _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.items())

@@ -21,6 +21,8 @@ REASONS: Final = {
     "max_run_seconds": "Stopped at the limit of the running time.",
     "steered": "Stopped because the client sent new input. A later response continues from here.",
 }
+NO_TEXT_TITLE: Final = "No text"
+NO_TEXT: Final = "The model returned no text."
 NO_MESSAGE: Final = "The server recorded no error message."
 UNFINISHED: Final = "The response ended before it was finished."
 CANCELLED: Final = "It was stopped before it was finished. The output up to that point is kept."
@@ -29,7 +31,7 @@ MAX_MESSAGE_CHARS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Notice of a response without status `completed`. Invisible characters in the texts are shown by name."""
+    """Notice of a response without status `completed`, or without text. Invisible characters in the texts are shown by name."""
 
     title: str
     message: str
@@ -38,7 +40,9 @@ class Outcome:
 
 
 def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
-    """Return the notice, None for a running or completed response."""
+    """Return the notice, None for a running response, and for a completed response with text or calls."""
+    if row.status == Status.COMPLETED and "output" in snapshot and not any(map(_has_content, snapshot["output"])):
+        return Outcome(NO_TEXT_TITLE, NO_TEXT, "", failed=False)
     title = TITLES.get(Status(row.status))
     if title is None:
         return None
@@ -52,3 +56,10 @@ def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
         code = str((snapshot.get("incomplete_details") or {}).get("reason") or "")
         message = REASONS.get(code, UNFINISHED)
     return Outcome(title, visible(message[:MAX_MESSAGE_CHARS]), visible(code), failed)
+
+
+def _has_content(item: Mapping[str, Any]) -> bool:
+    """Return whether a person sees a text, a refusal or a call in `item`."""
+    if item["type"] == "message":
+        return any((part.get("text") or part.get("refusal") or "").strip() for part in item.get("content") or ())
+    return bool(item["type"] != "reasoning")

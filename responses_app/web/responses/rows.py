@@ -43,11 +43,17 @@ class ResponseStats:
 
     @property
     def rate(self) -> float | None:
-        """Return the output tokens per second after the first token, None if unknown or for a time below `MIN_RATE_TIME_S`."""
-        total, first, tokens = self.total_s, self.first_s, self.row.output_tokens
-        if total is None or first is None or not tokens or total - first < MIN_RATE_TIME_S:
-            return None
-        return tokens / (total - first)
+        """Return the output tokens per second of generation, None if unknown or for a time below `MIN_RATE_TIME_S`."""
+        seconds, tokens = self._generation_s, self.row.output_tokens
+        return None if seconds is None or not tokens or seconds < MIN_RATE_TIME_S else tokens / seconds
+
+    @property
+    def _generation_s(self) -> float | None:
+        """Seconds of generation. For a response without tools that another process continued: the time after the first token."""
+        if self.row.generation_ms is not None:
+            return self.row.generation_ms / 1000
+        total, first = self.total_s, self.first_s
+        return None if total is None or first is None or self.row.tools else total - first
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,13 @@ class Visitor:
         self.page.get_by_label("Run automatically").set_checked(run_automatically)
         settings.click()
 
+    def use_server(self, label: str, *, chosen: bool = True) -> None:
+        """Switch an MCP server of the operator on or off."""
+        settings = self.page.locator("details.settings > summary")
+        settings.click()
+        self.page.get_by_label(label, exact=True).set_checked(chosen)
+        settings.click()
+
     @property
     def uid(self) -> str:
         """Return the id of the last response, from the URL."""

@@ -20,7 +20,7 @@ GIVE_IMAGE = """([selector, kind]) => {
 
 
 def test_the_composer_shows_a_whole_line_on_load(visitor: Visitor) -> None:
-    height = "document.querySelector('.composer > textarea').getBoundingClientRect().height"
+    height = "document.querySelector('.frame > textarea').getBoundingClientRect().height"
     assert visitor.page.evaluate(height) >= 36
     visitor.field.fill("one\ntwo\nthree")
     visitor.page.reload()

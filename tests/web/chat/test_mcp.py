@@ -28,6 +28,7 @@ def demo_visitor(demo_server: Server, chromium: Browser) -> Iterator[Visitor]:
     page = chromium.new_page()
     page.goto(demo_server.manage("signin", "--url", demo_server.url))
     visitor = Visitor(demo_server, chromium, storage_state=page.context.storage_state())
+    visitor.use_server("demo")
     yield visitor
     visitor.close()
     page.context.close()
@@ -97,15 +98,20 @@ def test_a_message_before_the_script_of_calls_has_loaded_answers_the_approval(de
     assert demo_visitor.uid == answered
 
 
-def test_a_server_without_a_check_mark_is_not_offered(demo_visitor: Visitor) -> None:
-    settings = demo_visitor.page.locator("details.settings > summary")
-    settings.click()
-    demo_visitor.page.get_by_label("demo", exact=True).uncheck()
-    settings.click()
+def test_server_is_offered_only_where_it_is_chosen(demo_visitor: Visitor) -> None:
+    page = demo_visitor.page
+    demo_visitor.use_server("demo", chosen=False)
     demo_visitor.send_and_wait("greetings", "Hello there!")
     assert demo_visitor.fetched(demo_visitor.uid)["tools"] == []
-    demo_visitor.page.goto(f"{demo_visitor.server.url}/chat")
-    expect(demo_visitor.page.get_by_label("demo", exact=True)).not_to_be_checked()
+    page.goto(f"{demo_visitor.server.url}/chat")
+    expect(page.get_by_label("demo", exact=True)).not_to_be_checked()
+    # The choice is kept for the next visit; a new visitor has chosen nothing.
+    demo_visitor.use_server("demo")
+    page.reload()
+    expect(page.get_by_label("demo", exact=True)).to_be_checked()
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    expect(page.get_by_label("demo", exact=True)).not_to_be_checked()
 
 
 def test_the_response_page_shows_the_call_the_rounds_and_the_decision(demo_visitor: Visitor) -> None:

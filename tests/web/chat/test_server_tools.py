@@ -82,6 +82,12 @@ def chat_server(folder: Path) -> Iterator[Server]:
         server.end()
 
 
+@pytest.fixture(autouse=True)
+def files_server(visitor: Visitor) -> None:
+    """Switch the MCP server on: a new visitor has chosen none."""
+    visitor.use_server("files")
+
+
 def approve(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("button", name=f"Approve {name}").click()
 

@@ -59,6 +59,20 @@ def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> Non
     expect(visitor.answers).to_have_count(2)
 
 
+def test_send_is_at_the_right_end_of_the_frame(visitor: Visitor) -> None:
+    for width in (390, 1280, 1440, 1920):
+        visitor.page.set_viewport_size({"width": width, "height": 800})
+        frame = visitor.page.locator(".frame").bounding_box()
+        send = visitor.page.get_by_role("button", name="Send", exact=True).bounding_box()
+        model = visitor.page.get_by_label("Model", exact=True).bounding_box()
+        assert frame
+        assert send
+        assert model
+        assert 0 <= frame["x"] + frame["width"] - send["x"] - send["width"] <= 16, width
+        # One row with the other controls.
+        assert abs(send["y"] + send["height"] / 2 - model["y"] - model["height"] / 2) <= 4, width
+
+
 def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor: Visitor) -> None:
     for number in range(31):
         visitor.server.ask(model="chat", input=f"Number {number} greetings")

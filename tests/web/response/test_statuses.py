@@ -49,6 +49,15 @@ class OutcomesTest(WebCase):
         self.assertEqual(self.client.get("/responses").status_code, 200)
         return self.page(f"/responses/{row.uid}")
 
+    def test_completed_response_without_text_says_so(self) -> None:
+        thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": []}
+        empty = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": " "}]}
+        for output, is_named in (([], True), ([thought], True), ([thought, empty], True), ([{**thought, "type": "x"}], False)):
+            with self.subTest(output=output):
+                row = ended("completed", "response.completed", output=output)
+                self.assertIs("The model returned no text." in self.page(f"/responses/{row.uid}"), is_named)
+                row.delete()
+
     def test_a_failed_response_shows_the_code_and_the_message_of_its_error(self) -> None:
         row = ended("failed", "response.failed", **FAILED)
         page = self.opened(row)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from responses_app.store.log.event_index import EventHeader
 from responses_app.web.response.timelines.timeline import Timeline, timeline
 
-REASONING, TEXT, CALL = (
+REASONING, TEXT, CALL, CODE = (
     "response.reasoning_text.delta",
     "response.output_text.delta",
     "response.function_call_arguments.delta",
+    "response.code_interpreter_call_code.delta",
 )
 
 
@@ -60,6 +61,13 @@ class PhasesTest(TestCase):
     def test_a_long_wait_is_stalled_and_calls_are_tool_calls(self) -> None:
         found = drawn((TEXT, 100), (TEXT, 120), (TEXT, 140), (TEXT, 2140), (CALL, 2150))
         self.assertEqual(sums(found), {"prefill": 100, "text": 40, "silence": 2000, "tool": 10})
+
+    def test_a_wait_for_a_container_is_time_of_the_tool(self) -> None:
+        started = "response.code_interpreter_call.interpreting"
+        found = drawn(
+            (TEXT, 100), (TEXT, 120), (CODE, 140), (started, 3140), ("response.code_interpreter_call.completed", 3240)
+        )
+        self.assertEqual(sums(found), {"prefill": 100, "text": 20, "tool": 20, "run": 3100})
 
 
 class RateTest(TestCase):

@@ -1,5 +1,6 @@
 // Request parameters of the form, saved for the next visit and filled from an opened conversation.
-const STORAGE_KEY = "chat-settings";
+// With a number: the form of an earlier version saved the servers that were switched off.
+const STORAGE_KEY = "chat-settings-2";
 const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers", "offered", "store"];
 
 export class Settings {
@@ -101,8 +102,7 @@ export class Settings {
 
   state(name) {
     if (name === "tools") return this.tools;
-    // Saved are the servers without a check mark, so that a new server has one.
-    if (name === "servers") return this.servers.filter((box) => !box.checked).map((box) => box.value);
+    if (name === "servers") return this.servers.filter((box) => box.checked).map((box) => box.value);
     if (name === "offered") return this.offered.filter((box) => box.checked).map((box) => box.value);
     const field = this.form.elements[name];
     return field.type === "checkbox" ? field.checked : field.value;
@@ -111,7 +111,7 @@ export class Settings {
   restore() {
     const saved = stored();
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (saved.tools ?? []).includes(box.value);
-    for (const box of this.servers) box.checked = !(saved.servers ?? []).includes(box.value);
+    for (const box of this.servers) box.checked = (saved.servers ?? []).includes(box.value);
     for (const box of this.offered) box.checked = (saved.offered ?? []).includes(box.value);
     for (const name of NAMES.filter((field) => !["tools", "servers", "offered"].includes(field) && saved[field] !== undefined && this.form.elements[field])) {
       const field = this.form.elements[name];

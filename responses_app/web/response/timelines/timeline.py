@@ -25,6 +25,14 @@ TOOL_ENDS: Final = frozenset(
     for name in family.event_types()
     if name.endswith((".completed", ".failed"))
 )
+# Events of such a tool that its run, not the model, makes: a silence before these is time of the tool, as the wait for a container.
+TOOL_STEPS: Final = frozenset(
+    name
+    for family in FAMILIES.values()
+    if family.runs_on_server
+    for name in family.event_types()
+    if name.endswith((".interpreting", ".searching"))
+)
 # Phases and their labels. The names are CSS classes.
 LABELS: Final = {
     "queue": "Queued",
@@ -119,7 +127,7 @@ def _phases(headers: Sequence[EventHeader]) -> Iterator[Span]:
     for header in headers:
         kind = event_kind(header.type)
         if header.ms > before:
-            if header.type in TOOL_ENDS:
+            if header.type in TOOL_ENDS or (header.type in TOOL_STEPS and has_output):
                 name = "run"
             elif not has_output:
                 name = "prefill"

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.test import override_settings
 
-from responses_app.models import ApiKey, Approval
+from responses_app.models import ApiKey, Approval, Event, Response
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.server_tools import approval_address
@@ -59,6 +59,17 @@ class UsedApprovalsTest(McpCase):
             self.refused(await self.post(client, **body), 400, None, "input", text)
             later = {**body, "previous_response_id": second["id"]}
             self.refused(await self.post(client, **later), 400, None, "input", text)
+
+    async def test_time_to_the_first_token_begins_behind_the_approved_call(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            approved = [answer_to(request["id"])]
+            made = await self.made(client, previous_response_id=first["id"], input=approved, tools=[self.tool])
+        row = await Response.objects.aget(uid=made["id"])
+        times = {event.type: event.ms async for event in Event.objects.filter(response=row).order_by("-number")}
+        assert row.time_to_first_token_ms is not None
+        longest_ms = times["response.output_text.delta"] - times["response.mcp_call.completed"]
+        self.assertLessEqual(row.time_to_first_token_ms, longest_ms)
 
     async def test_approval_stays_used_after_its_response_was_deleted(self) -> None:
         async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
