@@ -8,7 +8,7 @@ from responses_app.errors import Forbidden, InvalidRequest
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel, resolve_alias
-from responses_app.schemas.errors import shorten
+from responses_app.validation.errors import shorten
 
 # Limits of the model names in an error message.
 MAX_NAMES_SHOWN = 20

@@ -9,8 +9,7 @@ from django.conf import settings
 
 from responses_app.errors import Forbidden
 from responses_app.models import ApiKey
-from responses_app.schemas.tools import is_run_by_server
-from responses_app.tools.registry import BY_TYPE, SERVER_TOOLS
+from responses_app.tools.registry import BY_TYPE, SERVER_TOOLS, is_run_by_server
 
 # Name that allows MCP servers which a request names by `server_url`, and prefix of the names of the operator's servers.
 MCP = "mcp"
@@ -48,7 +47,7 @@ def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _name(tool: Mapping[str, Any]) -> str | None:
-    """Return the name of a tool that the server runs, as a list of allowed tools has it."""
+    """Return the name of a server tool, as a list of allowed tools has it."""
     if tool["type"] != MCP:
         return BY_TYPE[tool["type"]].name if tool["type"] in BY_TYPE else None
     if tool.get("server_url") is not None:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.create_response import INCLUDE
-from responses_app.schemas.errors import invalid_value, shorten
+from responses_app.validation.errors import invalid_value, shorten
 
 # int() also accepts digits of other scripts, underscores, white space and thousands of digits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")

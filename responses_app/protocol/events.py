@@ -66,5 +66,5 @@ def arguments_done(stream: ArgumentStreamSpec, item_id: str, output_index: int, 
 
 
 def progress(item_type: str, stage: str, item_id: str, output_index: int) -> Event:
-    """Return `response.<item_type>.<stage>`, the progress of a tool that the server runs."""
+    """Return `response.<item_type>.<stage>`, the progress of a server tool."""
     return {"type": f"response.{item_type}.{stage}", "item_id": item_id, "output_index": output_index}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, Caller, CallId, LongText, Status, StrictModel
+from responses_app.validation.base import IMAGE_URL_LIMIT, Array, Caller, CallId, LongText, Status, StrictModel
 
 StringList = Annotated[Array[LongText], Field(max_length=1024)]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from responses_app.errors import InvalidRequest
 from responses_app.schemas import text_format
-from responses_app.schemas.base import Effort, StrictModel
-from responses_app.schemas.errors import Loc, json_path
+from responses_app.validation.base import Effort, StrictModel
+from responses_app.validation.errors import Loc, invalid
 
 TRIGGER = "compaction_trigger"
 
@@ -45,7 +44,4 @@ def check_trigger_last(items: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     """Require a compaction trigger to be the last input item. Raises InvalidRequest."""
     for index, item in enumerate(items):
         if item["type"] == TRIGGER and (loc != ("input",) or index + 1 < len(items)):
-            where = json_path((*loc, index))
-            raise InvalidRequest(
-                f"Invalid '{where}': '{TRIGGER}' must be the final input item.", param=where, code="invalid_value"
-            )
+            raise invalid((*loc, index), f"'{TRIGGER}' must be the final input item.")

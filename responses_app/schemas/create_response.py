@@ -7,15 +7,13 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from django.conf import settings
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from responses_app.errors import InvalidRequest
 from responses_app.models import ApiKey
 from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
 from responses_app.schemas import control_items, text_format
 from responses_app.schemas import tool_choice as schemas_tool_choice
-from responses_app.schemas.base import MAX_METADATA, Array, StrictModel, parse_metadata
-from responses_app.schemas.errors import invalid_value, json_path, translate, wrong_type
 from responses_app.schemas.options import (
     AccessPrograms,
     BackgroundOptions,
@@ -26,21 +24,22 @@ from responses_app.schemas.options import (
     StreamOptions,
     TextOptions,
 )
-from responses_app.schemas.parsing import items, mcp_tools, tools
+from responses_app.schemas.parsing import items, tools
+from responses_app.tools.mcp.request.parsing import secret_headers
+from responses_app.tools.registry import INCLUDES
+from responses_app.validation.base import MAX_METADATA, Array, StrictModel, parse_metadata, validate
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
 
-INCLUDE = (
-    "code_interpreter_call.outputs",
+LOGPROBS = "message.output_text.logprobs"
+_OWN_INCLUDES = (
     "computer_call_output.output.image_url",
-    "file_search_call.results",
     "message.input_image.image_url",
-    "message.output_text.logprobs",
+    LOGPROBS,
     "reasoning.encrypted_content",
-    "web_search_call.action.sources",
-    "web_search_call.results",
 )
+INCLUDE = tuple(sorted((*_OWN_INCLUDES, *INCLUDES)))
 LAST = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
-LOGPROBS = "message.output_text.logprobs"
 MAX_STOPS = 16
 MAX_STOP_LENGTH = 1024
 ShortText = Annotated[str, Field(max_length=64)]
@@ -133,10 +132,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
     if has_default and settings.RESPONSES_DEFAULT_MODEL:
         given.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
-    try:
-        body = CreateResponse.model_validate(given)
-    except ValidationError as error:
-        raise translate(error, (), CreateResponse.model_fields) from error
+    body = validate(CreateResponse, given, ())
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
@@ -158,7 +154,7 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
         compacts=compacts,
         instructions=body.instructions,
         tools=offered,
-        secrets=mcp_tools.secret_headers(body.tools or ()),
+        secrets=secret_headers(body.tools or ()),
         tool_choice=schemas_tool_choice.parse_tool_choice(body.tool_choice, offered),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         reasoning=_reasoning(body.reasoning),
@@ -186,7 +182,7 @@ def _check_context(body: CreateResponse, conversation: str | None) -> None:
         message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
         raise InvalidRequest(message, code="mutually_exclusive_parameters")
     if body.input is None and not (body.previous_response_id or conversation):
-        raise InvalidRequest("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
+        raise missing(("input",))
 
 
 def _sampling(body: CreateResponse) -> dict[str, Any]:
@@ -229,37 +225,35 @@ def _stops(raw: object) -> list[str]:
         return []
     stops: list[Any] = raw if isinstance(raw, list) else [raw]
     if len(stops) > MAX_STOPS:
-        message = f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}, but got {len(stops)}."
-        raise InvalidRequest(message, param="stop", code="array_above_max_length")
+        problem = f"array too long. Expected an array with maximum length {MAX_STOPS}, but got {len(stops)}."
+        raise invalid(("stop",), problem, "array_above_max_length")
     for index, one in enumerate(stops):
-        where = json_path(("stop", index)) if isinstance(raw, list) else "stop"
+        loc: Loc = ("stop", index) if isinstance(raw, list) else ("stop",)
         if not isinstance(one, str):
-            raise wrong_type(where, "a string" if isinstance(raw, list) else "a string or an array", one)
+            raise wrong_type(json_path(loc), "a string" if isinstance(raw, list) else "a string or an array", one)
         if not 0 < len(one) <= MAX_STOP_LENGTH:
-            message = f"Invalid '{where}': a stop sequence has 1 to {MAX_STOP_LENGTH} characters."
-            raise InvalidRequest(message, param=where, code="invalid_value")
+            raise invalid(loc, f"a stop sequence has 1 to {MAX_STOP_LENGTH} characters.")
     return stops
 
 
 def _conversation(raw: object) -> str | None:
     """Parse `conversation`: an id, or an object with an id. Raises InvalidRequest."""
-    where = "conversation"
+    loc, expected = ["conversation"], "a string or an object"
     if isinstance(raw, dict):
         for name, value in raw.items():
             if name != "id" and value is not None:
-                raise InvalidRequest(f"Unknown parameter: '{where}.{name}'.", param=f"{where}.{name}", code="unknown_parameter")
-        where = "conversation.id"
+                where = json_path((*loc, name))
+                raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
+        loc, expected = ["conversation", "id"], "a string"
         raw = raw.get("id")
         if raw is None:
-            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+            raise missing(loc)
     if raw is None:
         return None
     if not isinstance(raw, str):
-        raise wrong_type(where, "a string" if where != "conversation" else "a string or an object", raw)
+        raise wrong_type(json_path(loc), expected, raw)
     if not raw.startswith("conv"):
-        raise InvalidRequest(
-            f"Invalid '{where}': '{raw[:64]}'. Expected an ID that begins with 'conv'.", param=where, code="invalid_value"
-        )
+        raise invalid(loc, f"'{raw[:64]}'. Expected an ID that begins with 'conv'.")
     return raw
 
 
@@ -282,9 +276,8 @@ def _can_wait(body: CreateResponse) -> bool:
         return False
     if body.background and not body.stream:
         return True
-    where = "background_options.completion_window"
-    message = f"Invalid '{where}': '2h' and '8h' need 'background' to be true and 'stream' to be false."
-    raise InvalidRequest(message, param=where, code="invalid_value")
+    problem = "'2h' and '8h' need 'background' to be true and 'stream' to be false."
+    raise invalid(("background_options", "completion_window"), problem)
 
 
 def _prewarm(options: CacheOptions | None) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from responses_app.schemas.base import NAME, Array, Caller, CallId, LongText, Status, StrictModel
 from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate
-from responses_app.schemas.errors import Loc, translate
 from responses_app.schemas.server_items import SERVER_ITEMS
+from responses_app.validation.base import NAME, Array, Caller, CallId, LongText, Status, StrictModel, validate
+from responses_app.validation.errors import Loc
 
 # Fields that openai-python adds to its own objects: parsed copies of text and arguments.
 COPIES = frozenset({"parsed", "parsed_arguments"})
@@ -152,8 +152,5 @@ MODELS: Mapping[str, type[StrictModel]] = {
 
 def valid(model: type[StrictModel], raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     """Validate `raw` against `model`; absent keys stay absent. Raises InvalidRequest."""
-    try:
-        valid = model.model_validate({key: value for key, value in raw.items() if key not in COPIES})
-        return valid.model_dump(exclude_none=True, by_alias=True)
-    except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
+    item = validate(model, {key: value for key, value in raw.items() if key not in COPIES}, loc)
+    return item.model_dump(exclude_none=True, by_alias=True)

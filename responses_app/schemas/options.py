@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from responses_app.schemas.base import Effort, StrictModel
 from responses_app.schemas.text_format import OutputFormat
+from responses_app.validation.base import Effort, StrictModel
 
 
 class StreamOptions(StrictModel):

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.base import StrictModel
-from responses_app.schemas.errors import Loc, json_path
 from responses_app.schemas.json_schema.limits import complexity_problem
 from responses_app.schemas.json_schema.strict import strict_problem
 from responses_app.schemas.tools import Name
+from responses_app.validation.base import StrictModel
+from responses_app.validation.errors import Loc, json_path, missing
 
 
 class OutputFormat(StrictModel):
@@ -33,8 +33,7 @@ def parse_text_format(given: OutputFormat | None, loc: Loc = ("text", "format"))
         return {"type": given.type}
     for name, found in (("name", given.name), ("schema", given.schema_)):
         if found is None:
-            where = json_path((*loc, name))
-            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+            raise missing((*loc, name))
     assert given.schema_ is not None  # noqa: S101 - checked above
     problem = (strict_problem(given.schema_) if given.strict else None) or complexity_problem(given.schema_)
     if problem is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.base import StrictModel, drop_nulls
-from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, translate, wrong_type
-from responses_app.schemas.tools import API_SERVER_TOOLS, CLIENT, is_run_by_server, server_types
-from responses_app.tools.registry import BY_TYPE
+from responses_app.schemas.tools import API_SERVER_TOOLS, CLIENT
+from responses_app.tools.registry import BY_TYPE, is_run_by_server, server_types
+from responses_app.validation.base import StrictModel, drop_nulls, validate
+from responses_app.validation.errors import Loc, invalid_value, missing_type, shorten, wrong_type
 
 MODES = ("none", "auto", "required")
 # Tools that a choice names by type alone.
@@ -83,16 +83,13 @@ def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | 
 def _kind(raw: Mapping[str, Any], loc: Loc) -> str:
     kind = raw.get("type")
     if not isinstance(kind, str):
-        raise missing_type(json_path((*loc, "type")), kind)
+        raise missing_type(loc, kind)
     return kind
 
 
 def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Parse `allowed_tools`. Raises InvalidRequest."""
-    try:
-        allowed = AllowedTools.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, ("tool_choice",), AllowedTools.model_fields) from error
+    allowed = validate(AllowedTools, raw, ("tool_choice",))
     named = [_entry(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
     return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
 
@@ -116,10 +113,7 @@ def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) ->
     if kind in CLIENT and set(raw) == {"type"}:
         _present(kind, tools)
         return {"type": kind}
-    try:
-        named = NamedTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, NamedTool.model_fields) from error
+    named = validate(NamedTool, raw, loc)
     if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
         raise _absent(named.name)
     return {"type": named.type, "name": named.name}
@@ -127,10 +121,7 @@ def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) ->
 
 def _named_mcp(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
     """Parse the choice of an MCP server, or of a tool that the request allows. Raises InvalidRequest."""
-    try:
-        named = NamedMcpTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, NamedMcpTool.model_fields) from error
+    named = validate(NamedMcpTool, raw, loc)
     tool = next((one for one in tools if one["type"] == "mcp" and one["server_label"] == named.server_label), None)
     if tool is None:
         raise _absent(named.server_label)
@@ -143,10 +134,7 @@ def _named_mcp(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc
 
 def _chosen_server_tool(raw: dict[str, Any], kind: str, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
     """Parse the choice of a server tool. Raises InvalidRequest."""
-    try:
-        ServerToolChoice.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, ServerToolChoice.model_fields) from error
+    validate(ServerToolChoice, raw, loc)
     tool = BY_TYPE[kind]
     if not any(one["type"] in tool.types for one in tools):
         raise _absent(kind)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from django.conf import settings
 from pydantic import Field
 
-from responses_app.schemas.base import NAME, Array, LongText, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
-from responses_app.tools.http_headers import MAX_HEADER_BYTES
-from responses_app.tools.registry import BY_TYPE
+from responses_app.tools.registry import SERVER_TYPES
+from responses_app.validation.base import NAME, Array, StrictModel
 
-MAX_URL_LENGTH = 2048
-McpToolNames = Annotated[Array[Annotated[str, Field(min_length=1, max_length=256)]], Field(max_length=1024)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
 MAX_GRAMMAR_LENGTH = 32_768
 
@@ -114,37 +110,6 @@ class NamespaceTool(StrictModel):
     tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
-class McpToolFilter(StrictModel):
-    """Filter of an MCP server's tools: by name, or by the annotation `readOnlyHint`."""
-
-    tool_names: McpToolNames | None = None
-    read_only: bool | None = None
-
-
-class McpApprovalFilters(StrictModel):
-    """`require_approval` with filters: tools that always and tools that never need an approval."""
-
-    always: McpToolFilter | None = None
-    never: McpToolFilter | None = None
-
-
-class McpTool(StrictModel):
-    """MCP server whose tools this server calls. `schemas.parsing.mcp_tools` parses the fields of type `Any`."""
-
-    type: Literal["mcp"]
-    server_label: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
-    server_url: Annotated[str, Field(max_length=MAX_URL_LENGTH)] | None = None
-    connector_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    tunnel_id: Any = None
-    server_description: LongText | None = None
-    authorization: Annotated[str, Field(min_length=1, max_length=MAX_HEADER_BYTES)] | None = None
-    headers: Any = None
-    allowed_tools: Any = None
-    require_approval: Any = None
-    defer_loading: bool = False
-    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
-
-
 CLIENT: Mapping[str, type[StrictModel]] = {
     "shell": ShellTool,
     "local_shell": LocalShellTool,
@@ -154,23 +119,5 @@ CLIENT: Mapping[str, type[StrictModel]] = {
     "computer_use_preview": ComputerPreviewTool,
 }
 
-# Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them or a setting is missing.
-SERVER = frozenset({"mcp", *BY_TYPE})
 # Types of server tools in the API of OpenAI.
-API_SERVER_TOOLS = SERVER | {"image_generation", "programmatic_tool_calling"}
-
-
-def server_types() -> list[str]:
-    """Return the tool types that the server runs."""
-    return sorted(filter(is_run_by_server, SERVER))
-
-
-def is_run_by_server(kind: str) -> bool:
-    """Return True for a tool type that the server runs."""
-    return kind in SERVER and kind not in settings.RESPONSES_INACTIVE_TOOLS and missing_setting(kind) is None
-
-
-def missing_setting(kind: str) -> str | None:
-    """Return the name of the setting that is empty although tools of the type `kind` need the setting; None without such a setting."""
-    name = BY_TYPE[kind].setting if kind in BY_TYPE else ""
-    return name if name and not getattr(settings, name) else None
+API_SERVER_TOOLS = SERVER_TYPES | {"image_generation", "programmatic_tool_calling"}

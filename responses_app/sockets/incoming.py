@@ -11,7 +11,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.models import ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.schemas import create_response
-from responses_app.schemas.errors import invalid_value, missing_type, shorten, wrong_type
+from responses_app.validation.errors import invalid_value, missing_type, shorten, wrong_type
 
 CREATE, STEER = "response.create", "response.steer"
 TYPES: Final = (CREATE, STEER)
@@ -60,7 +60,7 @@ def frame_type(raw: Mapping[str, Any]) -> str:
     """Return the `type` of a frame. Raise InvalidRequest for a missing or unknown type."""
     value = raw.get("type")
     if not isinstance(value, str):
-        raise missing_type("type", value)
+        raise missing_type((), value)
     if value not in TYPES:
         raise invalid_value("type", value, " and ".join(f"'{name}'" for name in TYPES))
     return value

@@ -1,1 +1,1 @@
-"""Tools that the server runs."""
+"""Server tools: tools that the server runs."""

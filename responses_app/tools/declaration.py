@@ -12,6 +12,8 @@ from django.conf import settings
 from responses_app.dialects.toolset import RECIPIENT
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.tools.base import Json, ToolExecutor
+from responses_app.validation.base import StrictModel
+from responses_app.validation.errors import Loc
 
 STRING: Final = {"type": "string"}
 INTEGER: Final = {"type": "integer"}
@@ -70,12 +72,18 @@ class ServerTool:
     past_calls: Mapping[str, PastCall]
     # Return the executor for a request; None if the tool cannot run. Modules with Django's models are imported inside.
     open: Callable[[ToolCallContext], ToolExecutor | None]
+    # Parse a declared tool to the form that the response repeats: (tool, JSON path). Raises InvalidRequest.
+    parse: Callable[[Json, Loc], dict[str, Any]]
+    # Types of items of calls -> schemas of the items in the input of a request.
+    input_items: Mapping[str, type[StrictModel]]
     # Setting without which the server does not run the tool.
     setting: str = ""
     # Check what a declared tool refers to, before anything runs: (project, tool, JSON path). Raises InvalidRequest, NotFound.
     check: Callable[[str, Json, str], Awaitable[None]] = _nothing_to_check
     # Return whether the model is offered a declared tool.
     is_offered: Callable[[Json], bool] = lambda _tool: True
+    # Values of `include` that name parts of results, and these parts.
+    includes: tuple[str, ...] = ()
     optional_parts: Mapping[type[ToolResult], OptionalParts] = field(default_factory=dict)
 
     def find(self, tools: Sequence[Json]) -> Json | None:

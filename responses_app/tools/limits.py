@@ -1,4 +1,4 @@
-"""Limits of the tools that the server runs."""
+"""Limits of server tools."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from responses_app.schemas import create_response
-from responses_app.schemas.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
 from responses_app.schemas.create_response import CreateResponse
+from responses_app.validation.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
 from responses_app.wire.request_body import LONG
 from tests.support.api.case import ENCODING, HELLO, ApiCase, record_text
 

@@ -9,8 +9,9 @@ import pytest
 from django.test import override_settings
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.parsing import mcp_tools, tools
+from responses_app.schemas.parsing import tools
 from responses_app.schemas.tool_choice import parse_tool_choice
+from responses_app.tools.mcp.request.parsing import secret_headers
 
 DOCS: dict[str, Any] = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp?key=1"}
 ECHO = {**DOCS, "server_description": None, "allowed_tools": None, "require_approval": "always"}
@@ -192,7 +193,7 @@ def test_item_with_an_mcp_tool_is_refused() -> None:
 )
 def test_secret_headers_are_those_of_the_label(fields: dict[str, Any], headers: dict[str, str] | None) -> None:
     expected = {"docs": headers} if headers else {}
-    assert mcp_tools.secret_headers([{"type": "function", "name": "f"}, {**DOCS, **fields}]) == expected
+    assert secret_headers([{"type": "function", "name": "f"}, {**DOCS, **fields}]) == expected
 
 
 @override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"}))
@@ -200,7 +201,7 @@ def test_inactive_tool_is_repeated_as_it_came_and_has_no_secrets() -> None:
     raw = [{"type": "mcp", "server_url": "any", "authorization": "s3cret"}]
     assert tools.read(raw) == [{"type": "mcp", "server_url": "any"}]
     assert tools.inactive_types(tools.read(raw)) == ["mcp"]
-    assert mcp_tools.secret_headers(raw) == {}
+    assert secret_headers(raw) == {}
 
 
 def test_active_tool_is_not_reported_as_inactive() -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import override_settings
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas import tools as tool_schemas
 from responses_app.schemas.parsing import tools
-from responses_app.schemas.parsing.server_tools import PARSERS
 from responses_app.schemas.tool_choice import parse_tool_choice
 from responses_app.tools.web_search.declaration import WEB_SEARCH
 
@@ -24,9 +23,9 @@ EQUAL = {"type": "eq", "key": "year", "value": 2026}
 
 
 @pytest.fixture(autouse=True)
-def active_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_schemas, "SERVER", frozenset({"mcp", *PARSERS}))
-    monkeypatch.setattr(tool_schemas, "missing_setting", lambda kind: None)
+def active_tools() -> Iterator[None]:
+    with override_settings(RESPONSES_SANDBOX_URL="http://sandbox", RESPONSES_WEB_SEARCH={"backend": "folder"}):
+        yield
 
 
 @pytest.mark.parametrize(

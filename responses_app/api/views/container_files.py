@@ -22,11 +22,11 @@ from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas import create_response
-from responses_app.schemas.errors import shorten, wrong_type
 from responses_app.store.db import release_connection
 from responses_app.store.files import container_files, files, quota
 from responses_app.store.files.pending import part_path
 from responses_app.tools.code_interpreter import sandboxes
+from responses_app.validation.errors import shorten, wrong_type
 from responses_app.wire.multipart import Readable, body_stream, parse_form
 
 KNOWN = frozenset({"limit", "order", "after"})

@@ -20,12 +20,12 @@ from responses_app.models import ApiKey, Conversation
 from responses_app.runs.ids import is_id, new_id
 from responses_app.runs.prepare import conversation
 from responses_app.runs.prepare.conversation import find, prepare_items
-from responses_app.schemas.base import parse_metadata
-from responses_app.schemas.errors import wrong_type
 from responses_app.schemas.parsing import items
 from responses_app.store.content import conversations
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.input_items import ItemPage
+from responses_app.validation.base import parse_metadata
+from responses_app.validation.errors import wrong_type
 from responses_app.wire import item_serializer, profiles, request_body
 
 MOST_ITEMS = 20

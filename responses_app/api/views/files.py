@@ -23,10 +23,10 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import MAX_FILENAME_CHARS, ApiKey, File, FilePurpose
 from responses_app.protocol.ids import PREFIXES
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas.errors import invalid_value
 from responses_app.store.db import release_connection
 from responses_app.store.files import files, quota, storage
 from responses_app.store.files.pending import part_path, pending
+from responses_app.validation.errors import invalid_value
 from responses_app.wire.file_download import download_response
 from responses_app.wire.multipart import FileForm, Readable, body_stream, parse_form
 

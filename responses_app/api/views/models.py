@@ -18,9 +18,9 @@ from responses_app.errors import Forbidden, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
-from responses_app.schemas.errors import shorten
 from responses_app.schemas.parsing.tools import active_types
-from responses_app.schemas.tools import is_run_by_server
+from responses_app.tools.registry import is_run_by_server
+from responses_app.validation.errors import shorten
 
 ALIVE_LIMIT = 5.0
 

@@ -23,6 +23,7 @@ from responses_app.store.vector_stores import store_files
 from responses_app.store.vector_stores.store_files import NewStoreFile
 from responses_app.store.vector_stores.stores import FileCounts
 from responses_app.tools.file_search import ingestion
+from responses_app.validation.base import validate
 from responses_app.wire import request_body
 
 
@@ -164,7 +165,7 @@ def _missing(store: VectorStore, file_id: str) -> NotFound:
 def _attributes(raw: dict[str, Any]) -> dict[str, Any]:
     if "attributes" not in raw:
         raise InvalidRequest("Missing required parameter: 'attributes'.", param="attributes", code="missing_required_parameter")
-    return schemas.parse_attributes(schemas.parse(schemas.UpdateStoreFile, raw).attributes)
+    return schemas.parse_attributes(validate(schemas.UpdateStoreFile, raw).attributes)
 
 
 def _shape(store: VectorStore, row: Any) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from responses_app.api.http import json_response
 from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, VectorStore
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas.base import parse_metadata
 from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.store.vector_stores.filters import storable_text
@@ -26,6 +25,7 @@ from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.store.vector_stores.stores import FileCounts
 from responses_app.tools.file_search import ingestion
 from responses_app.tools.file_search.service import StoreSearchOptions, search
+from responses_app.validation.base import parse_metadata, validate
 from responses_app.wire import request_body
 
 
@@ -193,13 +193,13 @@ def _insert(row: VectorStore, files: list[store_files.NewStoreFile]) -> None:
 
 
 def _new(raw: dict[str, Any]) -> tuple[schemas.CreateVectorStore, str]:
-    body = schemas.parse(schemas.CreateVectorStore, raw)
+    body = validate(schemas.CreateVectorStore, raw)
     return body, _dump(body.metadata)
 
 
 def _changes(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the fields to change. `expires_after: null` removes the expiry."""
-    body = schemas.parse(schemas.UpdateVectorStore, raw)
+    body = validate(schemas.UpdateVectorStore, raw)
     changes: dict[str, Any] = {}
     for name in ("name", "description"):
         if name in raw:

@@ -1,4 +1,4 @@
-"""Rules C2 to C4, C6 and C7 for the argument stream of a call, and I7 for the progress of tools that the server runs."""
+"""Rules C2 to C4, C6 and C7 for the argument stream of a call, and I7 for the progress of server tools."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ArgumentStream:
 
 
 class ToolProgress:
-    """Stages of a tool that the server runs, rule I7. `stages` has the stages that may follow each stage."""
+    """Stages of a server tool, rule I7. `stages` has the stages that may follow each stage."""
 
     def __init__(self, stages: Mapping[str, tuple[str, ...]], *, known: bool = True) -> None:
         self.stages = stages

@@ -1,4 +1,4 @@
-"""Parsers that open the items of tools that the server runs."""
+"""Parsers that open the items of server tools."""
 
 from __future__ import annotations
 

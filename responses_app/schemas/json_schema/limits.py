@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from responses_app.schemas.errors import shorten
 from responses_app.schemas.json_schema.size import too_large
+from responses_app.validation.errors import shorten
 
 
 def complexity_problem(schema: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from responses_app.schemas.errors import shorten
+from responses_app.validation.errors import shorten
 
 UNSUPPORTED = ("allOf", "oneOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
 MAX_LEVELS = 10

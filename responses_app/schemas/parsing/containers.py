@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from responses_app.errors import InvalidRequest
 from responses_app.models.containers import DEFAULT_EXPIRY_MINUTES, MAX_CONTAINER_NAME_CHARS, MAX_EXPIRY_MINUTES
-from responses_app.schemas.base import Array, StrictModel
-from responses_app.schemas.errors import translate
-from responses_app.schemas.parsing.server_tools import parse_network_policy
-from responses_app.schemas.server_tools import MAX_CONTAINER_FILES, FileId
+from responses_app.tools.code_interpreter.schema import MAX_CONTAINER_FILES, parse_network_policy
+from responses_app.validation.base import Array, FileId, StrictModel, validate
 
 Memory = Literal["1g", "4g", "16g", "64g"]
 
@@ -42,10 +40,7 @@ class ContainerRequest(StrictModel):
 
 def parse_container(raw: Mapping[str, Any]) -> ContainerRequest:
     """Parse the body of `POST /v1/containers`. Raises InvalidRequest."""
-    try:
-        parsed = ContainerRequest.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, (), ContainerRequest.model_fields) from error
+    parsed = validate(ContainerRequest, raw, ())
     if parsed.network_policy is not None:
         parse_network_policy(parsed.network_policy, ("network_policy",))
     if parsed.skills:

@@ -14,9 +14,9 @@ from responses_app.images.decode import InvalidImage, is_data_url, media_type
 from responses_app.models import MAX_FILENAME_CHARS
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import images
-from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
-from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
 from responses_app.schemas.items import valid
+from responses_app.validation.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type, shorten, wrong_type
 
 
 class ContentPart(StrictModel):
@@ -78,9 +78,7 @@ PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
 def content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, Any]]:
     """Parse the content of a message, a text or a list of parts of the `allowed` types. Raises InvalidRequest."""
     if raw is ...:
-        raise InvalidRequest(
-            f"Missing required parameter: '{json_path(loc)}'.", param=json_path(loc), code="missing_required_parameter"
-        )
+        raise missing(loc)
     if isinstance(raw, str):
         return [_part({"type": allowed[0], "text": raw}, loc, allowed)]
     if not isinstance(raw, list):
@@ -92,7 +90,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
     raw = drop_nulls(raw, loc)
     kind = raw.get("type")
     if not isinstance(kind, str):
-        raise missing_type(f"{json_path(loc)}.type", kind)
+        raise missing_type(loc, kind)
     if kind in UNSUPPORTED_PARTS:
         message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts, images and files."
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
@@ -127,9 +125,7 @@ def _file(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     sources = [name for name in FILE_SOURCES if name in part]
     if len(sources) != 1:
         expected = ", ".join(f"'{name}'" for name in FILE_SOURCES)
-        where = json_path(loc)
-        message = f"Invalid '{where}': expected exactly one of {expected}, but got {len(sources)} of them."
-        raise InvalidRequest(message, param=where, code="invalid_value")
+        raise invalid(loc, f"expected exactly one of {expected}, but got {len(sources)} of them.")
     _check_file_data(part, loc)
     _check_file_url(part, loc)
     return {"type": "input_file", **{name: part[name] for name in (*sources, "filename", "detail") if name in part}}
@@ -158,8 +154,7 @@ def _check_file_url(part: Mapping[str, Any], loc: Loc) -> None:
     url = part.get("file_url")
     problem = None if url is None else images.file_url_problem(url)
     if problem is not None:
-        where = json_path((*loc, "file_url"))
-        raise InvalidRequest(f"Invalid '{where}': {problem}.", param=where, code="invalid_value")
+        raise invalid((*loc, "file_url"), f"{problem}.")
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -187,7 +182,7 @@ def image_url(part: Mapping[str, Any], loc: Loc) -> str:
     where = json_path((*loc, "image_url"))
     url = part.get("image_url")
     if not url:
-        raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+        raise missing((*loc, "image_url"))
     check = media_type if is_data_url(url) else images.web().check
     try:
         check(url)

@@ -9,10 +9,8 @@ from responses_app.errors import InvalidRequest
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.ids import is_id
 from responses_app.schemas import text_format
-from responses_app.schemas.base import TEXT_LIMIT, check_length, check_tools, count_tools, drop_nulls
 from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate, check_trigger_last
-from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
 from responses_app.schemas.items import (
     MODELS,
     AdditionalTools,
@@ -26,6 +24,8 @@ from responses_app.schemas.parsing import content as parsing_content
 from responses_app.schemas.parsing import tools
 from responses_app.schemas.server_items import SERVER_ITEMS
 from responses_app.tools.functions.computer import is_action
+from responses_app.validation.base import TEXT_LIMIT, check_length, check_tools, count_tools, drop_nulls
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type, shorten, wrong_type
 
 # Item type -> prefix of item ids in requests, empty where clients or other servers choose the ids.
 ID_PREFIXES = {
@@ -42,11 +42,8 @@ def parse_items(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
     """Parse `input`, a string or an array, to normalised items. Raises InvalidRequest with the JSON path."""
     if isinstance(raw, str):
         if len(raw) > TEXT_LIMIT:
-            raise InvalidRequest(
-                f"Invalid '{json_path(loc)}': string too long. Expected maximum length {TEXT_LIMIT}, but got {len(raw)}.",
-                param=json_path(loc),
-                code="string_above_max_length",
-            )
+            problem = f"string too long. Expected maximum length {TEXT_LIMIT}, but got {len(raw)}."
+            raise invalid(loc, problem, "string_above_max_length")
         return [_message({"role": "user", "content": raw}, loc)]
     if not isinstance(raw, list):
         raise wrong_type(json_path(loc), "a string or an array", raw)
@@ -60,7 +57,7 @@ def _item(raw: object, loc: Loc) -> dict[str, Any]:
     raw = drop_nulls(raw, loc)
     kind = raw.get("type") or ("message" if "role" in raw else "item_reference" if set(raw) - {"type"} == {"id"} else None)
     if not isinstance(kind, str):
-        raise missing_type(f"{json_path(loc)}.type", kind)
+        raise missing_type(loc, kind)
     if kind not in MODELS:
         raise invalid_value(f"{json_path(loc)}.type", kind, _list(MODELS))
     return READERS[kind](raw, loc)
@@ -70,14 +67,9 @@ def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
     prefix = ID_PREFIXES[item["type"]]
     uid = item.get("id")
     if uid and not uid.startswith(prefix):
-        where = json_path((*loc, "id"))
-        message = f"Invalid '{where}': '{shorten(uid)}'. Expected an ID that begins with '{prefix}'."
-        raise InvalidRequest(message, param=where, code="invalid_value")
+        raise invalid((*loc, "id"), f"'{shorten(uid)}'. Expected an ID that begins with '{prefix}'.")
     if uid and not is_id(uid):
-        where = json_path((*loc, "id"))
-        raise InvalidRequest(
-            f"Invalid '{where}': an ID has up to 128 letters, digits and '_-.:'.", param=where, code="invalid_value"
-        )
+        raise invalid((*loc, "id"), "an ID has up to 128 letters, digits and '_-.:'.")
     return item if uid else {key: value for key, value in item.items() if key != "id"}
 
 
@@ -118,8 +110,7 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         raw = {**{key: value for key, value in raw.items() if key != "id"}, "call_id": raw["id"]}
     item = {"status": "completed", **_id(valid(CLIENT_ITEMS[kind], raw, loc), loc)}
     if "call_id" not in item and item["execution"] == "client":
-        where = json_path((*loc, "call_id"))
-        raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+        raise missing((*loc, "call_id"))
     if kind == "tool_search_output":
         item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True, in_item=True)
     if kind == "shell_call_output":
@@ -149,16 +140,14 @@ def _check_actions(item: Mapping[str, Any], loc: Loc) -> None:
     each = {("action",): item["action"]} if "action" in item else {("actions", n): one for n, one in enumerate(item["actions"])}
     for place, one in each.items():
         if not is_action(one):
-            where = json_path((*loc, *place))
-            raise InvalidRequest(f"Invalid '{where}': this is no action of a computer.", param=where, code="invalid_value")
+            raise invalid((*loc, *place), "this is no action of a computer.")
 
 
 def _check_exit_codes(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     """Require an exit code for each command that has ended. Raises InvalidRequest."""
     for index, result in enumerate(results):
         if result["outcome"]["type"] == "exit" and "exit_code" not in result["outcome"]:
-            where = json_path((*loc, index, "outcome", "exit_code"))
-            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+            raise missing((*loc, index, "outcome", "exit_code"))
 
 
 def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
-from pydantic import ValidationError
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.base import check_tools, count_tools, drop_nulls
-from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
 from responses_app.schemas.json_schema.limits import complexity_problem
 from responses_app.schemas.json_schema.strict import shape_problem, strict_problem
-from responses_app.schemas.parsing import mcp_tools, server_tools
+from responses_app.schemas.parsing.tool_names import check_names
 from responses_app.schemas.tools import (
     API_SERVER_TOOLS,
     CLIENT,
@@ -23,12 +20,12 @@ from responses_app.schemas.tools import (
     FunctionTool,
     GrammarFormat,
     NamespaceTool,
-    is_run_by_server,
-    missing_setting,
-    server_types,
 )
-from responses_app.tools.functions.as_functions import function_name
+from responses_app.tools.mcp.request.parsing import parse_mcp_tool
+from responses_app.tools.registry import BY_TYPE, is_run_by_server, missing_setting, server_types
 from responses_app.tools.web_search.declaration import is_cached_search
+from responses_app.validation.base import check_tools, count_tools, drop_nulls, validate
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing_type, wrong_type
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)
 # Fields with credentials, which are not stored and not repeated.
@@ -39,7 +36,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
     A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
-    An input item has no tools that the server runs (`in_item`), because the server stores items and stores no credentials.
+    An input item has no server tools (`in_item`), because the server stores items and stores no credentials.
     """
     if raw is None:
         return []
@@ -51,17 +48,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
         _check_none_deferred(tools, loc)
     if in_item:
         _check_no_server_tools(tools, loc)
-    mcp_tools.check_labels(tools, loc)
-    server_tools.check_single(tools, loc)
-    seen: set[str] = set()
-    for index, tool in enumerate(tools):
-        inside = [function_name(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
-        name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
-        for name in [name_of, *inside] if name_of else []:
-            if name in seen:
-                where = json_path((*loc, index, "name"))
-                raise InvalidRequest(f"Invalid '{where}': the name '{name}' is used twice.", param=where, code="invalid_value")
-            seen.add(name)
+    check_names(tools, loc)
     return tools
 
 
@@ -72,17 +59,13 @@ def _check_none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     ]
     for at, tool in each:
         if tool.get("defer_loading") and _is_active(tool["type"]):
-            where = json_path((*at, "defer_loading"))
-            message = f"Invalid '{where}': a tool with 'defer_loading' needs a tool of type 'tool_search' to be found."
-            raise InvalidRequest(message, param=where, code="invalid_value")
+            raise invalid((*at, "defer_loading"), "a tool with 'defer_loading' needs a tool of type 'tool_search' to be found.")
 
 
 def _check_no_server_tools(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     for index, tool in enumerate(tools):
         if is_run_by_server(tool["type"]):
-            where = json_path((*loc, index, "type"))
-            message = f"Invalid '{where}': a tool of type '{tool['type']}' is allowed in 'tools' of the request only."
-            raise InvalidRequest(message, param=where, code="invalid_value")
+            raise invalid((*loc, index, "type"), f"a tool of type '{tool['type']}' is allowed in 'tools' of the request only.")
 
 
 def _is_active(kind: str) -> bool:
@@ -102,14 +85,13 @@ def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     raw = drop_nulls(raw, loc)
     kind = raw.get("type")
-    where = json_path((*loc, "type"))
     if not isinstance(kind, str):
-        raise missing_type(where, kind)
+        raise missing_type(loc, kind)
     if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
         return {key: value for key, value in raw.items() if key not in SECRET}
     if is_run_by_server(kind):
-        return server_tools.PARSERS.get(kind, mcp_tools.parse_mcp_tool)(raw, loc)
-    allowed = active_types()
+        return (BY_TYPE[kind].parse if kind in BY_TYPE else parse_mcp_tool)(raw, loc)
+    allowed, where = active_types(), json_path((*loc, "type"))
     setting = missing_setting(kind)
     if setting is not None:
         message = f"Tools of type '{kind}' are not available: the operator of this server has not configured {setting}."
@@ -126,19 +108,13 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return _client(raw, loc)
     if kind != "function":
         return (_custom if kind == "custom" else _namespace)(raw, loc)
-    try:
-        tool = FunctionTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, FunctionTool.model_fields) from error
+    tool = validate(FunctionTool, raw, loc)
     return _normalize(tool, loc)
 
 
 def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     model = CLIENT[raw["type"]]
-    try:
-        tool = model.model_validate(raw).model_dump(exclude_none=True, exclude_defaults=True)
-    except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
+    tool = validate(model, raw, loc).model_dump(exclude_none=True, exclude_defaults=True)
     wrong = shape_problem(tool.get("parameters") or {}) or complexity_problem(tool.get("parameters") or {})
     if wrong is not None:
         where = json_path((*loc, "parameters"))
@@ -161,10 +137,7 @@ def _is_codex_search(raw: Mapping[str, Any]) -> bool:
 
 
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    try:
-        tool = CustomTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, CustomTool.model_fields) from error
+    tool = validate(CustomTool, raw, loc)
     form = _format(tool.format or {"type": "text"}, (*loc, "format"))
     return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_flags(tool)}
 
@@ -173,23 +146,17 @@ def _format(raw: object, loc: Loc) -> dict[str, Any]:
     """Parse the format of a custom tool. Raises InvalidRequest. `runs.prepare.definitions` compiles grammars later."""
     raw = drop_nulls(raw, loc)
     model = GrammarFormat if raw.get("type") == "grammar" else CustomTextFormat
-    try:
-        form = model.model_validate(raw).model_dump()
-    except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
+    form = validate(model, raw, loc).model_dump()
     length = len(form.get("definition", ""))
     if length > MAX_GRAMMAR_LENGTH:
-        where = json_path((*loc, "definition"))
-        message = f"Invalid '{where}': the grammar has {length} characters. The limit is {MAX_GRAMMAR_LENGTH}."
-        raise InvalidRequest(message, param=where, code="invalid_grammar")
+        raise invalid(
+            (*loc, "definition"), f"the grammar has {length} characters. The limit is {MAX_GRAMMAR_LENGTH}.", "invalid_grammar"
+        )
     return form
 
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    try:
-        space = NamespaceTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, NamespaceTool.model_fields) from error
+    space = validate(NamespaceTool, raw, loc)
     inside = read(space.tools, (*loc, "tools"), found=True)
     for index, tool in enumerate(inside):
         if tool["type"] not in ("function", "custom"):

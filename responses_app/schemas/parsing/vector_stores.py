@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from responses_app.errors import InvalidRequest
 from responses_app.models import MAX_STORE_NAME_CHARS
-from responses_app.schemas.base import Array, StrictModel
-from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
-from responses_app.schemas.parsing.attribute_filters import parse_filters
-from responses_app.schemas.server_tools import FileId, RankingOptions
 from responses_app.store.vector_stores.chunker import (
     DEFAULT_CHUNK_TOKENS,
     DEFAULT_OVERLAP_TOKENS,
@@ -20,6 +16,10 @@ from responses_app.store.vector_stores.chunker import (
 )
 from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.store_files import NewStoreFile
+from responses_app.tools.file_search.attribute_filters import parse_filters
+from responses_app.tools.file_search.schema import RankingOptions
+from responses_app.validation.base import Array, FileId, StrictModel, validate
+from responses_app.validation.errors import Loc, invalid, json_path, wrong_type
 
 MAX_DESCRIPTION_CHARS = 4096
 MAX_FILES_AT_CREATION = 500
@@ -31,7 +31,6 @@ MAX_QUERY_CHARS = 32_768
 MAX_QUERIES = 16
 MAX_RESULTS = 50
 DEFAULT_RESULTS = 10
-Model = TypeVar("Model", bound=StrictModel)
 
 
 class ExpiresAfter(StrictModel):
@@ -132,23 +131,15 @@ class SearchRequest(StrictModel):
     rewrite_query: bool = False
 
 
-def parse(model: type[Model], raw: object, loc: Loc = ()) -> Model:
-    """Parse an object of a request. Raises InvalidRequest."""
-    try:
-        return model.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
-
-
 def parse_new_file(raw: object) -> NewStoreFile:
     """Parse the file to add to a store. Raises InvalidRequest."""
-    body = parse(CreateStoreFile, raw)
+    body = validate(CreateStoreFile, raw)
     return _new_file(body.file_id, parse_attributes(body.attributes), body.chunking_strategy, "file_id")
 
 
 def parse_batch(raw: object) -> list[NewStoreFile]:
     """Parse the files of a batch. Raises InvalidRequest."""
-    body = parse(CreateFileBatch, raw)
+    body = validate(CreateFileBatch, raw)
     attributes = parse_attributes(body.attributes)
     if (body.file_ids is None) == (body.files is None):
         raise InvalidRequest("Give either 'file_ids' or 'files'.", param="file_ids", code="invalid_value")
@@ -172,7 +163,7 @@ def parse_attributes(raw: object, loc: Loc = ("attributes",)) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise wrong_type(json_path(loc), "an object", raw)
     if len(raw) > MAX_ATTRIBUTES:
-        raise _invalid(loc, f"a file has at most {MAX_ATTRIBUTES} attributes.")
+        raise invalid(loc, f"a file has at most {MAX_ATTRIBUTES} attributes.")
     return {storable_text(key): _attribute(key, value, loc) for key, value in raw.items()}
 
 
@@ -180,28 +171,28 @@ def parse_queries(raw: object) -> list[str]:
     """Parse `query`, a text or a list of texts. Raises InvalidRequest."""
     queries: list[Any] = raw if isinstance(raw, list) else [raw]
     if not 1 <= len(queries) <= MAX_QUERIES:
-        raise _invalid(("query",), f"expected 1 to {MAX_QUERIES} queries, but got {len(queries)}.")
+        raise invalid(("query",), f"expected 1 to {MAX_QUERIES} queries, but got {len(queries)}.")
     for index, query in enumerate(queries):
         loc: Loc = ("query", index) if isinstance(raw, list) else ("query",)
         if not isinstance(query, str):
             raise wrong_type(json_path(loc), "a string", query)
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
-            raise _invalid(loc, f"expected a text of 1 to {MAX_QUERY_CHARS} characters.")
+            raise invalid(loc, f"expected a text of 1 to {MAX_QUERY_CHARS} characters.")
     return queries
 
 
 def parse_search(raw: object) -> tuple[list[str], SearchRequest, dict[str, Any] | None]:
     """Parse a search: the queries, the request, and the filters. Raises InvalidRequest."""
-    body = parse(SearchRequest, raw)
+    body = validate(SearchRequest, raw)
     return parse_queries(body.query), body, None if body.filters is None else parse_filters(body.filters, ("filters",))
 
 
 def _attribute(key: str, value: object, loc: Loc) -> Any:
     if not 1 <= len(key) <= MAX_KEY_CHARS:
-        raise _invalid(loc, f"names of attributes have 1 to {MAX_KEY_CHARS} characters.")
+        raise invalid(loc, f"names of attributes have 1 to {MAX_KEY_CHARS} characters.")
     if isinstance(value, str):
         if len(value) > MAX_ATTRIBUTE_CHARS:
-            raise _invalid((*loc, key), f"the value has more than {MAX_ATTRIBUTE_CHARS} characters.")
+            raise invalid((*loc, key), f"the value has more than {MAX_ATTRIBUTE_CHARS} characters.")
         return storable_text(value)
     if not isinstance(value, bool | int | float):
         raise wrong_type(json_path((*loc, key)), "a string, a number or a boolean", value)
@@ -211,8 +202,3 @@ def _attribute(key: str, value: object, loc: Loc) -> Any:
 def _new_file(file_id: str, attributes: dict[str, Any], strategy: ChunkingStrategy | None, path: str) -> NewStoreFile:
     chunk_tokens, overlap_tokens = (strategy or ChunkingStrategy(type="auto")).sizes
     return NewStoreFile(file_id, attributes, chunk_tokens, overlap_tokens, path)
-
-
-def _invalid(loc: Loc, problem: str) -> InvalidRequest:
-    where = json_path(loc)
-    return InvalidRequest(f"Invalid '{where}': {problem}", param=where, code="invalid_value")

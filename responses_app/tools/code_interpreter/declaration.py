@@ -11,6 +11,7 @@ from django.conf import settings
 from responses_app.protocol.deltas import CodeResult
 from responses_app.tools.base import Json, ToolExecutor
 from responses_app.tools.code_interpreter.functions import FUNCTIONS, PAST_CALLS, TYPES, without_picture
+from responses_app.tools.code_interpreter.schema import CodeInterpreterCallInput, parse_code_interpreter
 from responses_app.tools.declaration import OptionalParts, ServerTool, ToolCallContext
 
 OUTPUTS: Final = "code_interpreter_call.outputs"
@@ -45,7 +46,10 @@ CODE_INTERPRETER: Final = ServerTool(
     functions=FUNCTIONS,
     past_calls=PAST_CALLS,
     open=_open,
+    parse=parse_code_interpreter,
+    input_items={"code_interpreter_call": CodeInterpreterCallInput},
     setting="RESPONSES_SANDBOX_URL",
     check=_check,
+    includes=(OUTPUTS,),
     optional_parts={CodeResult: OptionalParts(_parts_of, _drop)},
 )

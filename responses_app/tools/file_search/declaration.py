@@ -10,6 +10,7 @@ from responses_app.protocol.deltas import FileResult
 from responses_app.tools.base import Json, ToolExecutor
 from responses_app.tools.declaration import OptionalParts, ServerTool, ToolCallContext
 from responses_app.tools.file_search.functions import FUNCTIONS, PAST_CALLS, TYPES
+from responses_app.tools.file_search.schema import FileSearchCallInput, parse_file_search
 
 RESULTS: Final = "file_search_call.results"
 
@@ -35,5 +36,8 @@ FILE_SEARCH: Final = ServerTool(
     functions=FUNCTIONS,
     past_calls=PAST_CALLS,
     open=_open,
+    parse=parse_file_search,
+    input_items={"file_search_call": FileSearchCallInput},
+    includes=(RESULTS,),
     optional_parts={FileResult: OptionalParts(_parts_of, _drop)},
 )

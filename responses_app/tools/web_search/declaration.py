@@ -10,6 +10,7 @@ from responses_app.protocol.deltas import WebResult
 from responses_app.tools.base import Json, ToolExecutor
 from responses_app.tools.declaration import OptionalParts, ServerTool, ToolCallContext
 from responses_app.tools.web_search.functions import FUNCTIONS, PAST_CALLS, TYPES
+from responses_app.tools.web_search.schema import WebSearchCallInput, parse_web_search
 
 SOURCES: Final = "web_search_call.action.sources"
 RESULTS: Final = "web_search_call.results"
@@ -46,7 +47,10 @@ WEB_SEARCH: Final = ServerTool(
     functions=FUNCTIONS,
     past_calls=PAST_CALLS,
     open=_open,
+    parse=parse_web_search,
+    input_items={"web_search_call": WebSearchCallInput},
     setting="RESPONSES_WEB_SEARCH",
     is_offered=lambda tool: not is_cached_search(tool),
+    includes=(SOURCES, RESULTS),
     optional_parts={WebResult: OptionalParts(_parts_of, _drop)},
 )

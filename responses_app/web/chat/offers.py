@@ -10,8 +10,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from responses_app.models import VectorStore
-from responses_app.schemas.tools import is_run_by_server
 from responses_app.store.vector_stores import stores as vector_stores
+from responses_app.tools.registry import is_run_by_server
 from responses_app.tools.sandbox_access import sandbox_problem
 
 # The newest vector stores of the project.

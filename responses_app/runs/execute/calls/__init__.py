@@ -1,1 +1,1 @@
-"""Calls of tools that the server runs: executed beside the generation, with a result or a reason why there is none."""
+"""Calls of server tools: executed beside the generation, with a result or a reason why there is none."""

@@ -69,7 +69,7 @@ export class Settings {
     this.form.querySelector(".inherited").hidden = true;
   }
 
-  // Sets the controls of the tools that the server runs. `store` is the id of a vector store.
+  // Sets the controls of the server tools. `store` is the id of a vector store.
   choose({ servers = [], offered = [], store = "" }) {
     for (const box of this.servers) box.checked = servers.includes(box.value);
     for (const box of this.offered) box.checked = offered.includes(box.value);

@@ -1,9 +1,9 @@
-"""MCP tools of a request, validated and normalised to the form that the response repeats, and the credentials apart."""
+"""Declarations of MCP servers in a request, validated and normalised to the form that the response repeats; credentials apart."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -11,13 +11,11 @@ from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.errors import Loc, invalid_value, json_path, shorten, translate, wrong_type
-from responses_app.schemas.tools import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames, is_run_by_server
-from responses_app.tools.functions.as_functions import function_name
 from responses_app.tools.http_headers import bearer_header, header_problem, size_problem, value_problem
+from responses_app.tools.mcp.request.schema import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames
+from responses_app.validation.base import validate
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, shorten, translate, wrong_type
 
-# Servers of a request: a connection is opened to each.
-MAX_SERVERS = 32
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 TOOL_NAMES: TypeAdapter[list[str]] = TypeAdapter(McpToolNames)
 PORTS = {"http": 80, "https": 443}
@@ -25,10 +23,7 @@ PORTS = {"http": 80, "https": 443}
 
 def parse_mcp_tool(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     """Parse a tool of type `mcp` to the form that the response repeats, without credentials. Raises InvalidRequest."""
-    try:
-        tool = McpTool.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, McpTool.model_fields) from error
+    tool = validate(McpTool, raw, loc)
     _check_address(tool, loc)
     _check_credentials(tool, loc)
     address = {"server_url": tool.server_url, "connector_id": tool.connector_id}
@@ -47,7 +42,7 @@ def secret_headers(raw: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]
     """Return the HTTP headers for each MCP server by label, with the `Authorization`. `raw` are tools that were parsed."""
     secrets = {}
     for tool in raw:
-        if tool["type"] == "mcp" and is_run_by_server("mcp"):
+        if tool["type"] == "mcp" and "mcp" not in settings.RESPONSES_INACTIVE_TOOLS:
             authorization = tool.get("authorization")
             secrets[tool["server_label"]] = {
                 **(tool.get("headers") or {}),
@@ -56,42 +51,10 @@ def secret_headers(raw: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]
     return {label: headers for label, headers in secrets.items() if headers}
 
 
-def check_labels(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
-    """Check the number of MCP servers, and that labels differ and begin no name of a function. Raises InvalidRequest."""
-    servers = [(index, tool) for index, tool in enumerate(tools) if tool["type"] == "mcp" and is_run_by_server("mcp")]
-    if len(servers) > MAX_SERVERS:
-        where = json_path(loc)
-        message = f"Invalid '{where}': too many MCP servers. Expected at most {MAX_SERVERS}, but got {len(servers)}."
-        raise InvalidRequest(message, param=where, code="array_above_max_length")
-    labels: set[str] = set()
-    for index, tool in servers:
-        label = tool["server_label"]
-        if label in labels:
-            raise _invalid((*loc, index, "server_label"), f"the label '{label}' is used twice.")
-        labels.add(label)
-    for index, tool in enumerate(tools):
-        label = next((one for one in labels for name in _names(tool) if name.startswith(f"{one}__")), None)
-        if label is not None:
-            message = f"names that begin with '{label}__' are those of the tools of the MCP server '{label}'."
-            raise _invalid((*loc, index, "name"), message)
-
-
-def _names(tool: Mapping[str, Any]) -> list[str]:
-    """Return the names of the functions that a tool is presented as."""
-    if tool["type"] == "namespace":
-        return [function_name(one["name"], tool["name"]) for one in tool["tools"]]
-    return [tool["name"]] if tool["type"] in ("function", "custom") else []
-
-
-def _invalid(loc: Loc, problem: str) -> InvalidRequest:
-    where = json_path(loc)
-    return InvalidRequest(f"Invalid '{where}': {problem}", param=where, code="invalid_value")
-
-
 def _check_address(tool: McpTool, loc: Loc) -> None:
     if tool.tunnel_id is not None:
         message = "this server has no tunnels; the operator lists private servers in RESPONSES_MCP_SERVERS."
-        raise _invalid((*loc, "tunnel_id"), message)
+        raise invalid((*loc, "tunnel_id"), message)
     if tool.server_url is not None and tool.connector_id is not None:
         where = json_path(loc)
         message = f"Mutually exclusive parameters: '{where}.server_url' and '{where}.connector_id'."
@@ -99,7 +62,7 @@ def _check_address(tool: McpTool, loc: Loc) -> None:
     if tool.server_url is not None:
         problem = _url_problem(tool.server_url)
         if problem:
-            raise _invalid((*loc, "server_url"), problem)
+            raise invalid((*loc, "server_url"), problem)
     elif _operator_server(tool) is None:
         raise _unknown_server(tool, loc)
 
@@ -108,7 +71,7 @@ def _unknown_server(tool: McpTool, loc: Loc) -> InvalidRequest:
     if tool.connector_id is not None:
         shown = shorten(tool.connector_id)
         message = f"this server has no connector '{shown}'; the operator lists connectors in RESPONSES_MCP_SERVERS."
-        return _invalid((*loc, "connector_id"), message)
+        return invalid((*loc, "connector_id"), message)
     where = json_path((*loc, "server_url"))
     message = (
         f"Missing required parameter: '{where}'. A tool without 'server_url' and 'connector_id' needs the 'server_label' of a "
@@ -167,17 +130,17 @@ def _check_credentials(tool: McpTool, loc: Loc) -> None:
             raise wrong_type(json_path((*where, shorten(name))), "a string", value)
         problem = header_problem(name, value)
         if problem:
-            raise _invalid((*where, shorten(name)), f"{problem}.")
+            raise invalid((*where, shorten(name)), f"{problem}.")
     problem = size_problem(headers)
     if problem:
-        raise _invalid(where, f"{problem}.")
+        raise invalid(where, f"{problem}.")
     problem = value_problem(tool.authorization or "")
     if problem:
-        raise _invalid((*loc, "authorization"), f"{problem}.")
+        raise invalid((*loc, "authorization"), f"{problem}.")
     server = None if tool.server_url is not None else _operator_server(tool)
     if server is not None and "command" in server and (headers or tool.authorization):
         field = "headers" if headers else "authorization"
-        raise _invalid((*loc, field), "the operator's server of this label is used without HTTP and takes no credentials.")
+        raise invalid((*loc, field), "the operator's server of this label is used without HTTP and takes no credentials.")
 
 
 def _allowed_tools(raw: object, loc: Loc) -> list[str] | dict[str, Any] | None:
@@ -206,7 +169,4 @@ def _require_approval(raw: object, loc: Loc) -> str | dict[str, Any]:
 
 
 def _filter(model: type[McpToolFilter | McpApprovalFilters], raw: object, loc: Loc) -> dict[str, Any]:
-    try:
-        return model.model_validate(raw).model_dump(exclude_none=True)
-    except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
+    return validate(model, raw, loc).model_dump(exclude_none=True)

@@ -66,7 +66,7 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     loc = (*base, *found["loc"])
     where, kind, context = json_path(loc), found["type"], found.get("ctx", {})
     if kind == "missing":
-        return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+        return missing(loc)
     if kind == "extra_forbidden":
         return _unknown(where, str(loc[-1]), known)
     if kind in BOUNDS:
@@ -85,6 +85,12 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     return wrong_type(where, EXPECTED.get(kind, "another type"), found["input"])
 
 
+def invalid(loc: Loc, problem: str, code: str = "invalid_value") -> InvalidRequest:
+    """Return an error that names the JSON path and the problem, a sentence without its beginning."""
+    where = json_path(loc)
+    return InvalidRequest(f"Invalid '{where}': {problem}", param=where, code=code)
+
+
 def wrong_type(where: str, expected: str, given: object) -> InvalidRequest:
     """Return an `invalid_type` error that names the expected and the given type."""
     came = next((word for type_, word in JSON_TYPES if isinstance(given, type_)), "another type")
@@ -95,11 +101,15 @@ def wrong_type(where: str, expected: str, given: object) -> InvalidRequest:
     return InvalidRequest(message, param=where, code="invalid_type")
 
 
-def missing_type(where: str, given: object) -> InvalidRequest:
-    """Return the error for a `type` that is missing or no string."""
-    if given is not None:
-        return wrong_type(where, "a string", given)
+def missing(loc: Loc) -> InvalidRequest:
+    """Return the error for a required parameter that is missing."""
+    where = json_path(loc)
     return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+
+
+def missing_type(loc: Loc, given: object) -> InvalidRequest:
+    """Return the error for a `type`, a key of the object at `loc`, that is missing or no string."""
+    return missing((*loc, "type")) if given is None else wrong_type(json_path((*loc, "type")), "a string", given)
 
 
 def shorten(given: object) -> str:

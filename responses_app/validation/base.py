@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from responses_app.errors import InvalidRequest
-from responses_app.schemas.errors import Loc, json_path, wrong_type
+from responses_app.validation.errors import Loc, invalid, json_path, translate, wrong_type
 
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
@@ -23,9 +22,18 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
+FileId = Annotated[str, Field(min_length=1, max_length=128)]
 T = TypeVar("T")
+Model = TypeVar("Model", bound="StrictModel")
 # Validation of an array stops at its first error: a million error objects would take gigabytes.
 Array: TypeAlias = Annotated[list[T], Field(fail_fast=True)]
+
+
+Objects = Array[dict[str, Any]]
+# Statuses of calls that another server ran, in the input.
+CallEnding = Literal["in_progress", "searching", "interpreting", "generating", "calling", "completed", "incomplete", "failed"]
+# `allowed_callers` of a tool: only direct calls by the model exist here; other callers are rejected.
+Direct = Annotated[Array[Literal["direct"]], Field(default_factory=list)]
 
 
 class StrictModel(BaseModel):
@@ -51,6 +59,14 @@ def _keys(model: type[StrictModel]) -> frozenset[str]:
     return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
+def validate(model: type[Model], raw: object, loc: Loc = ()) -> Model:
+    """Validate `raw` against `model`. Raises InvalidRequest for the first error, with the JSON path below `loc`."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+
+
 class Caller(StrictModel):
     """Origin of a call: the model, or a program that another server ran."""
 
@@ -69,17 +85,15 @@ def check_length(raw: list[Any], loc: Loc) -> list[Any]:
     """Return `raw` if it has at most `ARRAY_LIMIT` elements. Raises InvalidRequest."""
     if len(raw) <= ARRAY_LIMIT:
         return raw
-    where = json_path(loc)
-    message = f"Invalid '{where}': array too long. Expected an array with maximum length {ARRAY_LIMIT}, but got {len(raw)}."
-    raise InvalidRequest(message, param=where, code="array_above_max_length")
+    problem = f"array too long. Expected an array with maximum length {ARRAY_LIMIT}, but got {len(raw)}."
+    raise invalid(loc, problem, "array_above_max_length")
 
 
 def check_tools(count: int, loc: Loc) -> None:
     """Reject more than `TOOLS_LIMIT` tools. Raises InvalidRequest."""
     if count > TOOLS_LIMIT:
-        where = json_path(loc)
-        message = f"Invalid '{where}': too many tools. Expected at most {TOOLS_LIMIT} tools in all, but got {count}."
-        raise InvalidRequest(message, param=where, code="array_above_max_length")
+        problem = f"too many tools. Expected at most {TOOLS_LIMIT} tools in all, but got {count}."
+        raise invalid(loc, problem, "array_above_max_length")
 
 
 def count_tools(raw: object) -> int:
@@ -95,18 +109,15 @@ def parse_metadata(raw: object) -> Mapping[str, str]:
         raise wrong_type("metadata", "an object", raw)
     pairs: dict[str, Any] = raw or {}
     if len(pairs) > MAX_METADATA:
-        message = (
-            f"Invalid 'metadata': object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
-        )
-        raise InvalidRequest(message, param="metadata", code="object_above_max_properties")
+        problem = f"object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
+        raise invalid(("metadata",), problem, "object_above_max_properties")
     for name, given in pairs.items():
-        where = f"metadata.{name}"
         if not isinstance(given, str):
-            raise wrong_type(where, "a string", given)
+            raise wrong_type(f"metadata.{name}", "a string", given)
         if len(name) > 64:
-            message = f"Invalid 'metadata': key too long. Expected maximum length 64, but got {len(name)}."
-            raise InvalidRequest(message, param="metadata", code="string_above_max_length")
+            problem = f"key too long. Expected maximum length 64, but got {len(name)}."
+            raise invalid(("metadata",), problem, "string_above_max_length")
         if len(given) > 512:
-            message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
-            raise InvalidRequest(message, param=where, code="string_above_max_length")
+            problem = f"string too long. Expected maximum length 512, but got {len(given)}."
+            raise invalid(("metadata", name), problem, "string_above_max_length")
     return pairs

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.base import drop_nulls
-from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
-from responses_app.schemas.server_tools import ComparisonFilter, CompoundFilter
+from responses_app.validation.base import StrictModel, drop_nulls, validate
+from responses_app.validation.errors import Loc, invalid, json_path, wrong_type
 
 MAX_DEPTH = 8
 MAX_COMPARISONS = 256
@@ -19,34 +18,38 @@ MAX_VALUES = 256
 _LISTS = ("in", "nin")
 
 
+class ComparisonFilter(StrictModel):
+    """Comparison of an attribute of a file with a value."""
+
+    type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
+    key: Annotated[str, Field(min_length=1, max_length=64)]
+    value: Any
+
+
+class CompoundFilter(StrictModel):
+    """Several filters, all or any of which must match."""
+
+    type: Literal["and", "or"]
+    filters: Annotated[list[Any], Field(min_length=1, max_length=64)]
+
+
 def parse_filters(raw: object, loc: Loc, depth: int = 1) -> dict[str, Any]:
     """Parse a comparison, or several joined by `and` or `or`, at most `MAX_DEPTH` levels deep. Raises InvalidRequest."""
     raw = drop_nulls(raw, loc)
     if depth > MAX_DEPTH:
-        where = json_path(loc)
-        raise InvalidRequest(
-            f"Invalid '{where}': filters may have {MAX_DEPTH} levels at most.", param=where, code="invalid_value"
-        )
+        raise invalid(loc, f"filters may have {MAX_DEPTH} levels at most.")
     if raw.get("type") in ("and", "or"):
         return _compound(raw, loc, depth)
-    try:
-        comparison = ComparisonFilter.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, ComparisonFilter.model_fields) from error
+    comparison = validate(ComparisonFilter, raw, loc)
     _check_value(comparison.value, comparison.type in _LISTS, (*loc, "value"))
     return comparison.model_dump()
 
 
 def _compound(raw: Mapping[str, Any], loc: Loc, depth: int) -> dict[str, Any]:
-    try:
-        found = CompoundFilter.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, CompoundFilter.model_fields) from error
+    found = validate(CompoundFilter, raw, loc)
     inside = [parse_filters(one, (*loc, "filters", index), depth + 1) for index, one in enumerate(found.filters)]
     if sum(map(_count, inside)) > MAX_COMPARISONS:
-        where = json_path(loc)
-        message = f"Invalid '{where}': filters may have {MAX_COMPARISONS} comparisons at most."
-        raise InvalidRequest(message, param=where, code="invalid_value")
+        raise invalid(loc, f"filters may have {MAX_COMPARISONS} comparisons at most.")
     return {"type": found.type, "filters": inside}
 
 
@@ -61,9 +64,9 @@ def _check_value(value: object, is_list: bool, loc: Loc) -> None:
         raise wrong_type(json_path(loc), "an array", value)
     values = value if is_list and isinstance(value, list) else [value]
     if len(values) > MAX_VALUES:
-        where = json_path(loc)
-        message = f"Invalid '{where}': array too long. Expected maximum length {MAX_VALUES}, but got {len(values)}."
-        raise InvalidRequest(message, param=where, code="array_above_max_length")
+        raise invalid(
+            loc, f"array too long. Expected maximum length {MAX_VALUES}, but got {len(values)}.", "array_above_max_length"
+        )
     for index, one in enumerate(values):
         path = json_path((*loc, index) if is_list else loc)
         if not isinstance(one, str | int | float):
