@@ -4,97 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 import pytest
 
 from responses_app.protocol.conformance import validate
-from responses_app.protocol.conformance.spec import SPECS, ItemSpec
 from responses_app.protocol.deltas import Arguments, Delta, EndItem, ForItem, TextDelta
 from responses_app.protocol.errors import ProtocolError
-from responses_app.protocol.events import ArgumentStreamSpec, Event
+from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Family, Item, Json
+from responses_app.protocol.items.base import Family, Json
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.protocol.items.streamed_call import StreamedCall
 from responses_app.protocol.reducer import fold, ids_in_order
 from responses_app.protocol.writer import Writer
 from tests.support.protocol.response_strategies import ENDINGS, USAGE, response
+from tests.support.weather_tool.family import MEASURING, WEATHER_CALL, MeasurementStarted, WeatherCall, WeatherResult
+from tests.support.weather_tool.item_spec import SPEC
 
-MEASURING: Final = "measuring"
-
-
-@dataclass(slots=True)
-class WeatherCall(Delta):
-    """The beginning of a weather call; `Arguments` carry the place."""
-
-    station: str
-
-
-@dataclass(slots=True)
-class MeasurementStarted(Delta):
-    """The start of a measurement."""
-
-
-@dataclass(slots=True)
-class WeatherResult(Delta):
-    """The measured temperature, None if the station does not answer."""
-
-    degrees: float | None
-
-
-class OpenWeatherCall(StreamedCall):
-    """An open weather call."""
-
-    __slots__ = ()
-
-    def mark_measuring(self, _delta: MeasurementStarted) -> list[Event]:
-        """End the place and show that the station measures."""
-        return [*self.wait_for_result(), self.progress(MEASURING)]
-
-    def finish(self, delta: WeatherResult) -> list[Event]:
-        """Close the call with the temperature."""
-        status = "failed" if delta.degrees is None else "completed"
-        done = self.done({"place": self.arguments, "degrees": delta.degrees, "status": status})
-        return [done] if delta.degrees is None else [self.progress("completed"), done]
-
-
-def _initial(delta: WeatherCall, _new_id: IdFactory) -> Item:
-    return {"status": "in_progress", "station": delta.station, "place": "", "degrees": None}
-
-
-WEATHER_CALL: Final = Family(
-    type="weather_call",
-    id_prefix="wc_",
-    tool="weather",
-    runs_on_server=True,
-    item=OpenWeatherCall,
-    opened_by={WeatherCall: ""},
-    initial=_initial,
-    steps={Arguments: OpenWeatherCall.append, MeasurementStarted: OpenWeatherCall.mark_measuring},
-    results={WeatherResult: OpenWeatherCall.finish},
-    argument_stream=ArgumentStreamSpec(
-        delta="response.weather_call_place.delta", done="response.weather_call_place.done", key="place"
-    ),
-    progress=("in_progress", MEASURING, "completed"),
-    running_status=MEASURING,
-    final_statuses=COMPLETED_INCOMPLETE_OR_FAILED,
-)
 EXTENDED: Final = FAMILIES.extended(WEATHER_CALL)
-SPEC: Final = SPECS["openai"].extended(
-    ItemSpec(
-        type="weather_call",
-        final_statuses=frozenset({"completed", "incomplete", "failed"}),
-        empty={"place": ("",), "degrees": (None,)},
-        named=("station",),
-        argument_stream=("weather_call_place", "place"),
-        stages={"": ("in_progress",), "in_progress": (MEASURING,), MEASURING: ("completed",)},
-    ),
-    *(f"response.weather_call.{stage}" for stage in ("in_progress", MEASURING, "completed")),
-    *(f"response.weather_call_place.{part}" for part in ("delta", "done")),
-)
 DELTAS: Final[list[Delta]] = [
     WeatherCall("north"),
     Arguments("Os"),

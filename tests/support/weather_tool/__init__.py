@@ -1,0 +1,1 @@
+"""Imaginary server tool `weather`, with the parts that docs/contributing/add-a-server-tool.md names."""
