@@ -21,7 +21,7 @@ READERS: Final[Mapping[str, tuple[str, str]]] = {
     DOCX: ("word", "read_docx"),
     XLSX: ("workbook", "read_xlsx"),
     PPTX: ("presentation", "read_pptx"),
-    HTML: ("plain", "read_html"),
+    HTML: ("html_markdown", "read_html"),
     TEXT: ("plain", "read_text"),
 }
 

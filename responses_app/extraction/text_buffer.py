@@ -10,21 +10,21 @@ class TextLimitReached(Exception):
 
 
 class TextBuffer:
-    """Text that is collected in pieces, up to `limit` characters."""
+    """Text that is collected in pieces, up to `limit` characters, of which `left` are left."""
 
     def __init__(self, limit: int = MAX_CHARS) -> None:
         self._pieces: list[str] = []
-        self._left = limit
+        self.left = limit
         self.is_cut = False
 
     def add(self, piece: str) -> None:
         """Append a piece. Raises TextLimitReached when the limit is exceeded."""
-        self._pieces.append(piece[: self._left])
-        if len(piece) > self._left:
+        self._pieces.append(piece[: self.left])
+        if len(piece) > self.left:
             self.is_cut = True
-            self._left = 0
+            self.left = 0
             raise TextLimitReached
-        self._left -= len(piece)
+        self.left -= len(piece)
 
     @property
     def text(self) -> str:

@@ -41,7 +41,7 @@ def extract(data: bytes, name: str = "a.txt") -> ExtractedText:
         pytest.param(
             documents.presentation(), "a", "pptx", "# Slide 1\nCities\nOslo and Bergen\nNotes: Speak slowly.\n\n", id="pptx"
         ),
-        pytest.param(HTML.encode(), "a.html", "html", "Cities\nOslo & Bergen\nBy the sea\none\ntwo\n", id="html"),
+        pytest.param(HTML.encode(), "a.html", "html", "Cities\n\n# Oslo & Bergen\n\nBy the sea\n\n* one\n* two", id="html"),
         pytest.param(b"name,size\r\nOslo,1\r\n", "a.csv", "text", "name,size\nOslo,1\n", id="csv"),
         pytest.param("Übung".encode(), "a.txt", "text", "Übung", id="utf-8"),
         pytest.param("Übung".encode("utf-16"), "a.txt", "text", "Übung", id="utf-16"),

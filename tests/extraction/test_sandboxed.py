@@ -28,7 +28,7 @@ def extract(sandbox: Runner, data: bytes, name: str) -> ExtractedText:
         pytest.param(documents.pdf("Oslo", "Bergen"), "a.pdf", "pdf", "Oslo\n\nBergen", id="pdf"),
         pytest.param(documents.word(), "a.docx", "docx", "Cities\nOslo\tNorway\nThe end.\n", id="docx"),
         pytest.param(documents.workbook(), "a.xlsx", "xlsx", "# Cities\nOslo\t700000\nBergen\t\t1.5\n\n", id="xlsx"),
-        pytest.param(b"<html><p>Oslo</p></html>", "../x.html", "html", "Oslo\n", id="html with a path as its name"),
+        pytest.param(b"<html><p>Oslo</p></html>", "../x.html", "html", "Oslo", id="html with a path as its name"),
         pytest.param("Übung\ud800".encode(errors="replace"), "\ud800", "text", "Übung?", id="text with a broken name"),
     ],
 )

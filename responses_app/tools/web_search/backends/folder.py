@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag
 
+from responses_app.extraction.formats.html_markdown import html_to_markdown
 from responses_app.tools.web_search.backends.base import PageMissing, SearchContext, SearchResult
 
 MEDIA_TYPES = {".html": "text/html", ".htm": "text/html", ".md": "text/markdown", ".txt": "text/plain"}
@@ -83,7 +83,7 @@ class FolderBackend:
 def _load(folder: Path, path: Path, _changed_ns: int, _size: int) -> FolderPage:
     """Read a page. The time of the last change and the size belong to the key of the cache."""
     source = path.read_text(encoding="utf-8", errors="replace")
-    title, text = _read_html(source) if path.suffix.lower() in (".html", ".htm") else _read_text(source)
+    title, text = html_to_markdown(source) if path.suffix.lower() in (".html", ".htm") else _read_text(source)
     title = title or path.stem
     words = Counter(_words(text))
     words.update(dict.fromkeys(_words(title), TITLE_WEIGHT))
@@ -127,41 +127,3 @@ def _snippet(text: str, words: set[str]) -> str:
 def _read_text(source: str) -> tuple[str, str]:
     heading = _HEADING.search(source)
     return heading[1].strip() if heading else "", source
-
-
-def _read_html(source: str) -> tuple[str, str]:
-    parser = _TextParser()
-    parser.feed(source)
-    parser.close()
-    return " ".join("".join(parser.title).split()), "".join(parser.texts)
-
-
-class _TextParser(HTMLParser):
-    """Parser of the title and the text of a page, without scripts and styles."""
-
-    _HIDDEN = frozenset({"script", "style", "title", "template"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.title: list[str] = []
-        self.texts: list[str] = []
-        self._hidden: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin an element."""
-        del attrs
-        if tag in self._HIDDEN:
-            self._hidden.append(tag)
-        self.texts.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        """End an element."""
-        if self._hidden and self._hidden[-1] == tag:
-            self._hidden.pop()
-
-    def handle_data(self, data: str) -> None:
-        """Store text."""
-        if not self._hidden:
-            self.texts.append(data)
-        elif self._hidden[-1] == "title":
-            self.title.append(data)

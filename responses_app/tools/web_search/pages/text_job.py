@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from responses_app.tools.web_search.pages.html_markdown import html_to_markdown
+from responses_app.extraction.formats.html_markdown import html_to_markdown
 from responses_app.utils.invisible import SHOWN_BY_NAME
 
 LINE_WIDTH = 80
@@ -34,7 +34,7 @@ def handle(payload: bytes) -> bytes:
     head, data = orjson.loads(payload[4 : 4 + size]), payload[4 + size :]
     is_html = head["media_type"] in ("text/html", "application/xhtml+xml")
     source = _decode(data, head["charset"], is_html)
-    title, text = html_to_markdown(source, head["url"]) if is_html else ("", source)
+    title, text = html_to_markdown(source, head["url"], main_only=True) if is_html else ("", source)
     if not title and (heading := _HEADING.search(text)):
         title = heading[1]
     text = SHOWN_BY_NAME.sub("", text.translate(_MARKS).replace("\r\n", "\n").replace("\t", " "))

@@ -33,7 +33,7 @@ def test_html_becomes_lines_with_links() -> None:
     assert found.title == "Tea & more"
     assert found.lines == [
         *("# Tea", "", "Green tea is steamed, see 【0†black tea】.", ""),
-        *("* one", "* 【1†two†other.example】", "", "| a | b", "", "x  =  1", "y"),
+        *("* one", "* 【1†two†other.example】", "", "a | b", "", "x  =  1", "y"),
     ]
     assert found.links == ["https://docs.example.com/black", "https://other.example/x_%28y%29"]
 
