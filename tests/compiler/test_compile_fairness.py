@@ -25,8 +25,7 @@ class CompileFairnessTest(ApiCase):
         self.assertIn(why, error["message"])
 
     async def test_a_large_grammar_is_refused_wherever_it_comes_in(self) -> None:
-        definition, why = LARGE["terminals that double"]
-        tool = custom(definition)
+        tool, why = custom(LARGE["terminals that double"]), "more than 2 seconds of computing time"
         space = {"type": "namespace", "name": "n", "description": "d", "tools": [tool]}
         item = {"type": "additional_tools", "role": "developer", "tools": [tool]}
         where = "tools[0].format.definition"

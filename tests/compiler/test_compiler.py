@@ -19,7 +19,7 @@ from responses_app.compiler.compiler import Compiler, Overloaded, Rejected
 from responses_app.compiler.jobs import CompileJob
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, COMPACT_WHITE_SPACE, MAX_STRING_CHARS, SPACED_WHITE_SPACE
 from responses_app.dialects.constraints.structural_tag import json_value
-from tests.support.dialects.large_grammars import ENDLESS
+from tests.support.dialects.large_grammars import ENDLESS, LARGE
 from tests.support.waiting import eventually
 
 LIMIT_S = 120
@@ -122,6 +122,13 @@ def test_slow_job_is_refused_and_the_next_job_runs(compiler: Compiler) -> None:
     with pytest.raises(Rejected):
         asyncio.run(compiler.run("p", endless(0)))
     assert time.monotonic() - began < 1, "the refusal was not cached"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("definition", LARGE.values(), ids=LARGE)
+def test_large_expansion_of_a_grammar_ends_at_a_limit(compiler: Compiler, definition: str) -> None:
+    with pytest.raises(Rejected, match=r"more than \d+ (seconds|MiB)|at most \d+ are allowed"):
+        asyncio.run(compiler.run("p", lark(definition)))
 
 
 def test_a_project_does_not_wait_for_the_queue_of_another(compiler: Compiler) -> None:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from responses_app.dialects.constraints import lark_size
 from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
 from responses_app.dialects.constraints.regex_to_ebnf import to_ebnf as regex_to_ebnf
 
@@ -18,7 +17,8 @@ START: Final = "start"
 def ebnf(definition: str) -> str:
     """Return all rules, `root` first. Raises InvalidGrammar.
 
-    Ignored terminals may appear between any two terminals.
+    Ignored terminals may appear between any two terminals. Lark writes out each terminal with the terminals that it names, and each
+    rule with all its alternatives, so a small grammar may take unlimited time and memory: the process has limits for both.
     """
     from lark import load_grammar
     from lark.exceptions import LarkError
@@ -52,8 +52,6 @@ def _check_directives(definition: str) -> None:
 
 def _read(lark: Any, definition: str) -> tuple[Sequence[Any], Sequence[Any], Sequence[str]]:
     """Return terminals, rules, and the names of ignored terminals."""
-    # Parsed separately, because loading expands the terminals.
-    lark_size.check(lark._parse_grammar(definition, "grammar").children)
     grammar, _files = lark.load_grammar(definition, "grammar", [], global_keep_all_tokens=True)
     for _name, _parameters, tree, _options in grammar.rule_defs:
         _remove_aliases(tree)

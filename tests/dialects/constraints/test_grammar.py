@@ -156,6 +156,12 @@ def test_any_text_is_a_grammar_or_a_clear_error(text: str, syntax: str) -> None:
         assert message
 
 
+@pytest.mark.parametrize("pattern", ["(((a{100}){100}){100})", "((a|b){0,1000}c){1,1000}", "x" * 32_000])
+def test_large_regular_expression_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidGrammar, match=r"at most|more than"):
+        grammar.convert("regex", pattern)
+
+
 def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:
     found = structural_tag.arguments({"name": "t", "grammar": regex("a+")})
     assert [one["type"] for one in found["elements"]] == ["const_string", "grammar", "const_string"]
