@@ -52,7 +52,6 @@ ADMIN = {
     "one by its id": "response/?q=resp_many_5000",
     "none by its id": "response/?q=resp_none",
     "a response": "response/{response}/change/",
-    "its log": "response/{response}/log/",
     "items": "item/",
     "those of a response": "item/?response__id__exact={response}",
     "input items": "item/?direction__exact=input",

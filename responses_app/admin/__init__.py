@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from responses_app.admin import container_admin, file_admin, registrations, vector_store_admin
+from responses_app.admin import registrations
 
-__all__ = ["container_admin", "file_admin", "registrations", "vector_store_admin"]
+__all__ = ["registrations"]

@@ -5,6 +5,7 @@ No page counts or joins a whole table.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib import admin
@@ -12,19 +13,16 @@ from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from responses_app.admin import log_view
 from responses_app.admin.actions import ACTIONS
-from responses_app.admin.log_view import pretty
 from responses_app.models import ApiKey, Conversation, ConversationItem, Item, Membership, Response
 from responses_app.protocol.ids import PREFIXES
-from responses_app.store.log import reader
-from responses_app.web.response.problem_notice import problems_of
+from responses_app.web.render.sanitize import visible
 
 MAX_EXACT_COUNT = 10_000
 MAX_OFFSET = 200_000
@@ -95,7 +93,7 @@ class ReadOnlyAdmin(PlainTitleAdmin):
 
 @admin.register(Response)
 class ResponseAdmin(ReadOnlyAdmin):
-    """Responses, newest first, with links to items, log, conversation and chain."""
+    """Responses, newest first, with links to the page with the log, to items, conversation and chain."""
 
     list_display = ("uid", "model", "status", "project", "input_tokens", "output_tokens", "created_at")
     list_filter = ("status", "background", "created_at", "key")
@@ -109,19 +107,12 @@ class ResponseAdmin(ReadOnlyAdmin):
         ("previous", "thread", "conversation_link"),
         "metadata",
         ("links", "log_form"),
-        "problems",
-        "log",
-        "snapshot",
     )
-    readonly_fields = ("previous", "conversation_link", "links", "problems", "log", "snapshot")
+    readonly_fields = ("previous", "conversation_link", "links")
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may cancel and delete responses through the actions."""
         return request.user.has_perm("responses_app.delete_response")
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of the log."""
-        return [*log_view.urls(self), *super().get_urls()]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the filter in the link from a conversation."""
@@ -158,23 +149,6 @@ class ResponseAdmin(ReadOnlyAdmin):
             reverse("admin:responses_app_response_changelist"),
             row.thread,
         )
-
-    @admin.display(description="output problems")
-    def problems(self, row: Response) -> str | SafeString:
-        """List the parts of the output that were not understood."""
-        lines = ((problem.type, problem.message, problem.text) for problem in problems_of(row))
-        return format_html_join("", "<div><code>{}</code> {} <code>{}</code></div>", lines) or "None"
-
-    @admin.display(description="events")
-    def log(self, row: Response) -> SafeString:
-        """Show the first events, with a link to the whole log."""
-        return log_view.preview(row)
-
-    @admin.display(description="last event")
-    def snapshot(self, row: Response) -> str | SafeString:
-        """Show the last event of the log: the terminal event if the response has ended."""
-        last = reader.last_event(reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").get())
-        return pretty(last) if last else "No events yet"
 
 
 @admin.register(Item)
@@ -221,7 +195,9 @@ class ItemAdmin(ReadOnlyAdmin):
     @admin.display(description="body")
     def wire(self, row: Item) -> SafeString:
         """Show the item as JSON."""
-        return pretty(row.body)
+        return format_html(
+            '<pre class="json">{}</pre>', visible(json.dumps(json.loads(row.body), indent=2, ensure_ascii=False))
+        )
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the filter in the link from a response."""

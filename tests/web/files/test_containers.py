@@ -78,14 +78,6 @@ class ContainersTest(WebCase):
             with self.subTest(path):
                 self.assertEqual(self.client.get(path).status_code, 404)
 
-    def test_admin_deletes_the_bytes_with_the_row(self) -> None:
-        row = self.add()
-        self.client.force_login(User.objects.create_superuser("chief"))
-        self.assertEqual(self.client.get("/admin/responses_app/container/").status_code, 200)
-        self.assertEqual(self.client.get("/admin/responses_app/containerfile/").status_code, 200)
-        self.client.post(f"/admin/responses_app/container/{row.pk}/delete/", {"post": "yes"})
-        self.assertEqual((self.stored(), Container.objects.count()), (0, 0))
-
     def test_containers_are_deleted_some_time_after_their_expiry(self) -> None:
         self.add(age=timedelta(hours=2))
         self.add("cntr_2", age=timedelta(minutes=30))

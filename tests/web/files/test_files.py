@@ -108,14 +108,3 @@ class FilesTest(WebCase):
         for path in ("/files", "/files/file-1/content", "/files/file-1/delete"):
             with self.subTest(path):
                 self.assertEqual(self.client.get(path).status_code, 302)
-
-    def test_admin_deletes_the_bytes_with_the_row(self) -> None:
-        row = self.add()
-        self.add("file-2")
-        self.client.force_login(User.objects.create_superuser("chief"))
-        self.assertEqual(self.client.get("/admin/responses_app/file/").status_code, 200)
-        self.client.post(f"/admin/responses_app/file/{row.pk}/delete/", {"post": "yes"})
-        self.assertEqual(self.stored(), ["file-2"])
-        chosen = File.objects.get().pk
-        self.client.post("/admin/responses_app/file/", {"action": "delete_selected", "_selected_action": chosen, "post": "yes"})
-        self.assertEqual(self.stored(), [])

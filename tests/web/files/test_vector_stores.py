@@ -81,19 +81,3 @@ class VectorStorePagesTest(WebCase):
         for path in ("", "/delete", "/files/file-1/remove"):
             with self.subTest(path):
                 self.assertEqual(self.client.get(f"/vector-stores/{store.uid}{path}").status_code, 404)
-
-    def test_admin_lists_and_deletes(self) -> None:
-        store = make_store("default", name="notes")
-        added = add_text(store, "Foxes hunt.")
-        for path in (
-            "vectorstore/",
-            f"vectorstore/{store.pk}/change/",
-            "vectorstorefile/",
-            f"vectorstorefile/{added.pk}/change/",
-        ):
-            with self.subTest(path):
-                self.assertEqual(self.client.get(f"/admin/responses_app/{path}").status_code, 200)
-        self.client.post(f"/admin/responses_app/vectorstorefile/{added.pk}/delete/", {"post": "yes"})
-        self.assertEqual(VectorStoreFile.objects.count(), 0)
-        self.client.post(f"/admin/responses_app/vectorstore/{store.pk}/delete/", {"post": "yes"})
-        self.assertEqual(VectorStore.objects.count(), 0)
