@@ -125,7 +125,7 @@ async def stages(requests: int) -> dict[str, float]:
 
     async def opened() -> None:
         run = create_run(new_id("resp_"), request, served, planned, writer, worker)
-        run._writer.open()
+        run.writer.open()
 
     return {
         "resolve the URL": await _cost(requests, lambda: _done(resolve("/v1/responses"))),
@@ -171,9 +171,10 @@ async def log_stages(requests: int, batch: int = 16) -> dict[str, float]:
 def _appends(first: int, count: int, worker: UUID) -> tuple[list[Any], list[Any]]:
     """Return the appends that open and that end `count` responses, each of two events and one event."""
     from responses_app.models import ApiKey, Response
+    from responses_app.protocol.encoding import EventFrame
     from responses_app.runs.execute.response_object import usage
     from responses_app.runs.ids import new_id
-    from responses_app.store.log.records import Append, Ending, EventFrame, RequestRecord, ResponseLog
+    from responses_app.store.log.records import Append, Ending, RequestRecord, ResponseLog
 
     key, now = ApiKey.objects.get(), datetime.now(UTC)
     opens, ends = [], []

@@ -18,7 +18,8 @@ from uuid import uuid4
 import django
 
 if TYPE_CHECKING:
-    from responses_app.store.log.records import EventFrame, ResponseLog
+    from responses_app.protocol.encoding import EventFrame
+    from responses_app.store.log.records import ResponseLog
     from responses_app.store.log.writer import LogWriter
 
 MODEL = "gpt-oss-20b"

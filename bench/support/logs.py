@@ -14,12 +14,12 @@ from typing import Any
 import orjson
 
 from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.response_object import initial_response, usage
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
-from responses_app.store.log.records import EventFrame
 
 ROOT = Path(__file__).resolve().parents[2]
 # About how the vocabularies of models cut English: a word with its space, a long one in two, signs by themselves.

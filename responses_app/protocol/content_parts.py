@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from responses_app.protocol.encoding import DeltaTemplate, EncodedEvent
+from responses_app.protocol.encoding import DeltaTemplate, EventFrame
 from responses_app.protocol.events import Event
 
 Part = dict[str, Any]
@@ -55,7 +55,7 @@ class OpenPart:
         self.texts.append(text)
         return self.delta_event(text, logprobs)
 
-    def append_encoded(self, text: str, number: int) -> EncodedEvent:
+    def append_encoded(self, text: str, number: int) -> EventFrame:
         """Append `text` without log-probabilities and return the encoded delta event `number`."""
         self.texts.append(text)
         if self._template is None:

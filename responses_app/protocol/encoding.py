@@ -16,12 +16,16 @@ Encoder: TypeAlias = Callable[[Event], bytes]
 """Return the JSON of a numbered event."""
 
 
-class EncodedEvent(NamedTuple):
-    """Numbered event in JSON."""
+class EventFrame(NamedTuple):
+    """Encoded event: the same `data`, in JSON, goes to the log and to every subscriber.
+
+    `ms` is the time in milliseconds since the response was created; the publisher sets it.
+    """
 
     number: int
     type: str
     data: bytes
+    ms: int = 0
 
 
 class DeltaTemplate:
@@ -38,10 +42,10 @@ class DeltaTemplate:
         self._before_text = f',{_members(before)},"delta":'.encode()
         self._end = f",{_members(after)}}}".encode() if after else b"}"
 
-    def encode(self, number: int, text: str) -> EncodedEvent:
+    def encode(self, number: int, text: str) -> EventFrame:
         """Return the delta event `number` with `text`."""
         data = b"".join((self._before_number, b"%d" % number, self._before_text, encode_basestring(text).encode(), self._end))
-        return EncodedEvent(number, self.type, data)
+        return EventFrame(number, self.type, data)
 
 
 def _members(event: Event) -> str:

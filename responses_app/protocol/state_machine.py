@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
@@ -137,11 +137,11 @@ class OutputStateMachine:
             raise ProtocolError(f"{delta.__class__.__name__} is not possible in {self._kind or 'no item'}")
         return transition(self, delta)
 
-    def append_encoded(self, delta: Delta, number: int) -> EncodedEvent | None:
+    def append_encoded(self, delta: Delta, number: int) -> EventFrame | None:
         """Apply a delta whose only event is one more delta event, and return the event; None if `apply` must be called."""
         if self._current is None or self._held is not None:
             return None
-        event: EncodedEvent | None = self._current.append_encoded(delta, number)
+        event: EventFrame | None = self._current.append_encoded(delta, number)
         return event
 
     def close(self, status: str) -> list[Event]:

@@ -29,12 +29,12 @@ names the call in `output_problems`, with the problems that the parser found (`o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.protocol import events
 from responses_app.protocol.constants import ERROR_CODES
-from responses_app.protocol.encoding import EncodedEvent, Encoder
+from responses_app.protocol.encoding import Encoder, EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
@@ -72,7 +72,7 @@ class Writer:
             raise ProtocolError(f"a response cannot begin {response['status']}")
         self._response: dict[str, Any] = {**response, "output": []}
         self._reasoning_form = ReasoningForm(encrypt, has_summary=_asks_for_summary(response))
-        self._output = OutputStateMachine(new_id, self._reasoning_form, families)
+        self.output = OutputStateMachine(new_id, self._reasoning_form, families)
         self._problems = ProblemList()
         self._stage = "new"
         self._number = 0
@@ -95,7 +95,7 @@ class Writer:
         writer = cls(snapshot, new_id, encrypt, families)
         done = sorted(event["output_index"] for event in logged if event["type"] == "response.output_item.done")
         closed = dict(zip(done, snapshot["output"], strict=True))
-        writer._output.restore(closed, *open_items_of(logged, writer._reasoning_form, families))
+        writer.output.restore(closed, *open_items_of(logged, writer._reasoning_form, families))
         writer._stage = "queued" if snapshot["status"] == "queued" else "running"
         writer._number = len(logged)
         return writer
@@ -103,7 +103,7 @@ class Writer:
     @property
     def response(self) -> dict[str, Any]:
         """Return the snapshot: with the closed items of a running response, or the terminal snapshot."""
-        return self._response if self.ended else {**self._response, "output": self._output.items}
+        return self._response if self.ended else {**self._response, "output": self.output.items}
 
     @property
     def ended(self) -> bool:
@@ -116,43 +116,9 @@ class Writer:
         return self._stage == "queued"
 
     @property
-    def items(self) -> list[Item]:
-        """Return the closed items, in the order of the output indexes."""
-        return self._output.items
-
-    @property
-    def prompt_items(self) -> list[Item]:
-        """Return the closed items as the next prompt needs them: with the outputs of server tools that no event shows."""
-        return self._output.prompt_items
-
-    def item_id(self, output_index: int) -> str:
-        """Return the id of the closed item at `output_index`."""
-        return self._output.item_id(output_index)
-
-    @property
-    def pending_calls(self) -> list[tuple[int, Item]]:
-        """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
-        return self._output.pending_calls
-
-    @property
-    def waiting_indexes(self) -> Set[int]:
-        """Return the output indexes of the calls with complete arguments that wait for a tool of the server."""
-        return self._output.waiting_indexes
-
-    @property
-    def current_index(self) -> int | None:
-        """Return the output index of the item to which the parser writes, None between items."""
-        return self._output.current_index
-
-    @property
-    def all_items(self) -> list[Item]:
-        """Return closed and open items by output index; open items as far as these are known."""
-        return self._output.all_items
-
-    @property
     def output_problems(self) -> list[Item]:
         """Return the problems of the parser, and the completed function calls whose arguments are no JSON."""
-        items = self._output.items
+        items = self.output.items
         invalid = [
             LocatedProblem(INVALID_TOOL_ARGUMENTS, index, "")
             for index, item in enumerate(items)
@@ -182,17 +148,17 @@ class Writer:
         if self._stage != "running":
             raise ProtocolError(f"no delta is possible while a response is {self._stage}")
         if delta.__class__ is OutputProblem:
-            self._problems.add(delta, self._output.opened_items)
+            self._problems.add(delta, self.output.opened_items)
             return []
-        return self._assign_numbers(self._output.apply(delta))
+        return self._assign_numbers(self.output.apply(delta))
 
-    def write_encoded(self, delta: Delta, encode: Encoder) -> list[EncodedEvent]:
+    def write_encoded(self, delta: Delta, encode: Encoder) -> list[EventFrame]:
         """Apply `delta` as `write` does, and return encoded events. More text of an open item needs no `encode`."""
-        event = self._output.append_encoded(delta, self._number) if self._stage == "running" else None
+        event = self.output.append_encoded(delta, self._number) if self._stage == "running" else None
         if event is not None:
             self._number += 1
             return [event]
-        return [EncodedEvent(event["sequence_number"], event["type"], encode(event)) for event in self.write(delta)]
+        return [EventFrame(event["sequence_number"], event["type"], encode(event)) for event in self.write(delta)]
 
     # Endings
 
@@ -203,12 +169,12 @@ class Writer:
         of the server has no result.
         """
         self._must_be("queued", "running")
-        if self._output.pending_tool is not None:
-            raise ProtocolError(f"{self._output.pending_tool} has no result yet")
-        emitted = self._ensure_in_progress() + self._output.close("completed")
-        if fill and not self._output.items:
-            emitted += self._output.empty_message()
-            self._problems.add(OutputProblem(EMPTY_OUTPUT), self._output.opened_items)
+        if self.output.pending_tool is not None:
+            raise ProtocolError(f"{self.output.pending_tool} has no result yet")
+        emitted = self._ensure_in_progress() + self.output.close("completed")
+        if fill and not self.output.items:
+            emitted += self.output.empty_message()
+            self._problems.add(OutputProblem(EMPTY_OUTPUT), self.output.opened_items)
         return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
 
     def end_incomplete(self, reason: str, now: int, usage: Json, **extra: Any) -> list[Event]:  # noqa: ARG002
@@ -218,7 +184,7 @@ class Writer:
         responses have a `completed_at`.
         """
         self._must_be("queued", "running")
-        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        emitted = self._ensure_in_progress() + self.output.close("incomplete")
         return self._end(emitted, "incomplete", "incomplete", usage, {"incomplete_details": {"reason": reason}, **extra})
 
     def fail(
@@ -237,7 +203,7 @@ class Writer:
         With `emit_error_event` False there is no error event: on a WebSocket an error event is an answer of its own.
         """
         self._must_be("queued", "running")
-        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        emitted = self._ensure_in_progress() + self.output.close("incomplete")
         if emit_error_event:
             emitted += [events.error(code, message, type, param)]
         return self._end(emitted, "failed", "failed", usage, {"error": _error_object(code, message), **extra})
@@ -245,7 +211,7 @@ class Writer:
     def cancel(self, usage: Json | None = None, **extra: Any) -> list[Event]:
         """Close open items incomplete, then end with `response.failed`, the status `cancelled` and no error."""
         self._must_be("queued", "running")
-        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        emitted = self._ensure_in_progress() + self.output.close("incomplete")
         return self._end(emitted, "failed", "cancelled", usage, extra)
 
     # Numbers and snapshots
@@ -270,7 +236,7 @@ class Writer:
 
     def _end(self, emitted: list[Event], stage: str, status: str, usage: Json | None, extra: Json) -> list[Event]:
         self._stage = "ended"
-        self._response = {**self._response, "status": status, "output": self._output.items, "usage": usage, **extra}
+        self._response = {**self._response, "status": status, "output": self.output.items, "usage": usage, **extra}
         if problems := self.output_problems:
             self._response["output_problems"] = problems
         return self._assign_numbers([*emitted, events.lifecycle(stage, self._response)])

@@ -27,10 +27,10 @@ class CachedContext:
 
 def cache_context(run: Run, plan: PreparedRequest, memo: TokenCache, request_bytes: int) -> CachedContext:
     """Return the context of a run that has ended in this process. `request_bytes` is the size of requests and answers so far in bytes."""
-    before, response = plan.before, run.response
-    outputs = tool_outputs.attached([*plan.items, *run.prompt_items])
+    before, response = plan.before, run.writer.response
+    outputs = tool_outputs.attached([*plan.items, *run.writer.output.prompt_items])
     context = ConversationContext(
-        keys=[*before.keys, *run.keys],
+        keys=[*before.keys, *run.publisher.item_keys],
         items=[*before.items, *plan.own, *response["output"]],
         thread=before.thread or run.uid,
         status=response["status"],

@@ -117,17 +117,14 @@ class RunManager:
         assert self._lease_keeper is not None  # noqa: S101 - started
         return self._lease_keeper.worker
 
-    async def start_run(self, create_request: CreateRequest) -> Run:
-        """Prepare a request, start the run, and wait until the first events are durable.
-
-        Raises ApiError; then nothing was stored. A background run without a free place waits in the queue.
-        """
-        return (await self.start_prepared(create_request))[0]
-
-    async def start_prepared(
+    async def start_run(
         self, create_request: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
     ) -> tuple[Run, PreparedRequest]:
-        """Start a run as `start_run`, and also return the plan. `before` is the known context, `memo` caches the tokens of the prompt."""
+        """Prepare a request, start the run, and wait until the first events are durable. Return the run and the plan.
+
+        Raises ApiError; then nothing was stored. A background run without a free place waits in the queue. `before` is the known
+        context, `memo` caches the tokens of the prompt.
+        """
         await self._ensure_started()
         served = self.model(create_request.model)
         place = await self._admit_background(create_request)
@@ -184,32 +181,30 @@ class RunManager:
         with self.admission.admitted(create_request.project):
             return await compact(create_request, self.model(create_request.model))
 
-    async def subscribe(self, uid: str, pk: int | None, after: int = -1, push: Push | None = None) -> FrameBatches:
-        """Yield batches of frames up to the terminal frame, across changes of the owner; an empty batch after each silent pause."""
-        pause = settings.RESPONSES_HEARTBEAT
-        run = self.runs.get(uid)
-        if run is not None:
-            async with aclosing(self.stream(run, after, push)) as batches:
-                async for batch in batches:
-                    yield batch
-        elif pk is not None:
-            await self._ensure_started()
-            assert self._log_follower is not None  # noqa: S101 - started
-            async with aclosing(self._log_follower.follow(pk, after, pause)) as batches:
-                async for batch in batches:
-                    yield batch
+    def subscribe(self, source: Run | Response, after: int = -1, push: Push | None = None) -> FrameBatches:
+        """Yield batches of frames up to the terminal frame, across changes of the owner; an empty batch after each silent pause.
 
-    def stream(self, run: Run, after: int = -1, push: Push | None = None) -> FrameBatches:
-        """Yield batches of frames of a run of this process, except those that `push` takes, and of the next owners.
-
-        Next owners are those of a run that is handed over.
+        The frames of a run of this process come from memory, except those that `push` takes; those of other processes from the log.
         """
-        return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run), push)
+        if isinstance(source, Response):
+            run = self.runs.get(source.uid)
+            if run is None:
+                return self._follow_row(source.pk, after)
+        else:
+            run = source
+        return run.broadcast.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run), push)
+
+    async def _follow_row(self, pk: int, after: int) -> FrameBatches:
+        await self._ensure_started()
+        assert self._log_follower is not None  # noqa: S101 - started
+        async with aclosing(self._log_follower.follow(pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def _follow_log(self, run: Run, after: int) -> FrameBatches:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.
-        if run.pk is not None and not self.leaving and self._log_follower is not None:
-            async with aclosing(self._log_follower.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
+        if run.publisher.pk is not None and not self.leaving and self._log_follower is not None:
+            async with aclosing(self._log_follower.follow(run.publisher.pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
                 async for batch in batches:
                     yield batch
 
@@ -218,9 +213,9 @@ class RunManager:
 
         A client that loses its connection because this process ends has not left.
         """
-        if self.leaving and run.stored:
+        if self.leaving and run.publisher.is_stored:
             return
-        if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
+        if not run.broadcast.ended and not (run.publisher.is_stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
             run.cancel()
 
     async def cancel(self, row: Response) -> None:
@@ -229,7 +224,7 @@ class RunManager:
         if run is not None:
             run.cancel()
             await run.wait_terminal()
-            if not run.handed_over:
+            if not run.broadcast.handed_over:
                 return
         if not await sync_to_async(leases.cancel)(row.pk):
             return
@@ -273,7 +268,7 @@ class RunManager:
         if self._lease_keeper is not None:
             await self._lease_keeper.stop()
         for run in list(self.runs.values()):
-            if run.stored:
+            if run.publisher.is_stored:
                 run.hand_over()
             else:
                 run.stop()
@@ -340,7 +335,7 @@ class RunManager:
 
     def _cancelled(self, pk: int) -> None:
         for run in self.runs.values():
-            if run.pk == pk:
+            if run.publisher.pk == pk:
                 run.cancel()
 
     def _notify_work(self) -> None:

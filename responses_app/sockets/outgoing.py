@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from responses_app.errors import ApiError
-from responses_app.store.log.records import EventFrame
+from responses_app.protocol.encoding import EventFrame
 from responses_app.wire.profiles import frame_to_profile
 from responses_app.wire.sse import EventFormat, padded
 

@@ -18,6 +18,7 @@ from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.context_cache import CachedContext, cache_context
 from responses_app.runs.create_request import CreateRequest
@@ -30,7 +31,6 @@ from responses_app.sockets.outgoing import encode_control, encode_error, encode_
 from responses_app.sockets.steering import SteerRejected, SteerRequest
 from responses_app.store.db import release_connection
 from responses_app.store.log.reader import TERMINAL
-from responses_app.store.log.records import EventFrame
 from responses_app.wire import request_body
 from responses_app.wire.sse import EventFormat
 
@@ -178,7 +178,7 @@ class Stream:
             request = request_access.authorize(key, replace(parsed, request_id=self._connection.request_id))
             active = await self._start(queued, request, admission)
             try:
-                if active.run.stored:
+                if active.run.publisher.is_stored:
                     # From here on the row of the response counts as its slot.
                     await admission.release()
                 admission.release_on_end(active.run)
@@ -197,7 +197,7 @@ class Stream:
             request = replace(request, input=[*steering.input_of(steers), *request.input])
         before = self._peers.cached(request.previous_response_id)
         token_cache = TokenCache(before.known) if before is not None else TokenCache()
-        run, prepared = await manager.current().start_prepared(request, before.context if before else None, token_cache)
+        run, prepared = await manager.current().start_run(request, before.context if before else None, token_cache)
         # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None
         stale_steers = pending[1] if pending is not None and not steers else []
@@ -222,7 +222,7 @@ class Stream:
         await self._fail_steers(
             active.stale_steers, NOT_ACTIVE, "Another response started on this stream before the required input was sent."
         )
-        async with aclosing(manager.current().stream(active.run, push=partial(self._push, active))) as batches:
+        async with aclosing(manager.current().subscribe(active.run, push=partial(self._push, active))) as batches:
             async for batch in batches:
                 if not batch:
                     continue
@@ -244,12 +244,12 @@ class Stream:
 
     def _on_ended(self, active: ActiveResponse, frame: EventFrame) -> None:
         """Update the cache. Call before the terminal event `frame` is sent: the next request may continue the response."""
-        run, status = active.run, str(active.run.response["status"])
+        run, status = active.run, str(active.run.writer.response["status"])
         self.last = run.uid, status
         self.response_count += 1
         if frame.type == "response.failed":
             self._evict(active.request.previous_response_id)
-        elif run.handed_over:
+        elif run.broadcast.handed_over:
             # The response ended in another process, so this process has no context of it. A stored response is read from the database.
             self.cached = None
         else:
@@ -262,10 +262,10 @@ class Stream:
 
     async def _continue_steered(self, active: ActiveResponse) -> None:
         """Continue a steered response: queue a follow-up, wait for required input, or fail the steers."""
-        steers, uid, response = active.steers, active.run.uid, active.run.response
+        steers, uid, response = active.steers, active.run.uid, active.run.writer.response
         if not steers:
             return
-        if active.run.handed_over or response["status"] not in ("completed", "incomplete"):
+        if active.run.broadcast.handed_over or response["status"] not in ("completed", "incomplete"):
             message = "The response has not ended so that it could be continued."
             await self._fail_steers(steers, NOT_ACTIVE, message, active.number)
         elif required := steering.required_inputs(response["output"]):

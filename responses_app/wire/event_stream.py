@@ -9,10 +9,10 @@ import orjson
 from django.http import HttpRequest, StreamingHttpResponse
 
 from responses_app.models import Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.reducer import fold
 from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 from responses_app.wire import sse
 from responses_app.wire.asgi_extensions import DirectWriter, direct_writer
 from responses_app.wire.sse import EventEncoder, EventFormat

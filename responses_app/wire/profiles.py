@@ -14,8 +14,8 @@ import orjson
 from django.http import HttpRequest
 
 from responses_app.protocol.conformance.spec import EVENTS, ITEMS, RESPONSE_KEYS, is_vendor_type
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.store.log.records import EventFrame
 
 OPEN: Final = "/openresponses/"
 SLUG: Final = "openai:"

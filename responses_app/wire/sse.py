@@ -9,9 +9,9 @@ from hashlib import shake_256
 
 from django.conf import settings
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.execute.broadcast import FrameBatches
 from responses_app.store.log.reader import TERMINAL
-from responses_app.store.log.records import EventFrame
 from responses_app.wire.profiles import frame_to_profile
 
 

@@ -201,7 +201,9 @@ class BackgroundTest(ApiCase):
 
     async def running(self) -> None:
         """Wait until a run has a delta."""
-        await eventually(lambda: any(frame.type.endswith(".delta") for run in self.hub.runs.values() for frame in run.frames))
+        await eventually(
+            lambda: any(frame.type.endswith(".delta") for run in self.hub.runs.values() for frame in run.broadcast.frames)
+        )
 
     async def ended(self) -> None:
         """Wait until no response runs or waits."""

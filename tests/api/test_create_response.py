@@ -218,7 +218,7 @@ class CreateTest(ApiCase):
             head = await anext(first)
             uid = first_event(head)["response"]["id"]
             (run,) = self.hub.runs.values()
-            await eventually(lambda: run.frames[-1].type == "response.output_text.delta")
+            await eventually(lambda: run.broadcast.frames[-1].type == "response.output_text.delta")
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
             second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.protocol.deltas import Arguments, Call, CodeCall, Delta, EndItem, McpCall, ReasoningDelta, TextDelta
-from responses_app.protocol.encoding import DeltaTemplate, EncodedEvent
+from responses_app.protocol.encoding import DeltaTemplate, EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from tests.support.protocol.response_strategies import speeches, writer
@@ -18,17 +18,17 @@ LOGPROBS = [{"token": "é", "logprob": -0.25, "bytes": [195, 169], "top_logprobs
 STRANGE = 'a"\\/\x00\x08\t\n\x0c\r\x1f\x7f\x85é€\u2028\ufeff😀'
 
 
-def encoded(deltas: list[Delta]) -> list[EncodedEvent]:
+def encoded(deltas: list[Delta]) -> list[EventFrame]:
     one = writer()
     one.open()
     return [event for delta in deltas for event in one.write_encoded(delta, orjson.dumps)]
 
 
-def dumped(deltas: list[Delta]) -> list[EncodedEvent]:
+def dumped(deltas: list[Delta]) -> list[EventFrame]:
     one = writer()
     one.open()
     events = [event for delta in deltas for event in one.write(delta)]
-    return [EncodedEvent(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
+    return [EventFrame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
 
 
 @given(speeches())
@@ -73,7 +73,7 @@ def test_text_counts_for_the_snapshot() -> None:
     for text in "abc":
         one.write_encoded(TextDelta(text), orjson.dumps)
     one.cancel()
-    assert one.items[0]["content"][0]["text"] == "abc"
+    assert one.output.items[0]["content"][0]["text"] == "abc"
 
 
 def test_a_writer_that_does_not_run_refuses_deltas() -> None:

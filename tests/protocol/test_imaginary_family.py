@@ -75,7 +75,7 @@ def test_the_writer_opens_streams_and_closes_its_items() -> None:
         "weather_call.completed",
         "output_item.done",
     ]
-    places = [(item["id"], item["place"], item["degrees"], item["status"]) for item in writer.items]
+    places = [(item["id"], item["place"], item["degrees"], item["status"]) for item in writer.output.items]
     assert places == [("wc_0", "Oslo", None, "failed"), ("wc_1", "Rome", 21.5, "completed")]
 
 
@@ -145,4 +145,4 @@ def test_a_family_shares_no_name_with_another(family: Family) -> None:
 def test_an_item_without_arguments_is_left_open_by_the_end_of_the_item() -> None:
     events, writer = written([WeatherCall("north"), EndItem()])
     assert [event["type"] for event in events[-2:]] == ["response.weather_call.in_progress", "response.weather_call_place.done"]
-    assert writer.pending_calls[0][1]["station"] == "north"
+    assert writer.output.pending_calls[0][1]["station"] == "north"

@@ -153,8 +153,8 @@ def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
 @given(speeches())
 def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech: Speech) -> None:
     events, writer = write_response(*speech)
-    assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.items, strict=True)] == wire(
-        writer.items
+    assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.output.items, strict=True)] == wire(
+        writer.output.items
     )
 
 
@@ -164,7 +164,7 @@ def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_respon
     events, writer = write_response(*speech)
     final = sdk.accumulate_socket(wire(events))
     assert (final.id, final.status) == ("resp_1", writer.response["status"])
-    assert [item.id for item in final.output] == [item["id"] for item in writer.items]
+    assert [item.id for item in final.output] == [item["id"] for item in writer.output.items]
 
 
 def given_keys(item: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -140,15 +140,19 @@ def test_calls_wait_for_their_results_while_the_model_goes_on() -> None:
 def test_the_snapshot_has_the_items_in_the_order_of_their_indexes() -> None:
     events, w = write_response(TWO_CALLS)
     assert [item["type"] for item in items(events)] == ["mcp_call", "code_interpreter_call", "message"]
-    assert w.items == items(events)
+    assert w.output.items == items(events)
     events, w = started([McpCall("m", "a"), CodeCall("c"), ForItem(1, CodeResult())])
-    assert [item["type"] for item in w.items] == [item["type"] for item in fold(events)["output"]] == ["code_interpreter_call"]
+    assert (
+        [item["type"] for item in w.output.items]
+        == [item["type"] for item in fold(events)["output"]]
+        == ["code_interpreter_call"]
+    )
 
 
 def test_a_break_ends_the_arguments_and_leaves_the_call_open() -> None:
     events, w = started([McpCall("m", "a"), EndItem()])
     assert kinds(events)[-2:] == ["mcp_call_arguments.delta", "mcp_call_arguments.done"]
-    assert w.items == []
+    assert w.output.items == []
     assert kinds(w.write(ForItem(0, McpResult("o")))) == ["mcp_call.completed", "output_item.done"]
 
 
@@ -159,7 +163,7 @@ def test_an_ending_closes_all_open_items_in_order(ending: str) -> None:
     )
     done = [event["output_index"] for event in events if event["type"] == "response.output_item.done"]
     assert done == [4, 0, 1, 2, 3, 5]
-    assert [item.get("status") for item in w.items] == [
+    assert [item.get("status") for item in w.output.items] == [
         "incomplete",
         "incomplete",
         None,
@@ -263,8 +267,8 @@ def test_a_log_that_ends_anywhere_can_be_ended(pair: Pair, data: st.DataObject) 
 @given(parallel_speeches())
 def test_the_official_client_accepts_interleaved_items(pair: Pair) -> None:
     events, w = write_response(pair[1])
-    assert [item["id"] for item in sdk.accumulate(wire(events))] == [item["id"] for item in w.items]
-    assert [item.id for item in sdk.accumulate_socket(wire(events)).output] == [item["id"] for item in w.items]
+    assert [item["id"] for item in sdk.accumulate(wire(events))] == [item["id"] for item in w.output.items]
+    assert [item.id for item in sdk.accumulate_socket(wire(events)).output] == [item["id"] for item in w.output.items]
 
 
 # The checker

@@ -256,8 +256,8 @@ def test_reasoning_is_sealed_once() -> None:
     w = Writer(response(), counted(), seal)
     events = [*w.open(), *w.write(ReasoningDelta("r")), *w.write(TextDelta("t")), *w.complete(1, USAGE)]
     assert [item["status"] for item in seals] == ["completed"]
-    assert w.items[0]["encrypted_content"] == "sealed r"
-    assert "encrypted_content" not in w.items[1]
+    assert w.output.items[0]["encrypted_content"] == "sealed r"
+    assert "encrypted_content" not in w.output.items[1]
     assert fold(events) == w.response
     assert validate(events) == []
 
@@ -309,8 +309,8 @@ def test_open_item_closes_incomplete_with_its_text(name: str, ending: str) -> No
     w = opened(*before)
     written = ENDINGS[ending](w)
     assert [name for name in kinds(written) if name != "error"] == [*closing, "output_item.done"]
-    assert [item["status"] for item in w.items] == ["completed", "incomplete"]
-    assert {key: w.items[1][key] for key in remaining} == remaining
+    assert [item["status"] for item in w.output.items] == ["completed", "incomplete"]
+    assert {key: w.output.items[1][key] for key in remaining} == remaining
     assert validate(write_response(before, ending)[0]) == []
 
 
@@ -319,8 +319,8 @@ def test_a_listing_that_is_cut_short_is_one_that_failed(ending: str) -> None:
     """`mcp_list_tools` has no status, so the error has to say it."""
     events, w = write_response([McpList("m")], ending)
     assert "mcp_list_tools.failed" in kinds(events)
-    assert "status" not in w.items[0]
-    assert w.items[0]["error"]
+    assert "status" not in w.output.items[0]
+    assert w.output.items[0]["error"]
     assert validate(events) == []
 
 
@@ -375,8 +375,8 @@ GARBLED = ['{"a": ', "{'a': 1}", '{"a": NaN}', "[" * 100_000, '{"a": 1} and more
 @pytest.mark.parametrize("text", GARBLED, ids=range(len(GARBLED)))
 def test_arguments_that_are_no_json_are_completed_and_named_in_the_problems(text: str) -> None:
     events, w = write_response([TextDelta("a"), Call("f"), Arguments(text)])
-    assert [item["status"] for item in w.items] == ["completed", "completed"]
-    assert w.items[1]["arguments"] == text
+    assert [item["status"] for item in w.output.items] == ["completed", "completed"]
+    assert w.output.items[1]["arguments"] == text
     assert [event["type"] for event in events[-2:]] == ["response.output_item.done", "response.completed"]
     message, item_id = MESSAGES[INVALID_TOOL_ARGUMENTS], w.response["output"][1]["id"]
     problem = {"type": INVALID_TOOL_ARGUMENTS, "message": message, "output_index": 1, "item_id": item_id}
@@ -428,5 +428,5 @@ def test_empty_output_is_a_problem() -> None:
 
 def test_a_cut_response_may_hold_a_call_that_does_not_parse() -> None:
     events, w = write_response([Call("f"), Arguments("{"), TextDelta("a")], "cut")
-    assert [item["status"] for item in w.items] == ["completed", "incomplete"]
+    assert [item["status"] for item in w.output.items] == ["completed", "incomplete"]
     assert validate(events) == []

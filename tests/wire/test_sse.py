@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from responses_app.store.log.records import EventFrame
+from responses_app.protocol.encoding import EventFrame
 from responses_app.wire.sse import BLOCK, padded
 
 DELTA = "response.output_text.delta"

@@ -20,6 +20,7 @@ from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
 from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
@@ -32,7 +33,6 @@ from responses_app.schemas.parsing import tools
 from responses_app.store.content import input_items as content_input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 from responses_app.wire import item_serializer, profiles, request_body
 from responses_app.wire.event_stream import EventStream, partial_snapshot
 from responses_app.wire.sse import EventFormat
@@ -70,7 +70,7 @@ class DisconnectAwareStream(EventStream):
     def close(self) -> None:
         """Stop the run unless ended. Django calls this in a thread after the last byte or a disconnect."""
         super().close()
-        if not self._run.ended:
+        if not self._run.broadcast.ended:
             self._loop.call_soon_threadsafe(manager.current().client_disconnected, self._run)
 
 
@@ -80,8 +80,8 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         make = partial(create_response.parse_request, key=key, request_id=request.META[REQUEST_ID])
         order = await request_body.parse_body(request, key, make)
         order = request_access.authorize(key, order)
-        run = await manager.current().start_run(order)
-        if run.stored:
+        run, _ = await manager.current().start_run(order)
+        if run.publisher.is_stored:
             # From now on the row of the response counts against the limit.
             await ticket.release()
         ticket.release_on_end(run)
@@ -97,9 +97,9 @@ async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket:
     form = EventFormat(order.obfuscate, profiles.is_open(request))
     if order.background and order.stream:
         # A background response continues without a client.
-        return EventStream(request, lambda push: manager.current().stream(run, push=push), form)
+        return EventStream(request, lambda push: manager.current().subscribe(run, push=push), form)
     if order.background:
-        return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.frames[0].data)))
+        return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.broadcast.frames[0].data)))
     if order.stream:
         return DisconnectAwareStream(request, run, form, ticket)
     try:
@@ -117,9 +117,9 @@ async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket:
 async def _wait_terminal(run: Run) -> EventFrame:
     """Return the terminal frame, from this process or another. Raises ServiceUnavailable if this process stops before."""
     frame = await run.wait_terminal()
-    if not run.handed_over:
+    if not run.broadcast.handed_over:
         return frame
-    async with aclosing(manager.current().stream(run, frame.number)) as batches:
+    async with aclosing(manager.current().subscribe(run, frame.number)) as batches:
         async for batch in batches:
             frame = batch[-1] if batch else frame
     if frame.type not in reader.TERMINAL:
@@ -234,7 +234,7 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
 
 async def _stream_run(run: Run, ticket: AdmittedRequest, push: Push | None) -> FrameBatches:
     try:
-        async with aclosing(manager.current().stream(run, push=push)) as batches:
+        async with aclosing(manager.current().subscribe(run, push=push)) as batches:
             async for batch in batches:
                 if batch and batch[-1].type in reader.TERMINAL:
                     await ticket.release()
@@ -245,7 +245,7 @@ async def _stream_run(run: Run, ticket: AdmittedRequest, push: Push | None) -> F
 
 def _replay(row: Response, after: int, push: Push | None) -> FrameBatches:
     """Iterate over the frames of a response, from memory while this process runs the response, else from the database."""
-    return manager.current().subscribe(row.uid, row.pk, after, push)
+    return manager.current().subscribe(row, after, push)
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from responses_app.protocol import events
 from responses_app.protocol.content_parts import PartSpec
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import ArgumentStreamSpec, Event
 from responses_app.protocol.ids import IdFactory
 
@@ -101,7 +101,7 @@ class OpenItem:
         """Return whether the text of the delta belongs to this item."""
         return False
 
-    def append_encoded(self, _delta: Delta, _number: int) -> EncodedEvent | None:
+    def append_encoded(self, _delta: Delta, _number: int) -> EventFrame | None:
         """Append text whose only event is one more delta event, and return the event; None for any other delta."""
         return None
 

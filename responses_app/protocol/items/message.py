@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from responses_app.protocol.content_parts import OpenPart, Part, PartSpec
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
@@ -97,7 +97,7 @@ class MessageItem(PartedItem):
         """Return whether `delta` is text of the phase of this message."""
         return isinstance(delta, TextDelta) and delta.phase == self.phase
 
-    def append_encoded(self, delta: Any, number: int) -> EncodedEvent | None:
+    def append_encoded(self, delta: Any, number: int) -> EventFrame | None:
         """Append more text of the open part, without log-probabilities, and return the event; None for any other delta."""
         part = self.part
         if delta.__class__ is not TextDelta or part is None or not delta.text or delta.logprobs or delta.phase != self.phase:

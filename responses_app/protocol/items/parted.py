@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from responses_app.protocol.content_parts import OpenPart, PartSpec
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
 from responses_app.protocol.items.base import Delta, Family, Item, Json, OpenItem
 
@@ -34,7 +34,7 @@ class PartedItem(OpenItem):
         opened = self._new_part(spec)
         return [*closing, opened.open(), opened.append(text, logprobs)]
 
-    def append_encoded(self, delta: Any, number: int) -> EncodedEvent | None:
+    def append_encoded(self, delta: Any, number: int) -> EventFrame | None:
         """Append more text of the open part and return the event; None for any other delta."""
         part = self.part
         if part is None or part.spec is not self.family.parts.get(delta.__class__) or not delta.text:

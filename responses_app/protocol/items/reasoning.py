@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from responses_app.protocol.content_parts import OpenPart, PartSpec
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import COMPLETED_OR_INCOMPLETE, Delta, Family, Item, Json
@@ -60,7 +60,7 @@ class ReasoningItem(PartedItem):
             emitted.append(self.summary.open())
         return [*emitted, self.summary.append(text)]
 
-    def append_encoded(self, delta: Any, number: int) -> EncodedEvent | None:
+    def append_encoded(self, delta: Any, number: int) -> EventFrame | None:
         """Append more text and return the only event; None with a summary, which has an event of its own."""
         return None if self.reasoning_form.has_summary else super().append_encoded(delta, number)
 

@@ -6,7 +6,7 @@ import json
 from typing import NoReturn
 
 from responses_app.protocol import events
-from responses_app.protocol.encoding import DeltaTemplate, EncodedEvent
+from responses_app.protocol.encoding import DeltaTemplate, EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import ArgumentStreamSpec, Event
 from responses_app.protocol.items.base import Arguments, Delta, Family, Item, Json, OpenItem
@@ -31,7 +31,7 @@ class StreamedCall(OpenItem):
             raise ProtocolError(f"the {self.stream.key} of this {self.kind} are complete already")
         return self._append(delta.text)
 
-    def append_encoded(self, delta: Delta, number: int) -> EncodedEvent | None:
+    def append_encoded(self, delta: Delta, number: int) -> EventFrame | None:
         """Append more text of the open stream and return the event; None for any other delta."""
         if not isinstance(delta, Arguments) or self.arguments is not None or not delta.text:
             return None

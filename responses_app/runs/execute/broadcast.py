@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.reader import TERMINAL
-from responses_app.store.log.records import EventFrame
 
 logger = logging.getLogger("responses.run")
 

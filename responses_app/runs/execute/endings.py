@@ -119,7 +119,7 @@ class RunEndings:
         return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, **self._final_fields())
 
     def _final_fields(self) -> dict[str, Any]:
-        return {"service_tier": SERVED_TIER, "tool_usage": tool_usage(self._writer.items)}
+        return {"service_tier": SERVED_TIER, "tool_usage": tool_usage(self._writer.output.items)}
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

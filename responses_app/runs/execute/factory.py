@@ -18,6 +18,7 @@ from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
 from responses_app.models import Response, Status
 from responses_app.protocol.deltas import Delta, McpTools
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.base import Item
 from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
@@ -37,7 +38,7 @@ from responses_app.runs.server_tools.call_limit import CallLimit
 from responses_app.runs.server_tools.call_parser import OpeningParser, ServerCallParser
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
+from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.token_log import RoundEnd
 from responses_app.store.log.writer import LogWriter
 from responses_app.tools.base import CitingOffer, ToolExecutor, ToolOffer

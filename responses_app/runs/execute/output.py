@@ -9,13 +9,12 @@ import orjson
 
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.store.log.records import Ending
-from responses_app.store.log.token_log import Entry
 
 
 class RoundOutput(Protocol):
@@ -44,7 +43,7 @@ class ResponseOutput:
 
     def __init__(self, writer: Writer, publisher: DurablePublisher) -> None:
         self.writer, self.publisher = writer, publisher
-        self._events: list[EncodedEvent] = []
+        self._events: list[EventFrame] = []
 
     def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
         """Write `deltas` to the buffer and save the tokens of `chunk` with the next append."""
@@ -56,13 +55,9 @@ class ResponseOutput:
         for delta in deltas:
             self._events += self.writer.write_encoded(delta, encode)
 
-    def save(self, entry: Entry) -> None:
-        """Save `entry` in the token log with the next append."""
-        self.publisher.unsaved.append(entry)
-
     def save_model_output(self, output_index: int, output: ModelOutput) -> None:
         """Save the output of the closed call at `output_index` with the next append."""
-        self.publisher.unsaved_outputs[self.writer.item_id(output_index)] = output
+        self.publisher.unsaved_outputs[self.writer.output.item_id(output_index)] = output
 
     @property
     def has_events(self) -> bool:
@@ -78,10 +73,6 @@ class ResponseOutput:
         """Wait for commits until the run may publish more."""
         await self.publisher.wait_room()
 
-    async def wait_durable(self) -> None:
-        """Wait until all published events are durable. Raises DatabaseError."""
-        await self.publisher.wait_durable()
-
     def publish(self, events: Iterable[Event] = (), *, opens: bool = False, starts: bool = False) -> None:
         """Publish the buffer and `events` behind it, without waiting for the commit. Raises DatabaseError."""
         self.publisher.publish(self._take(events), opens=opens, starts=starts)
@@ -92,11 +83,11 @@ class ResponseOutput:
         """Publish the buffer and `events` behind it, and wait until all are durable. Raises DatabaseError."""
         await self.publisher.publish_and_wait(self._take(events), strict=strict, ending=ending)
 
-    def _take(self, events: Iterable[Event]) -> list[EncodedEvent]:
+    def _take(self, events: Iterable[Event]) -> list[EventFrame]:
         """Return the buffer with `events` behind it, and empty the buffer."""
         whole, self._events = self._events, []
         for event in events:
-            whole.append(EncodedEvent(event["sequence_number"], event["type"], encode(event)))
+            whole.append(EventFrame(event["sequence_number"], event["type"], encode(event)))
         return whole
 
 

@@ -11,10 +11,10 @@ from functools import partial
 from django.conf import settings
 from django.db import DatabaseError
 
-from responses_app.protocol.encoding import EncodedEvent
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.store.log.records import Append, Ending, EventFrame, Fenced, ResponseLog, Route
+from responses_app.store.log.records import Append, Ending, Fenced, ResponseLog, Route
 from responses_app.store.log.token_log import Entry, pack
 from responses_app.store.log.writer import LogWriter
 
@@ -113,7 +113,7 @@ class DurablePublisher:
 
     def publish(
         self,
-        events: Sequence[EncodedEvent],
+        events: Sequence[EventFrame],
         *,
         opens: bool = False,
         starts: bool = False,
@@ -150,7 +150,7 @@ class DurablePublisher:
 
     async def publish_and_wait(
         self,
-        events: Sequence[EncodedEvent],
+        events: Sequence[EventFrame],
         *,
         strict: bool = False,
         ending: Callable[[], Ending] | None = None,
@@ -265,6 +265,6 @@ class DurablePublisher:
     def _now_ms(self) -> int:
         return int((time.time() - self._created) * 1000)
 
-    def _frames(self, events: Iterable[EncodedEvent]) -> list[EventFrame]:
+    def _frames(self, events: Iterable[EventFrame]) -> list[EventFrame]:
         ms = 0 if self._log is None else self._now_ms()
-        return [EventFrame(number, type, data, ms) for number, type, data in events]
+        return [EventFrame(number, type, data, ms) for number, type, data, _ in events]

@@ -212,7 +212,7 @@ class Rounds:
         self._current.is_saved = True
         counter = self._current.usage
         self._output.write([EndItem()])
-        self._output.save(RoundEnd(counter.prompt, counter.cached))
+        self._output.publisher.unsaved.append(RoundEnd(counter.prompt, counter.cached))
 
     def add_output(self, tokens: int) -> None:
         """Count output tokens of a generation beside the rounds."""
@@ -241,7 +241,7 @@ class Rounds:
         except NotResumable:
             if calls is None or not self._may_end_here():
                 raise
-            calls.cut_off, finish = self._output.writer.current_index, "stop"
+            calls.cut_off, finish = self._output.writer.output.current_index, "stop"
         finally:
             self._output.publisher.note_generation(self.total.generation_ms)
         if calls is not None and (finish == "length" or calls.is_stopped):
@@ -252,24 +252,24 @@ class Rounds:
 
     def _may_end_here(self) -> bool:
         """Return whether the round may end where its generation was cut: behind calls of the server, or inside of such a call."""
-        items, current = self._output.writer.all_items, self._output.writer.current_index
+        items, current = self._output.writer.output.all_items, self._output.writer.output.current_index
         last = items[self._first_item :] if current is None else [items[current]]
         return self._loop is not None and any(map(self._loop.tools.can_run, last))
 
     async def _begin_next(self, loop: ToolLoop) -> None:
-        number, items = self._number + 1, self._output.writer.prompt_items
+        number, items = self._number + 1, self._output.writer.output.prompt_items
         if number == loop.limits.rounds + loop.prepares:
             raise TooManyRounds(loop.limits.rounds)
         following = await loop.next_round(number, items, self.total.output)
         self._earlier = self.total
         self._current, self._number, self._first_item = following, number, len(items)
-        self._output.save(RoundStart(following.prompt))
+        self._output.publisher.unsaved.append(RoundStart(following.prompt))
         if loop.prepares and number == 1:
             self._output.publisher.restart_first_token()
 
     def _round_items(self) -> list[Item]:
         """Return the items of the current round."""
-        return self._output.writer.all_items[self._first_item :]
+        return self._output.writer.output.all_items[self._first_item :]
 
 
 def _needs_client(item: Item) -> bool:

@@ -15,12 +15,11 @@ from django.db import DatabaseError
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, InternalError, InvalidRequest
 from responses_app.protocol.deltas import Compaction
-from responses_app.runs.execute.broadcast import Continuation, FrameBatches, Push
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
-from responses_app.store.log.records import EventFrame
 
 logger = logging.getLogger("responses.run")
 
@@ -63,9 +62,10 @@ class Run:
         self.uid: str = output.writer.response["id"]
         self.background: bool = output.writer.response["background"]
         self.queued = queued
-        self.broadcast = output.publisher.broadcast
+        # What others read of a run: the visible frames, the state of the log, and the response so far.
+        self.publisher, self.writer = output.publisher, output.writer
+        self.broadcast = self.publisher.broadcast
         self._output, self._rounds, self._endings = output, rounds, endings
-        self._publisher, self._writer = output.publisher, output.writer
         self._generates, self._compaction_hook = generates, compaction_hook
         self._resume = resume or ResumeState()
         self._began = 0.0
@@ -75,88 +75,28 @@ class Run:
         # Reason of an early end as incomplete.
         self._early_reason = ""
 
-    # State
-
-    @property
-    def frames(self) -> Sequence[EventFrame]:
-        """Frames that are visible so far."""
-        return self.broadcast.frames
-
-    @property
-    def ended(self) -> bool:
-        """Return whether no more frames come from this process."""
-        return self.broadcast.ended
-
-    @property
-    def handed_over(self) -> bool:
-        """Return whether the run ended here although the response goes on in another process."""
-        return self.broadcast.handed_over
-
-    @property
-    def problem(self) -> ApiError | None:
-        """Error of a run that ended without a single frame."""
-        return self._endings.problem
-
-    @property
-    def response(self) -> Mapping[str, Any]:
-        """Snapshot of the response. Shared with the events: do not change it."""
-        return self._writer.response
-
-    @property
-    def prompt_items(self) -> Sequence[Mapping[str, Any]]:
-        """Closed items as the next prompt needs them: with the outputs of server tools that no event shows."""
-        return self._writer.prompt_items
-
-    @property
-    def stored(self) -> bool:
-        """Return whether the response is stored."""
-        return self._publisher.is_stored
-
-    @property
-    def pk(self) -> int | None:
-        """Primary key of the response, once the first events are durable."""
-        return self._publisher.pk
-
-    @property
-    def epoch(self) -> int:
-        """Epoch of the lease under which this process runs the response."""
-        return self._publisher.epoch
-
-    @property
-    def keys(self) -> Sequence[int]:
-        """Primary keys of the items, those of the input first, once the response has ended here; empty if nothing is stored."""
-        return self._publisher.item_keys
-
-    # Subscribers
-
-    def subscribe(
-        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None, push: Push | None = None
-    ) -> FrameBatches:
-        """Subscribe to the frames, as `Broadcast.subscribe`."""
-        return self.broadcast.subscribe(after, pause, rest, push)
-
     async def wait_created(self) -> None:
         """Wait until the first events are durable. Raises ApiError if the events cannot be written; then the run does not exist.
 
         A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
         try:
-            async with aclosing(self.subscribe()) as batches:
+            async with aclosing(self.broadcast.subscribe()) as batches:
                 async for _ in batches:
                     return
         except asyncio.CancelledError:
             if not self.background:
                 self.cancel()
             raise
-        raise self.problem or InternalError("The response ended before it began.")
+        raise self._endings.problem or InternalError("The response ended before it began.")
 
     async def wait_terminal(self) -> EventFrame:
         """Wait for the end in this process and return the last frame. Raises ApiError if there is no frame."""
-        async for batch in self.subscribe(len(self.frames) - 1):
+        async for batch in self.broadcast.subscribe(len(self.broadcast.frames) - 1):
             del batch
-        if not self.frames:
-            raise self.problem or InternalError("The response ended before it began.")
-        return self.frames[-1]
+        if not self.broadcast.frames:
+            raise self._endings.problem or InternalError("The response ended before it began.")
+        return self.broadcast.frames[-1]
 
     # Control
 
@@ -187,7 +127,7 @@ class Run:
         A run with a complete call for the client goes on: the client knows the call, and only the end shows that no more calls come.
         Calls of server tools that are under way are made to their end, so that the next response has the results.
         """
-        if self._is_cancelled or self._task is None or self._writer.ended or not self._generates or self._has_client_calls:
+        if self._is_cancelled or self._task is None or self.writer.ended or not self._generates or self._has_client_calls:
             return False
         if not self._rounds.stop_behind_calls():
             self._end_early(STEERED)
@@ -195,7 +135,7 @@ class Run:
 
     def _end_early(self, reason: str) -> None:
         """End as incomplete for `reason`."""
-        if not self._is_cancelled and not self._writer.ended:
+        if not self._is_cancelled and not self.writer.ended:
             self._early_reason = reason
             self.cancel()
 
@@ -256,31 +196,31 @@ class Run:
 
     async def _execute_until_rejected(self) -> bool:
         """Execute. An append that is rejected meanwhile cancels the task: the engine may be silent for long."""
-        self._publisher.on_rejected = None if self._task is None else self._task.cancel
+        self.publisher.on_rejected = None if self._task is None else self._task.cancel
         timer = self._start_timer()
         try:
             return await self._execute()
         finally:
             if timer is not None:
                 timer.cancel()
-            self._publisher.on_rejected = None
+            self.publisher.on_rejected = None
 
     async def _execute(self) -> bool:
         """Open, start and generate. Return whether the run is handed over.
 
         The engine begins while the opening is committed. If the opening is refused, nothing was visible.
         """
-        if not self.frames:
-            self._output.publish(self._writer.open(), opens=True)
+        if not self.broadcast.frames:
+            self._output.publish(self.writer.open(), opens=True)
             if self.queued:
-                await self._output.wait_durable()
+                await self._output.publisher.wait_durable()
                 return True
         if self._resume.broken is not None:
             return await self._endings.fail("server_error", self._resume.broken)
         if self._resume.cancelled:
             return await self._endings.cancel()
-        if self._writer.is_queued:
-            self._output.publish(self._writer.start(), starts=True)
+        if self.writer.is_queued:
+            self._output.publish(self.writer.start(), starts=True)
         return await self._generate()
 
     async def _generate(self) -> bool:
@@ -297,7 +237,7 @@ class Run:
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
         """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""
-        found = await hook(self._writer.prompt_items, self._rounds.context_length)
+        found = await hook(self.writer.output.prompt_items, self._rounds.context_length)
         if found is not None:
             compaction, tokens = found
             self._rounds.add_output(tokens)
@@ -305,9 +245,9 @@ class Run:
 
     async def _finish_cancelled(self) -> bool:
         """End as the cause of the cancellation demands. Return whether the run is handed over."""
-        if self._publisher.rejected is not None:
-            return self._endings.on_database_error(self._publisher.rejected)
-        if self._writer.ended or self._is_handed_over:
+        if self.publisher.rejected is not None:
+            return self._endings.on_database_error(self.publisher.rejected)
+        if self.writer.ended or self._is_handed_over:
             return await self._endings.settle()
         if self._is_stopped:
             return await self._endings.fail("server_error", STOPPED)
@@ -319,8 +259,8 @@ class Run:
     @property
     def _has_client_calls(self) -> bool:
         """Return whether the output has complete calls that the client is to answer."""
-        return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
+        return any("call_id" in item and item.get("status") != "incomplete" for item in self.writer.output.items)
 
     def _log_summary(self) -> None:
-        status = "moved" if self.handed_over else self._writer.response["status"]
+        status = "moved" if self.broadcast.handed_over else self.writer.response["status"]
         logger.info("%s %s %s", self.uid, status, self._rounds.total.summary(self._began))

@@ -137,12 +137,12 @@ class LeaseKeeper:
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:
         """Compare leases and runs. A difference counts when it is seen twice: a run may just have started or ended."""
-        runs = {run.pk: run for run in self._runs() if run.pk is not None and not run.ended}
+        runs = {run.publisher.pk: run for run in self._runs() if run.publisher.pk is not None and not run.broadcast.ended}
         doubts: set[tuple[str, int]] = set()
         for pk, run in runs.items():
-            if not run.frames:
+            if not run.broadcast.frames:
                 continue  # Not open yet: its rows may be written again, if another append of the same commit was rejected.
-            if pk not in held or held[pk].epoch != run.epoch:
+            if pk not in held or held[pk].epoch != run.publisher.epoch:
                 doubts.add(("lost", pk))
                 if ("lost", pk) in self._doubts:
                     logger.info("%s: another process runs this response now", run.uid)

@@ -39,7 +39,7 @@ class LogFollower:
 
     def notify_events(self, run: Run) -> None:
         """Notify the followers of a run of this process in other processes about more events, if there are followers."""
-        pk = run.pk if self._followed else None
+        pk = run.publisher.pk if self._followed else None
         if pk is None or pk not in self._followed:
             return
         if self._followed[pk] < time.monotonic():

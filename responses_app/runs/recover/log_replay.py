@@ -15,6 +15,7 @@ import orjson
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
 from responses_app.protocol.deltas import Delta, EndItem, ForItem
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Encryptor, Item
@@ -23,7 +24,6 @@ from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.rounds import RoundProgress
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
-from responses_app.store.log.records import EventFrame
 from responses_app.store.log.token_log import CallStart, Entry, RoundEnd, RoundStart, unpack
 
 StoredLog: TypeAlias = Sequence[tuple[EventFrame, bytes | None]]
@@ -91,7 +91,7 @@ class _Replay:
             self._write(state.parser.feed(entry))
 
     async def _start_round(self, start: RoundStart) -> None:
-        state, items = self.state, self.state.writer.prompt_items
+        state, items = self.state, self.state.writer.output.prompt_items
         progress = RoundProgress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
         request, state.parser = await self._plan_round(progress.number, items, progress.usage.output)
         state.request = replace(request, prompt=start.prompt)

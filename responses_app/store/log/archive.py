@@ -8,9 +8,9 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from responses_app.models import Event, LogForm, LogPage, Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.page_codec import pack
 from responses_app.store.log.reader import rows
-from responses_app.store.log.records import EventFrame
 from responses_app.store.log.rows.round_prompts import save_rounds
 
 # Larger pages would save little space, and `starting_after` may unpack a whole page to read its last event.

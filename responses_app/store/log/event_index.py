@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from responses_app.models import Event, LogPage
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.archive import EVENTS_PER_PAGE
 from responses_app.store.log.page_codec import unpack, unpack_headers
-from responses_app.store.log.records import EventFrame
 
 # Per call; read longer logs in several calls.
 MAX_HEADERS = 20_000

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from zstandard import ZstdCompressionDict, ZstdCompressor, ZstdDecompressor, ZstdError
 
-from responses_app.store.log.records import EventFrame
+from responses_app.protocol.encoding import EventFrame
 
 DICTIONARY_ID = 1
 # Level 12 saves two percent and takes three times as long; level 6 costs five percent and saves a third of the time.

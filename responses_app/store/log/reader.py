@@ -10,8 +10,8 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from responses_app.errors import InvalidRequest
 from responses_app.models import Event, LogForm, LogPage, Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.page_codec import unpack
-from responses_app.store.log.records import EventFrame
 
 PAGE_SIZE = 500
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})

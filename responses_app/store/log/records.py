@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError
 
 from responses_app.models import Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content.images import ImageBytes
 
@@ -29,18 +30,6 @@ class Route(Enum):
     ROWS = "rows"
     # Images and outputs of tools too: a transaction on Django's connection, in a thread.
     THREAD = "thread"
-
-
-class EventFrame(NamedTuple):
-    """Encoded event: the same `data`, in JSON, goes to the log and to every subscriber.
-
-    `ms` is the time in milliseconds since the response was created.
-    """
-
-    number: int
-    type: str
-    data: bytes
-    ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from responses_app.models import LogForm, LogPage, Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.content.deletion import erase
 from responses_app.store.log.archive import EVENTS_PER_PAGE, build_page, lock_for_archive
 from responses_app.store.log.page_codec import unpack
-from responses_app.store.log.records import EventFrame
 from responses_app.store.log.rows import partitions
 
 BATCH = 50

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 
 
 def frames(pk: int, after: int = -1) -> Iterator[EventFrame]:

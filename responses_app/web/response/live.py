@@ -23,4 +23,4 @@ async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
     after = number(request, "after")
-    return EventStream(request, lambda push: manager.current().subscribe(row.uid, row.pk, after, push), EventFormat())
+    return EventStream(request, lambda push: manager.current().subscribe(row, after, push), EventFormat())

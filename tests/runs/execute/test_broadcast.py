@@ -9,8 +9,8 @@ from contextlib import aclosing
 from typing import Any
 from unittest import IsolatedAsyncioTestCase
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.execute.broadcast import MAX_BATCH, Broadcast, FrameBatches
-from responses_app.store.log.records import EventFrame
 from tests.support.waiting import run_ready_tasks
 
 PAUSE = 0.1

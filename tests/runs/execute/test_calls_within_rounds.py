@@ -79,7 +79,7 @@ class MiddleTest(MiddleCase):
     async def test_call_runs_and_ends_while_the_model_writes_the_next_call(self) -> None:
         async with self.middle(TWO_CALLS, BOTH) as (_, run):
             self.tools.gates["Rome"].set()
-            await eventually(lambda: any(ROME.encode() in frame.data for frame in run.frames))
+            await eventually(lambda: any(ROME.encode() in frame.data for frame in run.broadcast.frames))
             self.assertEqual(self.tools.runs, ["Rome"])
             self.engine.gate.set()
             await run.wait_terminal()
@@ -129,7 +129,7 @@ class MiddleTest(MiddleCase):
             self.engine.gate.set()
             await eventually(lambda: not self.engine.running)
             await run_ready_tasks(20)
-            self.assertFalse(run.ended)
+            self.assertFalse(run.broadcast.ended)
             self.tools.gates["Rome"].set()
             await run.wait_terminal()
             last = (await self.ended(run.uid))[-1]["response"]
@@ -153,7 +153,7 @@ async def delete(case: MiddleCase, client: AsyncClient, run: Run) -> None:
 
 async def drain(case: MiddleCase, client: AsyncClient, run: Run) -> None:
     await case.hub.drain(0.01)
-    case.assertTrue(run.handed_over)
+    case.assertTrue(run.broadcast.handed_over)
 
 
 class StopInTheMiddleTest(MiddleCase):
@@ -182,7 +182,7 @@ class TakeOverInTheMiddleTest(MiddleCase):
     ) -> AsyncIterator[tuple[AsyncClient, str, int]]:
         """A response that its owner has left behind `calls` complete calls. Yields the client, the id, and the number of the last event."""
         async with self.middle(text, **body) as (client, run):
-            await eventually(lambda: sum(frame.type == ARGUMENTS_DONE for frame in run.frames) == calls)
+            await eventually(lambda: sum(frame.type == ARGUMENTS_DONE for frame in run.broadcast.frames) == calls)
             await self.hub.drain(0.01)
             await self.hub.close()
             await self.engine.start()
@@ -190,7 +190,7 @@ class TakeOverInTheMiddleTest(MiddleCase):
             self.engine.gate.set()
             self.tools.gates = {}
             self.tools.runs.clear()
-            yield client, run.uid, run.frames[-1].number
+            yield client, run.uid, run.broadcast.frames[-1].number
 
     async def test_generation_is_resumed_and_a_safe_call_runs_again(self) -> None:
         async with self.handed_over(record_text(TWO_CALLS), BOTH, temperature=0.0) as (client, uid, _):

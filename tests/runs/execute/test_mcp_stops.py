@@ -43,13 +43,13 @@ async def delete(case: McpStopCase, client: AsyncClient, run: Run) -> None:
 
 async def drain(case: McpStopCase, client: AsyncClient, run: Run) -> None:
     await case.hub.drain(0.01)
-    case.assertTrue(run.handed_over)
+    case.assertTrue(run.broadcast.handed_over)
 
 
 async def disconnect(case: McpStopCase, client: AsyncClient, run: Run) -> None:
     case.hub.client_disconnected(run)
     await run.wait_terminal()
-    case.assertEqual(run.response["status"], "cancelled")
+    case.assertEqual(run.writer.response["status"], "cancelled")
 
 
 class McpStopCase(RoundsCase):

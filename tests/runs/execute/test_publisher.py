@@ -73,9 +73,9 @@ class PublisherTest(ApiCase):
 
     async def test_nothing_is_seen_before_it_is_kept(self) -> None:
         async with self.gated_run() as (run, gate):
-            self.assertEqual([frame.type for frame in run.frames], FIRST_TYPES)
+            self.assertEqual([frame.type for frame in run.broadcast.frames], FIRST_TYPES)
             gate.opened.set()
-            await eventually(lambda: run.frames[-1].type.endswith(".delta"))
+            await eventually(lambda: run.broadcast.frames[-1].type.endswith(".delta"))
             run.cancel()
             await self.ended(run)
 
@@ -94,10 +94,10 @@ class PublisherTest(ApiCase):
     async def test_everything_generated_during_a_commit_leaves_in_the_next_append(self) -> None:
         async with self.opening_run() as (run, gate, answer):
             events = run._output.writer._number
-            self.assertEqual((run.frames, answer.done()), ([], False))
+            self.assertEqual((run.broadcast.frames, answer.done()), ([], False))
             gate.opened.set()
             self.assertEqual((await answer).status_code, 200)
-            await eventually(lambda: len(run.frames) == events)
+            await eventually(lambda: len(run.broadcast.frames) == events)
             self.assertEqual(gate.sizes, [len(FIRST_TYPES), events - len(FIRST_TYPES)])
             run.cancel()
             await self.ended(run)
@@ -108,10 +108,10 @@ class PublisherTest(ApiCase):
             await run_ready_tasks(10)
             gate.opened.set()
             await self.ended(run)
-            self.assertEqual([frame.number for frame in run.frames], list(range(len(run.frames))))
-            self.assertEqual(run.response["status"], "cancelled")
-            self.assertEqual(run.frames[-1].type, "response.failed")
-            self.assertFalse(run.handed_over)
+            self.assertEqual([frame.number for frame in run.broadcast.frames], list(range(len(run.broadcast.frames))))
+            self.assertEqual(run.writer.response["status"], "cancelled")
+            self.assertEqual(run.broadcast.frames[-1].type, "response.failed")
+            self.assertFalse(run.broadcast.handed_over)
 
     async def refused_append(self, fault: Exception) -> None:
         """Refuse the append under way with `fault`. The run ends although its engine is silent, and no event follows."""
@@ -119,8 +119,8 @@ class PublisherTest(ApiCase):
             gate.fault = fault
             gate.opened.set()
             await self.ended(run)
-            self.assertTrue(run.handed_over, "other processes continue the run")
-            self.assertEqual([frame.type for frame in run.frames], FIRST_TYPES)
+            self.assertTrue(run.broadcast.handed_over, "other processes continue the run")
+            self.assertEqual([frame.type for frame in run.broadcast.frames], FIRST_TYPES)
             self.assertIn(run.uid, self.engine.aborted)
 
     # Two tests and no loop: the successor of the first run would interfere with the second run.
@@ -140,15 +140,15 @@ class PublisherTest(ApiCase):
                 made = await self.made(client, background=True)
                 (run,), gate = self.hub.runs.values(), self.hub._recorder
                 assert isinstance(gate, GatedLogWriter)
-                await eventually(lambda: run._publisher.is_full)
+                await eventually(lambda: run.publisher.is_full)
                 await run_ready_tasks(50)
                 # A chunk makes a few events at most.
                 self.assertLess(run._output.writer._number, 12)
                 gate.opened.set()
                 await self.ended(run)
-            self.assertEqual((run.response["id"], run.response["status"]), (made["id"], "completed"))
+            self.assertEqual((run.writer.response["id"], run.writer.response["status"]), (made["id"], "completed"))
             self.assertLess(max(gate.sizes), 12)
-            self.assertEqual([frame.number for frame in run.frames], list(range(len(run.frames))))
+            self.assertEqual([frame.number for frame in run.broadcast.frames], list(range(len(run.broadcast.frames))))
 
     @patch.multiple(PUBLISHER, COALESCE_AFTER_S=0.0, MAX_COALESCE_S=60.0)
     async def test_a_run_whose_commit_lags_lets_the_engine_join_tokens(self) -> None:
@@ -157,12 +157,12 @@ class PublisherTest(ApiCase):
                 await self.made(client, background=True)
             (run,), gate = self.hub.runs.values(), self.hub._recorder
             assert isinstance(gate, GatedLogWriter)
-            await eventually(lambda: run._publisher.is_full)
+            await eventually(lambda: run.publisher.is_full)
             await run_ready_tasks(50)
             self.assertLess(run._rounds.total.output, len(tokens(THOUGHT)) - 4)
             gate.opened.set()
             await self.ended(run)
-            self.assertEqual(run.response["status"], "completed")
+            self.assertEqual(run.writer.response["status"], "completed")
 
     @patch.multiple(PUBLISHER, COALESCE_AFTER_S=0.0, MAX_COALESCE_S=0.0)
     async def test_a_run_whose_commit_lags_for_long_takes_tokens_again(self) -> None:
@@ -176,5 +176,5 @@ class PublisherTest(ApiCase):
             gate.fault = ConversationLocked("no")
             gate.opened.set()
             self.refused(await answer, 400, "conversation_locked", "conversation")
-            self.assertEqual((run.frames, self.engine.aborted), ([], [run.uid]))
+            self.assertEqual((run.broadcast.frames, self.engine.aborted), ([], [run.uid]))
             self.assertFalse(await Response.objects.aexists())

@@ -23,7 +23,9 @@ class ToolLoopTest(RoundsCase):
             async with asyncio.timeout(LIMIT_S):
                 # Side by side, and the second result comes first.
                 self.tools.gates["Oslo"].set()
-                await eventually(lambda: any(b"cold" in frame.data for run in self.hub.runs.values() for frame in run.frames))
+                await eventually(
+                    lambda: any(b"cold" in frame.data for run in self.hub.runs.values() for frame in run.broadcast.frames)
+                )
                 self.tools.gates["Rome"].set()
                 events = self.judge(await self.read(await answered))
             last = events[-1]["response"]

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from responses_app.dialects.base import Turn
 from responses_app.engine_interface import Chunk, GenerateRequest, Logprob, Sampling
 from responses_app.protocol.conformance import StreamValidator
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.writer import Writer
 from responses_app.runs.ids import new_id
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch
 from responses_app.runs.recover.log_replay import replay as replay_
-from responses_app.store.log.records import EventFrame
 from responses_app.store.log.token_log import Entry, RoundEnd, pack, unpack
 from tests.support.api.case import HARMONY, TOOL, tokens
 from tests.support.protocol.response_strategies import ENDINGS, response

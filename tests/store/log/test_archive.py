@@ -13,9 +13,9 @@ from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Event, LogForm, LogPage, Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store import response_list
 from responses_app.store.log import archive, reader
-from responses_app.store.log.records import EventFrame
 from tests.support.store.log_records import NOW, frame, log
 from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.waiting import LIMIT_S

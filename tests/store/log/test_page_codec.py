@@ -8,8 +8,8 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.page_codec import UnreadablePage, pack, unpack, unpack_headers
-from responses_app.store.log.records import EventFrame
 from tests.support.store.stored_logs import log_frames
 
 NUMBERS = st.integers(0, 2**31 - 1)

@@ -6,8 +6,8 @@ from typing import Final
 
 import orjson
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
-from responses_app.store.log.records import EventFrame
 from responses_app.wire import profiles
 
 ITEMS: Final = {

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from responses_app.models import Response
-from responses_app.store.log.records import Append, EventFrame, ResponseLog
+from responses_app.protocol.encoding import EventFrame
+from responses_app.store.log.records import Append, ResponseLog
 from responses_app.store.log.writer import LogWriter
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -10,8 +10,8 @@ import orjson
 
 from responses_app.models import Event, Response, Status
 from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.writer import Writer
-from responses_app.store.log.records import EventFrame
 from tests.support.store.log_records import NOW, USAGE, log
 
 SAID = ["Nothing", " is", " lost", ":", " \0", ' "quoted"', "\n\n", " größer", " 漢字", " \U0001f980", ",", " and", "."]

@@ -9,8 +9,8 @@ import orjson
 from django.test import TestCase
 
 from responses_app.models import Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.event_index import event_headers
-from responses_app.store.log.records import EventFrame
 from responses_app.web.render.item_blocks import ItemBlock, ItemRenderer
 from responses_app.web.response.timelines.timeline import timeline
 from responses_app.web.response.timelines.tool_timeline import ToolTimeline, tool_timeline

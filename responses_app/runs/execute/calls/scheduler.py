@@ -76,7 +76,7 @@ class CallScheduler:
     @property
     def has_new_calls(self) -> bool:
         """Return whether `begin` has to decide about calls."""
-        return not self._output.writer.waiting_indexes <= self._decided
+        return not self._output.writer.output.waiting_indexes <= self._decided
 
     def stop_generation(self) -> bool:
         """End the generation, and let the complete calls end. Return False, and do nothing, if there is no such call."""
@@ -94,7 +94,7 @@ class CallScheduler:
             self._output.publish()
             return
         for call in starting:
-            self._output.save(CallStart(call.index))
+            self._output.publisher.unsaved.append(CallStart(call.index))
         is_safe = all(self._tools.is_repeatable(call.item) for call in starting)
         await self._output.publish_and_wait(strict=not is_safe)
         for call in starting:
@@ -108,7 +108,7 @@ class CallScheduler:
             self._news.clear()
             while self._arrived:
                 await self._append_arrived()
-        await self._output.wait_durable()
+        await self._output.publisher.wait_durable()
 
     async def merge(self, chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
         """Yield `chunks`, up to `stop_generation`. Append progress and results while the engine is quiet. Raises DatabaseError."""
@@ -129,9 +129,9 @@ class CallScheduler:
 
     def _decide(self) -> None:
         """Queue the calls that are complete, or write why these cannot run."""
-        for index in sorted(self._output.writer.waiting_indexes - self._decided):
+        for index in sorted(self._output.writer.output.waiting_indexes - self._decided):
             self._decided.add(index)
-            items = self._output.writer.all_items
+            items = self._output.writer.output.all_items
             problem = self._call_problem(index, items)
             if problem is None:
                 self._queue.append(PendingCall(index, items[index]))
@@ -191,7 +191,7 @@ class CallScheduler:
     def _write(self, delta: ForItem) -> None:
         delta = replace(delta, delta=drop_excluded(delta.delta, self._include))
         self._output.write([delta])
-        self._output.save(delta)
+        self._output.publisher.unsaved.append(delta)
         if isinstance(delta.delta, ToolResult) and delta.delta.model_output is not None:
             self._output.save_model_output(delta.output_index, delta.delta.model_output)
 

@@ -12,10 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
-from responses_app.store.log.records import EventFrame
 from responses_app.web.render.item_blocks import BlockPart, ItemBlock
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_safe
 
 from responses_app.images import decode
 from responses_app.models import Image, Item, Response
+from responses_app.protocol.encoding import EventFrame
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.tool_outputs import ITEM_TYPES
 from responses_app.store.log import reader
-from responses_app.store.log.records import EventFrame
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import media_type_of, picture_urls
 from responses_app.web.response.detail import get_response

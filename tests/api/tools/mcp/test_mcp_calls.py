@@ -102,7 +102,7 @@ class CallTest(McpCase):
             async with self.serving(record_text(call("tests__wait", arguments)), record_text(answer("Done."))) as client:
                 answered = asyncio.ensure_future(self.post(client, stream=True, tools=[self.tool()]))
                 await eventually(entered.exists)
-                frames = [frame.type for run in self.hub.runs.values() for frame in run.frames]
+                frames = [frame.type for run in self.hub.runs.values() for frame in run.broadcast.frames]
                 self.assertEqual(frames[-1], "response.mcp_call_arguments.done")
                 self.assertIn("response.mcp_call.in_progress", frames)
                 gate.touch()  # noqa: ASYNC240 - opens the gate of the tool
