@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from responses_app.dialects.constraints.structural_tag import Format
 from responses_app.dialects.formats.calls import CallWriter
@@ -43,6 +43,29 @@ class Syntax(Protocol):
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tags of the calls of `tools`, or a single tag of a section with at least one call."""
         ...
+
+
+class SectionSyntax:
+    """Part of a `Syntax` that most syntaxes share: calls begin with the text `begin`, and nothing stands between two tags."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        # A field of some syntaxes, and a property of others.
+        @property
+        def begin(self) -> str:
+            """Text with which a section begins."""
+            ...
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin
+
+    @property
+    def separator(self) -> str:
+        """Text between two tags in the grammar."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from responses_app.dialects.formats.reader import EndOfText, Reader
@@ -131,6 +132,19 @@ class ObjectWriter:
     def end(self) -> None:
         """End the object."""
         self._write("{}" if self.is_empty else "}")
+
+
+@contextmanager
+def written_object(reader: Reader, write: Callable[[str], None]) -> Iterator[ObjectWriter]:
+    """Write an object, and end it at the end of the context, or at the end of the text unless the text was cut."""
+    writer = ObjectWriter(write)
+    try:
+        yield writer
+    except EndOfText:
+        if not reader.cut:
+            writer.end()
+        raise
+    writer.end()
 
 
 def json_string_part(text: str) -> str:

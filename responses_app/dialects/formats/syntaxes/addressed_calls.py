@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, arguments, one_of, tag
-from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.base import SectionSyntax, Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.values import is_text
@@ -21,7 +21,7 @@ _ANY_TOOL = "function"
 
 
 @dataclass(frozen=True, slots=True)
-class RecipientCalls:
+class RecipientCalls(SectionSyntax):
     """Messages `>>>recipient` with a line break: JSON for a tool, text for the recipient `all`.
 
     The prompt ends with the first `>>>`, so the first call may begin with the name.
@@ -63,18 +63,13 @@ class RecipientCalls:
         """Text with which calls begin in the grammar."""
         return _RECIPIENT
 
-    @property
-    def separator(self) -> str:
-        """Text between two calls."""
-        return ""
-
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002 (the caller limits the calls)
         """Return the tags of the calls, and of a first call behind a prompt that ends with the marker."""
         return [tag(f"{begin}{tool['name']}\n", arguments(dict(tool)), "") for begin in (_RECIPIENT, "") for tool in tools]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolTagCalls:
+class ToolTagCalls(SectionSyntax):
     """Elements `<tool: name>` with JSON, or with the text of the first parameter that is a string."""
 
     begin: str = "<tool:"
@@ -104,11 +99,6 @@ class ToolTagCalls:
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
         return (self.begin, _TOOL_END)
-
-    @property
-    def trigger(self) -> str:
-        """Text with which calls begin in the grammar."""
-        return self.begin
 
     @property
     def separator(self) -> str:

@@ -18,8 +18,8 @@ from responses_app.dialects.constraints.structural_tag import (
     tag,
     tags,
 )
-from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters, separated
 from responses_app.dialects.formats.values import json_or_text, to_json, types_of
@@ -28,7 +28,7 @@ Write = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class GemmaCalls:
+class GemmaCalls(SectionSyntax):
     """Syntax of the calls of Gemma models, one in each section. `quote` stands on both sides of a string.
 
     With `sorts_keys` the keys of objects are in alphabetical order, as the chat template writes these.
@@ -60,30 +60,14 @@ class GemmaCalls:
         """Markers inside of calls."""
         return (self.quote,)
 
-    @property
-    def trigger(self) -> str:
-        """Text with which calls begin in the grammar."""
-        return self.begin
-
-    @property
-    def separator(self) -> str:
-        """Text between two calls."""
-        return ""
-
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002
         """Return the tags of the calls."""
         return [tag(f"{self.begin}call:{tool['name']}", self._object_format(tool), self.end) for tool in tools]
 
     def _object(self, reader: Reader, calls: CallWriter, known: Mapping[str, Any]) -> Steps[None]:
         """Read the properties of an object behind the opening brace, as JSON. The end of the generation ends an object too."""
-        writer = ObjectWriter(calls.write)
-        try:
+        with written_object(reader, calls.write) as writer:
             yield from self._properties(reader, calls, writer, known)
-        except EndOfText:
-            if not reader.cut:
-                writer.end()
-            raise
-        writer.end()
 
     def _properties(self, reader: Reader, calls: CallWriter, writer: ObjectWriter, known: Mapping[str, Any]) -> Steps[None]:
         while True:

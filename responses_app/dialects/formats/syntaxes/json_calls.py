@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
-from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.base import SectionSyntax, Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.tool_call_json import STRING_ENDS, ToolCallJsonParser
@@ -158,7 +158,7 @@ class JsonCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedCalls:
+class KeyedCalls(SectionSyntax):
     """List of objects with the name of the tool as key: `[{"get_weather": {"city": "Oslo"}}]`."""
 
     begin: str
@@ -186,16 +186,6 @@ class KeyedCalls:
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
         return self.ends
-
-    @property
-    def trigger(self) -> str:
-        """Text with which calls begin in the grammar."""
-        return self.begin
-
-    @property
-    def separator(self) -> str:
-        """Text between two sections."""
-        return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section."""

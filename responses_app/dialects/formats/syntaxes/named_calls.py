@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
-from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.base import SectionSyntax, Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
@@ -16,7 +16,7 @@ _ID = one_of([literal("0"), regex(r"[\w\-]{1,40}")])
 
 
 @dataclass(frozen=True, slots=True)
-class NamedCalls:
+class NamedCalls(SectionSyntax):
     """Section of calls `call_begin` name `argument_begin` JSON `call_end`, between `begin` and `end`.
 
     Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
@@ -60,11 +60,6 @@ class NamedCalls:
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
         return (self.begin if self.end else "") or self.call_begin
-
-    @property
-    def separator(self) -> str:
-        """Text between two sections."""
-        return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section, or tags of calls, with or without the beginning of a section that has no end."""
@@ -122,7 +117,7 @@ _HEAD_ENDS = Markers("[CALL_ID]", "[ARGS]", "{")
 
 
 @dataclass(frozen=True, slots=True)
-class MistralCalls:
+class MistralCalls(SectionSyntax):
     """Calls of Mistral models, old and new.
 
     New: `[TOOL_CALLS]name[ARGS]{...}` with an optional `[CALL_ID]id`, also without `[ARGS]`. Old: `[TOOL_CALLS][{...}, {...}]`.
@@ -166,11 +161,6 @@ class MistralCalls:
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
         return "[TOOL_CALLS]"
-
-    @property
-    def separator(self) -> str:
-        """Text between two calls."""
-        return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tags of the calls, or of a list of the old form."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, one_of, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
 from responses_app.dialects.formats.syntaxes.python_values import PythonValueScanner, python_to_json, python_value
@@ -74,15 +74,9 @@ class PythonCalls:
         if stop != "(" or not _NAME.match(name) or (self.needs_declared and not calls.is_declared(name)):
             raise NotACall
         calls.open(name)
-        writer = ObjectWriter(calls.write)
-        try:
+        with written_object(reader, calls.write) as writer:
             while (yield from self._argument(reader, calls, writer)):
                 pass
-        except EndOfText:
-            if not reader.cut:
-                writer.end()
-            raise
-        writer.end()
         calls.close()
 
     def _argument(self, reader: Reader, calls: CallWriter, writer: ObjectWriter) -> Steps[bool]:

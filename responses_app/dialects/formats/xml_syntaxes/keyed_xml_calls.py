@@ -17,8 +17,8 @@ from responses_app.dialects.constraints.structural_tag import (
     tag,
     tags,
 )
-from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
@@ -33,7 +33,7 @@ _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedXmlCalls:
+class KeyedXmlCalls(SectionSyntax):
     """Syntax of calls of GLM, Hunyuan, K2-Horizon, IQuest and Solar Open 2, with or without line breaks between the elements.
 
     `prefix` and `suffix` stand around the name of every element. With `has_section` parallel calls share an element `tool_calls`.
@@ -110,11 +110,6 @@ class KeyedXmlCalls:
         """Text with which calls begin in the grammar."""
         return self.section[0] if self.has_section else self.begin
 
-    @property
-    def separator(self) -> str:
-        """Text between two calls, or between two sections."""
-        return ""
-
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tags of the calls, or of a section."""
         calls = [self._tag(tool) for tool in tools]
@@ -137,17 +132,11 @@ class KeyedXmlCalls:
         if not name or any(char in name for char in "{<\n"):
             raise NotACall
         calls.open(name)
-        writer = ObjectWriter(calls.write)
-        try:
+        with written_object(reader, calls.write) as writer:
             if stop == separator:
                 stop = yield from self._next(reader)
             while stop == self.mark("arg_key"):
                 stop = yield from self._parameter(reader, calls, name, writer)
-        except EndOfText:
-            if not reader.cut:
-                writer.end()
-            raise
-        writer.end()
         calls.close()
 
     def _next(self, reader: Reader) -> Steps[str]:

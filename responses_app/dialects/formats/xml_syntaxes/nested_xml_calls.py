@@ -18,8 +18,8 @@ from responses_app.dialects.constraints.structural_tag import (
     tag,
     tags,
 )
-from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, json_string_part, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters
 from responses_app.dialects.formats.values import is_text, to_json, types_of
@@ -37,7 +37,7 @@ class _Element:
 
 
 @dataclass(frozen=True, slots=True)
-class NestedXmlCalls:
+class NestedXmlCalls(SectionSyntax):
     """Section of calls of MiniMax-M3. Objects and lists are elements in elements, the elements of a list are called `item`."""
 
     mark: str
@@ -83,11 +83,6 @@ class NestedXmlCalls:
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
         return (self.mark, self.begin, self.end, self.call_open, self.call_close)
-
-    @property
-    def trigger(self) -> str:
-        """Text with which calls begin in the grammar."""
-        return self.begin
 
     @property
     def separator(self) -> str:
@@ -161,16 +156,10 @@ class _Body:
         head, _ = yield from self._reader.read_until(Markers(">"))
         name = head.strip().strip("\"'")
         self._calls.open(name)
-        writer = ObjectWriter(self._calls.write)
-        try:
+        with written_object(self._reader, self._calls.write) as writer:
             while (key := (yield from self._key())) is not None:
                 writer.key(key)
                 yield from self._parameter(key, self._calls.properties(name).get(key))
-        except EndOfText:
-            if not self._reader.cut:
-                writer.end()
-            raise
-        writer.end()
         self._calls.close()
 
     def _key(self) -> Steps[str | None]:

@@ -18,8 +18,8 @@ from responses_app.dialects.constraints.structural_tag import (
     tag,
     tags,
 )
-from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
+from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
@@ -36,7 +36,7 @@ _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 
 
 @dataclass(frozen=True, slots=True)
-class XmlCalls:
+class XmlCalls(SectionSyntax):
     """Section of elements with the name of the tool, which contain elements with the names of parameters.
 
     `call_open` and `parameter_open` are the beginnings of start tags up to the name: `<function=`, or with `attributes`
@@ -93,11 +93,6 @@ class XmlCalls:
         """Text with which calls begin in the grammar."""
         return self.begin or self.call_open
 
-    @property
-    def separator(self) -> str:
-        """Text between two sections. A line break is part of the end of a section."""
-        return ""
-
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return a tag of a section for each tool, or a tag of a section with all calls."""
         if not self.is_block:
@@ -134,15 +129,9 @@ class XmlCalls:
         name = self._name(head)
         calls.open(name)
         calls.add_misplaced(self._extra(head))
-        writer = ObjectWriter(calls.write)
-        try:
+        with written_object(reader, calls.write) as writer:
             if stop == self.tag_end:
                 yield from self._read_parameters(reader, calls, name, writer)
-        except EndOfText:
-            if not reader.cut:
-                writer.end()
-            raise
-        writer.end()
         calls.close()
 
     def _read_parameters(self, reader: Reader, calls: CallWriter, name: str, writer: ObjectWriter) -> Steps[None]:
