@@ -32,7 +32,6 @@ from responses_app.protocol.items.base import (
     PLAIN_REASONING,
     Delta,
     EndItem,
-    Family,
     ForItem,
     Item,
     Json,
@@ -209,12 +208,9 @@ class OutputStateMachine:
         self._index += 1
         return [*emitted, *item.open()]
 
-    def _emit_whole_item(self, delta: Delta) -> list[Event]:
-        opened = self._open_item(delta)
-        return [*opened, *self._close_item(self._current, "completed")]
-
     def _open(self, delta: Delta) -> list[Event]:
-        return self._emit_whole_item(delta) if self._families.opened_by(delta).whole else self._open_item(delta)
+        opened = self._open_item(delta)
+        return [*opened, *self._close_item(self._current, "completed")] if self._current.family.whole else opened
 
     def _leave(self, _delta: EndItem | None = None) -> list[Event]:
         self._held = None
@@ -288,27 +284,17 @@ def transitions(families: Registry) -> Table:
             table[opening] = dict.fromkeys(anywhere, OutputStateMachine._open)
         for text in family.parts:
             table[text] = dict.fromkeys(anywhere, OutputStateMachine._append)
-        _add_own(table, family)
+        for step_delta, step in family.steps.items():
+            table.setdefault(step_delta, {})[family.type] = _step(step)
+        for result, finish in family.results.items():
+            table.setdefault(result, {})[family.type] = _result(finish)
     table[TextDelta]["message"] = OutputStateMachine._append_to_message
     return table
 
 
-def _add_own(table: dict[type[Delta], dict[str, Transition]], family: Family) -> None:
-    for delta, step in family.steps.items():
-        table.setdefault(delta, {})[family.type] = _step(step)
-    for delta, finish in family.results.items():
-        table.setdefault(delta, {})[family.type] = _result(finish)
-
-
 def _step(step: Step) -> Transition:
-    def transition(machine: OutputStateMachine, delta: Delta) -> list[Event]:
-        return step(machine._current, delta)
-
-    return transition
+    return lambda machine, delta: step(machine._current, delta)
 
 
 def _result(finish: Step) -> Transition:
-    def transition(machine: OutputStateMachine, delta: Delta) -> list[Event]:
-        return machine._finish(machine._current, finish, delta)
-
-    return transition
+    return lambda machine, delta: machine._finish(machine._current, finish, delta)

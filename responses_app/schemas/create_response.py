@@ -25,10 +25,11 @@ from responses_app.schemas.options import (
     TextOptions,
 )
 from responses_app.schemas.parsing import items, tools
+from responses_app.schemas.parsing.union_fields import parse_conversation, parse_stops
 from responses_app.tools.mcp.request.parsing import secret_headers
 from responses_app.tools.registry import INCLUDES
 from responses_app.validation.base import MAX_METADATA, Array, StrictModel, parse_metadata, validate
-from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
+from responses_app.validation.errors import invalid, invalid_value, json_path, missing
 
 LOGPROBS = "message.output_text.logprobs"
 _OWN_INCLUDES = (
@@ -40,8 +41,6 @@ _OWN_INCLUDES = (
 INCLUDE = tuple(sorted((*_OWN_INCLUDES, *INCLUDES)))
 LAST = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
-MAX_STOPS = 16
-MAX_STOP_LENGTH = 1024
 ShortText = Annotated[str, Field(max_length=64)]
 
 
@@ -141,7 +140,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
 
 def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
     offered = tools.read(body.tools)
-    conversation = _conversation(body.conversation)
+    conversation = parse_conversation(body.conversation)
     _check_context(body, conversation)
     given = items.parse_items(body.input) if body.input is not None else []
     compacts = bool(given) and given[-1]["type"] == control_items.TRIGGER
@@ -193,7 +192,7 @@ def _sampling(body: CreateResponse) -> dict[str, Any]:
         "presence_penalty": body.presence_penalty or 0.0,
         "frequency_penalty": body.frequency_penalty or 0.0,
         "ignore_eos": bool(body.ignore_eos),
-        "stop": _stops(body.stop),
+        "stop": parse_stops(body.stop),
         "max_output_tokens": body.max_output_tokens,
         "logprobs": _logprobs(body),
     }
@@ -217,44 +216,6 @@ def _logprobs(body: CreateResponse) -> int | None:
     """Return the number of alternatives per token, or None without log-probabilities; `top_logprobs` implies the include."""
     wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
     return (body.top_logprobs or 0) if wanted else None
-
-
-def _stops(raw: object) -> list[str]:
-    """Parse `stop`: a stop sequence or a list of stop sequences, as in Chat Completions. Raises InvalidRequest."""
-    if raw is None:
-        return []
-    stops: list[Any] = raw if isinstance(raw, list) else [raw]
-    if len(stops) > MAX_STOPS:
-        problem = f"array too long. Expected an array with maximum length {MAX_STOPS}, but got {len(stops)}."
-        raise invalid(("stop",), problem, "array_above_max_length")
-    for index, one in enumerate(stops):
-        loc: Loc = ("stop", index) if isinstance(raw, list) else ("stop",)
-        if not isinstance(one, str):
-            raise wrong_type(json_path(loc), "a string" if isinstance(raw, list) else "a string or an array", one)
-        if not 0 < len(one) <= MAX_STOP_LENGTH:
-            raise invalid(loc, f"a stop sequence has 1 to {MAX_STOP_LENGTH} characters.")
-    return stops
-
-
-def _conversation(raw: object) -> str | None:
-    """Parse `conversation`: an id, or an object with an id. Raises InvalidRequest."""
-    loc, expected = ["conversation"], "a string or an object"
-    if isinstance(raw, dict):
-        for name, value in raw.items():
-            if name != "id" and value is not None:
-                where = json_path((*loc, name))
-                raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
-        loc, expected = ["conversation", "id"], "a string"
-        raw = raw.get("id")
-        if raw is None:
-            raise missing(loc)
-    if raw is None:
-        return None
-    if not isinstance(raw, str):
-        raise wrong_type(json_path(loc), expected, raw)
-    if not raw.startswith("conv"):
-        raise invalid(loc, f"'{raw[:64]}'. Expected an ID that begins with 'conv'.")
-    return raw
 
 
 def _refuse(raw: Mapping[str, Any]) -> None:

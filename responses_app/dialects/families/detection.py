@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from responses_app.dialects.families.family import Family
 from responses_app.dialects.families.parser_names import NO_PARSER, check_names
-from responses_app.dialects.families.table import FAMILIES, Family
+from responses_app.dialects.families.table import FAMILIES
+from responses_app.dialects.families.typed_table import TYPED_FAMILIES
 
 UNKNOWN = Family("unknown", None)
 
@@ -133,35 +135,34 @@ def _matches(evidence: Evidence) -> Iterator[_Match]:
 
 
 def _by_type_and_template(evidence: Evidence) -> Iterator[_Match]:
-    for family in FAMILIES:
-        if family.type_and_markers and _has_type(family, evidence.model_type) and _has_markers(family, evidence.template):
+    for family in TYPED_FAMILIES:
+        if _has_type(family, evidence.model_type) and _has_markers(family, evidence.template):
             source = Source.TYPE_AND_TEMPLATE if family.markers else Source.MODEL_TYPE
             yield _Match(family, source, (evidence.model_type, *family.markers))
 
 
 def _by_template(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
-        if family.markers and not family.type_and_markers and _has_markers(family, evidence.template):
+        if family.markers and _has_markers(family, evidence.template):
             yield _Match(family, Source.TEMPLATE, family.markers)
 
 
 def _by_added_tokens(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
-        may_match = family.markers and not family.type_and_markers and not family.template_only
-        if may_match and _has_markers(family, evidence.added_tokens):
+        if family.markers and not family.template_only and _has_markers(family, evidence.added_tokens):
             yield _Match(family, Source.ADDED_TOKENS, family.markers)
 
 
 def _by_model_type(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
-        if not family.type_and_markers and _has_type(family, evidence.model_type):
+        if _has_type(family, evidence.model_type):
             yield _Match(family, Source.MODEL_TYPE, (evidence.model_type,))
 
 
 def _by_architecture(evidence: Evidence) -> Iterator[_Match]:
     for name in evidence.architectures:
-        for family in FAMILIES:
-            if not (family.type_and_markers and family.markers) and _is_architecture(family, name):
+        for family in (*(typed for typed in TYPED_FAMILIES if not typed.markers), *FAMILIES):
+            if _is_architecture(family, name):
                 yield _Match(family, Source.ARCHITECTURE, (name,))
 
 

@@ -7,6 +7,7 @@ import pytest
 from responses_app.dialects.families.detection import Evidence, detect
 from responses_app.dialects.families.parser_names import REASONING_PARSERS, TOOL_PARSERS
 from responses_app.dialects.families.table import FAMILIES
+from responses_app.dialects.families.typed_table import TYPED_FAMILIES
 
 _HERMES = 'return a json object within <tool_call></tool_call>: {"name": <function-name>, "arguments": <args-json-object>}'
 _QWEN_XML = "<tool_call>\n<function=example>\n<parameter=a>\nvalue\n</parameter>\n</function>\n</tool_call>"
@@ -201,5 +202,5 @@ def test_detection_does_not_warn_of_named_formats(reasoning: str, tools: str) ->
 
 
 def test_every_family_names_declared_formats() -> None:
-    assert {row.reasoning_parser for row in FAMILIES} <= {None, *REASONING_PARSERS}
-    assert {row.tool_parser for row in FAMILIES} <= {None, *TOOL_PARSERS}
+    assert {row.reasoning_parser for row in (*TYPED_FAMILIES, *FAMILIES)} <= {None, *REASONING_PARSERS}
+    assert {row.tool_parser for row in (*TYPED_FAMILIES, *FAMILIES)} <= {None, *TOOL_PARSERS}
