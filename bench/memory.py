@@ -30,10 +30,10 @@ SETTLE_S = 5.0
 
 def cases(count: int, seed: int) -> list[Case]:
     """Short ones of every kind, some of whose clients go away."""
-    chance, found = Random(seed), list[Case]()
+    chance, drawn_cases = Random(seed), list[Case]()
     for number in range(count):
         body = story(chance, 16, 32)
-        found.append(
+        drawn_cases.append(
             (
                 Case(number, "streamed", body),
                 Case(number, "not streamed", body, "post"),
@@ -43,7 +43,7 @@ def cases(count: int, seed: int) -> list[Case]:
                 Case(number, "left", body, quits=6),
             )[number % 6]
         )
-    return found
+    return drawn_cases
 
 
 async def measure(system: System, findings: Findings, count: int, seed: int) -> None:

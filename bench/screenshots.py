@@ -52,10 +52,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the data folder of a bin/serve that runs, with --port (default: start one)")
     parser.add_argument("--port", type=int, default=8000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        data = given.data or stack.enter_context(_server(given.port))
-        url, key = f"http://127.0.0.1:{given.port}", (data / "api_key").read_text().strip()
+        data = options.data or stack.enter_context(_server(options.port))
+        url, key = f"http://127.0.0.1:{options.port}", (data / "api_key").read_text().strip()
         uid = _asked(url, key)
         browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=shutil.which("chromium"))
         INTO.mkdir(exist_ok=True)
@@ -119,9 +119,9 @@ def _person(browser: Browser, data: Path, url: str, scheme: Any) -> Page:
     command = [str(ROOT / ".venv" / "bin" / "python"), str(ROOT / "manage.py"), "signin", "--url", url]
     environ = {**{name: value for name, value in os.environ.items() if name != "DATABASE_URL"}, "RESPONSES_DATA_DIR": str(data)}
     printed = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"http\S+", printed)
-    assert found
-    page.goto(found[0])
+    login_link = re.search(r"http\S+", printed)
+    assert login_link
+    page.goto(login_link[0])
     return page
 
 

@@ -206,7 +206,7 @@ def tape(folder: Path, wait_s: float) -> Path:
     return path
 
 
-async def _measure(given: argparse.Namespace, postgres: int, profile: cProfile.Profile | None) -> list[dict[str, float]]:
+async def _measure(options: argparse.Namespace, postgres: int, profile: cProfile.Profile | None) -> list[dict[str, float]]:
     from responses_app.runs import manager
     from responses_app.runs.garbage import THRESHOLDS
     from responses_app.server.processes.startup import THREAD_SWITCH_S
@@ -218,9 +218,9 @@ async def _measure(given: argparse.Namespace, postgres: int, profile: cProfile.P
     gc.set_threshold(*THRESHOLDS)
     sys.setswitchinterval(THREAD_SWITCH_S)
     rounds = []
-    for _ in range(given.rounds):
-        one = await whole(given.requests, postgres, store=not given.unstored, profile=profile)
-        rounds.append(one | await stages(given.requests) | await log_stages(given.requests))
+    for _ in range(options.rounds):
+        one = await whole(options.requests, postgres, store=not options.unstored, profile=profile)
+        rounds.append(one | await stages(options.requests) | await log_stages(options.requests))
     await manager.current().close()
     return rounds
 
@@ -234,24 +234,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--unstored", action="store_true")
     parser.add_argument("--profile", type=Path)
-    given = parser.parse_args()
-    profile = cProfile.Profile() if given.profile else None
+    options = parser.parse_args()
+    profile = cProfile.Profile() if options.profile else None
     with tempfile.TemporaryDirectory() as folder:
-        recording = tape(Path(folder), given.requests * WAIT_S)
+        recording = tape(Path(folder), options.requests * WAIT_S)
         os.environ["RESPONSES_MODELS"] = (
             f"{MODEL}=script://{recording}?loop=1&tokenizer={ROOT}/responses_app/demo/harmony_files"
         )
-        environ = {"RESPONSES_LOG_LEVEL": "WARNING", "RESPONSES_MAX_CONCURRENT": str(2 * given.requests)}
+        environ = {"RESPONSES_LOG_LEVEL": "WARNING", "RESPONSES_MAX_CONCURRENT": str(2 * options.requests)}
         with database(environ) as postgres, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             from responses_app.models import ApiKey
 
             ApiKey.make("bench", secret=KEY)
-            rounds = runner.run(_measure(given, postgres, profile))
+            rounds = runner.run(_measure(options, postgres, profile))
     print("| CPU µs a request | median |\n|---|---|")
     for name in rounds[0]:
         print(f"| {name} | {statistics.median(one[name] for one in rounds):.0f} |")
     if profile is not None:
-        profile.dump_stats(given.profile)
+        profile.dump_stats(options.profile)
 
 
 if __name__ == "__main__":

@@ -53,12 +53,12 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--chains", type=int, default=5)
     parser.add_argument("--port", type=int, default=PORT)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="verbatim-turns-") as folder:
-        command = ["bin/serve", "--port", str(given.port), "--engine", f"script://{_tape(Path(folder))}?loop=1"]
+        command = ["bin/serve", "--port", str(options.port), "--engine", f"script://{_tape(Path(folder))}?loop=1"]
         env = {"RESPONSES_DATA_DIR": f"{folder}/data", "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
-        with serve([str(ROOT / command[0]), *command[1:]], given.port, env, Path(folder) / "log"):
-            _table(given.port, given.turns, given.chains)
+        with serve([str(ROOT / command[0]), *command[1:]], options.port, env, Path(folder) / "log"):
+            _table(options.port, options.turns, options.chains)
 
 
 def _table(port: int, turns: int, chains: int) -> None:

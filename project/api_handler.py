@@ -135,10 +135,10 @@ class ApiHandler(ASGIHandler):
             return BytesIO(first.get("body", b""))
         messages = iter([first])
 
-        async def rest() -> Mapping[str, Any]:
+        async def read_remaining() -> Mapping[str, Any]:
             return next(messages, None) or await receive()
 
-        return await super().read_body(rest)
+        return await super().read_body(read_remaining)
 
     async def _respond(self, request: Any, receive: Receive, send: Send) -> None:
         """Send the response, unless the client disconnects, and close the response."""

@@ -27,33 +27,33 @@ def main() -> None:
     for name, number in (("hosts", 2), ("processes", 4), ("slots", 256), ("max-concurrent", 512), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--plan-only", action="store_true", help="without the simulated day")
-    given = parser.parse_args()
-    workload, costs = _workload(given), Costs()
+    options = parser.parse_args()
+    workload, costs = _workload(options), Costs()
     plan = Plan(workload, costs)
     _print_table("Assumptions", _assumptions(workload, costs))
     _print_table("Plan", plan.rows())
-    if not given.plan_only:
-        cluster = _cluster(given)
+    if not options.plan_only:
+        cluster = _cluster(options)
         _print_table("Cluster", ((name, str(value)) for name, value in asdict(cluster).items()))
-        _print_table("Simulated day", day_rows(Simulation(workload, cluster, given.seed).run(), plan))
+        _print_table("Simulated day", day_rows(Simulation(workload, cluster, options.seed).run(), plan))
 
 
-def _workload(given: argparse.Namespace) -> Workload:
+def _workload(options: argparse.Namespace) -> Workload:
     return Workload(
-        given.requests,
-        PROFILES[given.profile],
-        median_tokens=given.median_tokens,
-        sigma=given.sigma,
-        tokens_per_s=given.tokens_per_s,
-        first_token_s=given.first_token_s,
-        deltas_per_event=given.deltas_per_event,
-        keep_days=given.keep_days,
+        options.requests,
+        PROFILES[options.profile],
+        median_tokens=options.median_tokens,
+        sigma=options.sigma,
+        tokens_per_s=options.tokens_per_s,
+        first_token_s=options.first_token_s,
+        deltas_per_event=options.deltas_per_event,
+        keep_days=options.keep_days,
     )
 
 
-def _cluster(given: argparse.Namespace) -> Cluster:
-    fails_at = given.fails_at_hour * HOUR_S if given.fails_at_hour >= 0 else None
-    return Cluster(given.hosts, given.processes, given.slots, given.max_concurrent, fails_at, given.fails_for)
+def _cluster(options: argparse.Namespace) -> Cluster:
+    fails_at = options.fails_at_hour * HOUR_S if options.fails_at_hour >= 0 else None
+    return Cluster(options.hosts, options.processes, options.slots, options.max_concurrent, fails_at, options.fails_for)
 
 
 def _assumptions(workload: Workload, costs: Costs) -> Iterator[tuple[str, str]]:

@@ -137,12 +137,12 @@ def archive(limit: int) -> None:
     from responses_app.store.log.archive import archive_log
 
     keys = list(Response.objects.exclude(ended_at=None).order_by("pk").values_list("pk", flat=True)[:limit])
-    before, began, own = usage(), time.monotonic(), time.process_time()
+    before, began, cpu_before = usage(), time.monotonic(), time.process_time()
     events = sum(archive_log(pk) for pk in keys)
-    seconds, own, after = time.monotonic() - began, time.process_time() - own, usage()
+    seconds, cpu_before, after = time.monotonic() - began, time.process_time() - cpu_before, usage()
     cpu = sum(after.cpu.values()) - sum(before.cpu.values())
     print(f"archived {events} events of {len(keys)} responses in {seconds:.1f} s, {LogPage.objects.count()} pages", flush=True)
-    _print_each("CPU µs an event", {"Postgres": cpu, "archiver": own}, 1e6 / events)
+    _print_each("CPU µs an event", {"Postgres": cpu, "archiver": cpu_before}, 1e6 / events)
     pages = after.tables["logpage"] - before.tables["logpage"]
     _print_each("bytes an event", {"WAL": after.wal - before.wal, "pages": pages}, 1 / events)
 

@@ -123,10 +123,10 @@ class Simulation:
         self._running = [entry for entry in self._running if entry[2] != last]
         heapq.heapify(self._running)
         for end, _, _, job in lost:
-            rest = end - now
-            events = job.events * rest / job.seconds
-            self._record(now, rest, events, sign=-1)
-            self._lost.append(_Job(now, rest + self._workload.first_token_s, events, is_rest=True))
+            remaining_s = end - now
+            events = job.events * remaining_s / job.seconds
+            self._record(now, remaining_s, events, sign=-1)
+            self._lost.append(_Job(now, remaining_s + self._workload.first_token_s, events, is_rest=True))
         self._free[last] = 0
 
     def _arrive(self, now: float, tokens: int) -> None:

@@ -127,12 +127,12 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, required=True)
     for name in ("seconds", "rate"):
         parser.add_argument(f"--{name}", type=float, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     django.setup()
-    load = Load(given.deltas, given.batch, given.rate)
+    load = Load(options.deltas, options.batch, options.rate)
     print("ready", flush=True)
     sys.stdin.readline()
-    asyncio.run(load.run(given.streams, given.seconds))
+    asyncio.run(load.run(options.streams, options.seconds))
 
 
 if __name__ == "__main__":

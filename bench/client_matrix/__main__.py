@@ -76,14 +76,14 @@ def parse_options() -> argparse.Namespace:
 def installed_clients(options: argparse.Namespace) -> list[Client]:
     """Install the chosen clients; a client that cannot be installed is left out with a message."""
     chosen = all_clients(options.sandbox, options.context, options.homes)
-    found = []
+    clients = []
     for client in (chosen[name] for name in options.client or chosen):
         try:
             client.install()
-            found.append(client)
+            clients.append(client)
         except NotInstalled as reason:
             print(f"{client.name} is left out: {reason}", file=sys.stderr, flush=True)
-    return found
+    return clients
 
 
 @contextmanager
@@ -123,18 +123,18 @@ def main() -> int:
     The exit code is 1 if a task failed, 2 if no task has ended.
     """
     options = parse_options()
-    found: list[Result] = []
+    all_results: list[Result] = []
     with suppress(KeyboardInterrupt):
         for result in results(options, installed_clients(options)):
-            found.append(result)
+            all_results.append(result)
             print(
                 f"{result.model} {result.client} {result.task}: {result.verdict} {result.reason}", file=sys.stderr, flush=True
             )
-    if not found:
+    if not all_results:
         print("no task was done", file=sys.stderr)
         return 2
-    print(format_results(found))
-    return 1 if any(result.verdict == "fail" for result in found) else 0
+    print(format_results(all_results))
+    return 1 if any(result.verdict == "fail" for result in all_results) else 0
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def has_calls(name: str, arguments: list[dict[str, Any]]) -> Check:
     """Make a check that the first response with calls has exactly these calls of `name`, in any order."""
 
     def check(outcome: Outcome) -> str | None:
-        made = next((found for found in calls(outcome.exchanges) if found), [])
+        made = next((made_calls for made_calls in calls(outcome.exchanges) if made_calls), [])
         if not made:
             return f"no call of {name}: {shorten(outcome.text)}"
         if wrong := [called for called, _ in made if called != name]:
@@ -61,13 +61,13 @@ def is_object(expected: Mapping[str, Any]) -> Check:
     def check(outcome: Outcome) -> str | None:
         if not outcome.text.strip():
             return "no answer"
-        found = _decode(outcome.text)
-        if not isinstance(found, dict):
+        value = _decode(outcome.text)
+        if not isinstance(value, dict):
             return f"invalid JSON: {shorten(outcome.text)}"
-        wrong = found.keys() != expected.keys() or any(type(found[key]) is not type(expected[key]) for key in expected)
+        wrong = value.keys() != expected.keys() or any(type(value[key]) is not type(expected[key]) for key in expected)
         if wrong:
             return f"JSON against the schema: {shorten(outcome.text)}"
-        return None if found == expected else f"wrong values: {shorten(outcome.text)}"
+        return None if value == expected else f"wrong values: {shorten(outcome.text)}"
 
     return check
 
@@ -109,8 +109,8 @@ def has_file(name: str, content: str) -> Check:
         path = outcome.folder / name
         if not path.is_file():
             return f"there is no file {name}: {shorten(outcome.text)}"
-        found = path.read_text(errors="replace").strip()
-        return None if found == content.strip() else f"wrong content of {name}: {shorten(found)}"
+        content_read = path.read_text(errors="replace").strip()
+        return None if content_read == content.strip() else f"wrong content of {name}: {shorten(content_read)}"
 
     return check
 

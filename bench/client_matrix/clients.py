@@ -72,10 +72,10 @@ class Driver(Client):
     def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> Outcome:
         """Do the task in a process of its own."""
         prepare(task, folder)
-        given = {"way": task.way, "prompts": task.prompts, "forecasts": FORECASTS, "image": str(folder / "picture.png")}
+        inputs = {"way": task.way, "prompts": task.prompts, "forecasts": FORECASTS, "image": str(folder / "picture.png")}
         environ = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": key, "MODEL": model, "AI_SDK_LOG_WARNINGS": "false"}
         outcome = Outcome(folder)
-        printed = call([*self.command, json.dumps(given)], folder, environ, limit_s, outcome)
+        printed = call([*self.command, json.dumps(inputs)], folder, environ, limit_s, outcome)
         for line in printed:
             for name, value in line.items():
                 setattr(outcome, name, value)

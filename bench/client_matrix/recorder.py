@@ -78,15 +78,15 @@ class Recorder:
     @contextmanager
     def request(self) -> Iterator[list[Exchange]]:
         """Count a request as open while the block lasts, and record the exchanges that the block adds to the list."""
-        found: list[Exchange] = []
+        exchanges: list[Exchange] = []
         with self._changed:
             self._open += 1
         try:
-            yield found
+            yield exchanges
         finally:
             with self._changed:
                 self._open -= 1
-                self._exchanges += found
+                self._exchanges += exchanges
                 self._changed.notify_all()
 
 
@@ -98,17 +98,17 @@ def _handler(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Forward the request."""
-            with recorder.request() as found, suppress(ConnectionError):
+            with recorder.request() as exchanges, suppress(ConnectionError):
                 try:
-                    self.forward(found)
+                    self.forward(exchanges)
                 except httpx2.HTTPError as error:
-                    found.append(
+                    exchanges.append(
                         Exchange(502, {"error": {"message": f"no answer of the server: {error or type(error).__name__}"}})
                     )
 
         do_POST = do_GET
 
-        def forward(self, found: list[Exchange]) -> None:
+        def forward(self, exchanges: list[Exchange]) -> None:
             """Forward the request; add the exchange to `found` once the answer was sent as a whole."""
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_FORWARDED}
@@ -121,7 +121,7 @@ def _handler(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
                     sent += chunk
                     self.wfile.write(chunk)
             if self.command == "POST" and self.path.partition("?")[0].endswith("/responses"):
-                found.append(exchange(answer.status_code, answer.headers.get("content-type", ""), bytes(sent)))
+                exchanges.append(exchange(answer.status_code, answer.headers.get("content-type", ""), bytes(sent)))
 
         def start_answer(self, answer: httpx2.Response) -> None:
             """Send the status and the headers of the answer."""

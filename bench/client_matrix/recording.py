@@ -42,6 +42,7 @@ def _text(answer: str | Sequence[tuple[str, dict[str, str]]]) -> str:
     if isinstance(answer, str):
         return f"<|channel|>final<|message|>{answer}<|return|>"
     calls = [
-        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(given)}" for name, given in answer
+        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(arguments)}"
+        for name, arguments in answer
     ]
     return f"<|channel|>analysis<|message|>I need it.{NEXT}{NEXT.join(calls)}<|call|>"

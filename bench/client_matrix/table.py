@@ -34,11 +34,11 @@ def _passed(results: Sequence[Result]) -> str:
 
 
 def _reasons(results: Sequence[Result]) -> list[str]:
-    found = [result for result in results if result.reason]
-    if not found:
+    failures = [result for result in results if result.reason]
+    if not failures:
         return []
     head = ["", _row(["model", "client", "task", "result", "cause", "reason"]), "|---" * 6 + "|"]
-    return head + [_row([*_names(one), one.verdict, _cause(one, results), _escape(one.reason)]) for one in found]
+    return head + [_row([*_names(one), one.verdict, _cause(one, results), _escape(one.reason)]) for one in failures]
 
 
 def _names(result: Result) -> list[str]:

@@ -136,11 +136,11 @@ def _serve_ours(stack: ExitStack, model: Model, folder: Path, port: int, options
     )
 
 
-def _agentic_api(stack: ExitStack, given: str, model: Model, port: int, vllm: Server, folder: Path) -> Contender:
+def _agentic_api(stack: ExitStack, address_or_program: str, model: Model, port: int, vllm: Server, folder: Path) -> Contender:
     """Make the contender of a URL, or start a command with `{port}`, and `{vllm}` for the address of vLLM's server."""
-    if given.startswith(("http://", "https://")):
-        parts = urlsplit(given)
+    if address_or_program.startswith(("http://", "https://")):
+        parts = urlsplit(address_or_program)
         return Contender("agentic-api", Target(parts.hostname or HOST, parts.port or 80, model.name), (vllm,))
-    command = shlex.split(given.format(port=port, vllm=f"http://{HOST}:{vllm.port}"))
+    command = shlex.split(address_or_program.format(port=port, vllm=f"http://{HOST}:{vllm.port}"))
     server = stack.enter_context(serve(command, port, {}, folder / "agentic-api.log"))
     return Contender("agentic-api", Target(HOST, port, model.name), (vllm, server))

@@ -64,13 +64,13 @@ def ask(client: httpx2.Client, model: str) -> float:
 
 def observe(server: Server, model: str, seconds: float) -> Latencies:
     """Ask one request behind the other for so many seconds."""
-    found: list[float] = []
+    latencies: list[float] = []
     peak, end = 0, time.monotonic() + seconds
     with httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=HEADERS, timeout=TIMEOUT_S) as client:
-        while time.monotonic() < end or len(found) < 3:
-            found.append(ask(client, model))
+        while time.monotonic() < end or len(latencies) < 3:
+            latencies.append(ask(client, model))
             peak = max(peak, resident(server))
-    return Latencies(found, peak)
+    return Latencies(latencies, peak)
 
 
 def resident(server: Server) -> int:

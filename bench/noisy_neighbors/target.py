@@ -82,8 +82,8 @@ def _parse(answer: bytes) -> dict[str, Any]:
     if b" 200 " not in head.partition(b"\r\n")[0]:
         raise RuntimeError(f"not a success: {answer[:1000]!r}")
     # The body is one chunk between its length and the last chunk (RFC 9112 section 7.1).
-    found: dict[str, Any] = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
-    return found
+    message: dict[str, Any] = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+    return message
 
 
 FORM = f"multipart/form-data; boundary={BOUNDARY}"

@@ -23,9 +23,9 @@ class MissingSection(Exception):
 def replace_section(text: str, name: str, lines: Sequence[str]) -> str:
     """Replace the lines between the markers of the section `name`. Raises MissingSection."""
     begin, end = (f"<!-- {name}: {edge} -->" for edge in ("begin", "end"))
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
+    before, begin_mark, after_begin = text.partition(begin)
+    _, closed, after = after_begin.partition(end)
+    if not begin_mark or not closed:
         raise MissingSection(f"{begin} … {end}")
     return "\n".join([before + begin, "", *lines, "", end]) + after
 

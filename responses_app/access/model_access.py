@@ -52,8 +52,8 @@ def available(key: ApiKey) -> str:
     if not names:
         return "This key may use none of the models of this server."
     more = len(names) - MAX_NAMES_SHOWN
-    rest = f" and {more} more, which GET /v1/models lists" if more > 0 else ""
-    return f"Available models: {_quoted(names[:MAX_NAMES_SHOWN])}{rest}."
+    ellipsis = f" and {more} more, which GET /v1/models lists" if more > 0 else ""
+    return f"Available models: {_quoted(names[:MAX_NAMES_SHOWN])}{ellipsis}."
 
 
 def _quoted(names: Iterable[str]) -> str:

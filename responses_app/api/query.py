@@ -34,31 +34,31 @@ def single(request: HttpRequest, name: str) -> str | None:
 
 def text(request: HttpRequest, name: str) -> str | None:
     """Return the text of a parameter, or None. Raises InvalidRequest for an empty parameter."""
-    given = single(request, name)
-    if given == "":
+    value = single(request, name)
+    if value == "":
         message = f"Invalid '{name}': the query parameter is empty. Give it a value or leave it out."
         raise InvalidRequest(message, param=name, code="invalid_value")
-    return given
+    return value
 
 
 def boolean(request: HttpRequest, name: str, default: bool = False) -> bool:
     """Read a boolean. Raises InvalidRequest."""
-    given = single(request, name)
-    if given is None:
+    value = single(request, name)
+    if value is None:
         return default
-    if given.lower() not in BOOLEANS:
-        raise _wrong_type(name, "a boolean", given)
-    return BOOLEANS[given.lower()]
+    if value.lower() not in BOOLEANS:
+        raise _wrong_type(name, "a boolean", value)
+    return BOOLEANS[value.lower()]
 
 
 def integer(request: HttpRequest, name: str, default: int, least: int, most: int | None = None) -> int:
     """Read an integer within limits. Raises InvalidRequest."""
-    given = single(request, name)
-    if given is None:
+    value = single(request, name)
+    if value is None:
         return default
-    if INTEGER.fullmatch(given) is None:
-        raise _wrong_type(name, "an integer", given)
-    number = int(given)
+    if INTEGER.fullmatch(value) is None:
+        raise _wrong_type(name, "an integer", value)
+    number = int(value)
     if number < least:
         message = f"Invalid '{name}': integer below minimum value. Expected a value >= {least}, but got {number} instead."
         raise InvalidRequest(message, param=name, code="integer_below_min_value")
@@ -70,12 +70,12 @@ def integer(request: HttpRequest, name: str, default: int, least: int, most: int
 
 def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ...]) -> str:
     """Read a value from `allowed`. Raises InvalidRequest."""
-    given = single(request, name)
-    if given is None:
+    value = single(request, name)
+    if value is None:
         return default
-    if given not in allowed:
-        raise invalid_value(name, given, ", ".join(f"'{one}'" for one in allowed))
-    return given
+    if value not in allowed:
+        raise invalid_value(name, value, ", ".join(f"'{one}'" for one in allowed))
+    return value
 
 
 def cursor(request: HttpRequest) -> str | None:
@@ -95,6 +95,6 @@ def include(request: HttpRequest) -> list[str]:
     return values
 
 
-def _wrong_type(name: str, expected: str, given: str) -> InvalidRequest:
-    came = f"'{shorten(given)}'" if given else "an empty value"
+def _wrong_type(name: str, expected: str, value: str) -> InvalidRequest:
+    came = f"'{shorten(value)}'" if value else "an empty value"
     return InvalidRequest(f"Invalid type for '{name}': expected {expected}, but got {came}.", param=name, code="invalid_type")

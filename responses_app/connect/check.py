@@ -28,11 +28,11 @@ def read_model(base_url: str, key: str, name: str | None) -> ModelFacts:
     """Return the facts about the model `name`, or about the first model. Raises ConnectionProblem."""
     listed = _json(_request("GET", f"{base_url}/models", key))
     models: list[dict[str, Any]] = [model for model in listed.get("data") or [] if isinstance(model, dict)]
-    found = next((model for model in models if name in (None, model.get("id"))), None)
-    if found is None:
+    listed_model = next((model for model in models if name in (None, model.get("id"))), None)
+    if listed_model is None:
         names = ", ".join(str(model.get("id")) for model in models) or "none"
         raise ConnectionProblem(f"The server at {base_url} has no model {name!r}. Its models: {names}.")
-    facts = ModelFacts.from_json(found)
+    facts = ModelFacts.from_json(listed_model)
     if not facts.context_window:
         raise ConnectionProblem(f"The model {facts.name!r} is not ready: its context window is not known yet. Try again.")
     return facts
@@ -108,12 +108,12 @@ def _request(method: str, url: str, key: str, body: Mapping[str, Any] | None = N
 
 def _json(response: httpx2.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        body = response.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise ConnectionProblem(f"{response.url} did not answer with a JSON object: is it the address of this server?")
-    return found
+    return body
 
 
 def _streamed(response: httpx2.Response) -> dict[str, Any]:

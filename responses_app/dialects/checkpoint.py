@@ -60,13 +60,13 @@ class Checkpoint:
             return self._folder / file if (self._folder / file).is_file() else None
         from transformers.utils import cached_file
 
-        found = cached_file(
+        cached_path = cached_file(
             self.source,
             file,
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=file == "config.json",
         )
-        return None if found is None else Path(found)
+        return None if cached_path is None else Path(cached_path)
 
     def read_json(self, file: str) -> dict[str, Any]:
         """Return the JSON object of a file, empty if missing."""
@@ -94,11 +94,11 @@ class Checkpoint:
     @cached_property
     def _stored_templates(self) -> dict[str, str]:
         """Chat templates by name from the files of the model. Separate files replace tokenizer_config.json."""
-        found = _named_templates(self.tokenizer_config.get("chat_template"))
-        found |= _named_templates(self.read_json("chat_template.json").get("chat_template"))
+        templates = _named_templates(self.tokenizer_config.get("chat_template"))
+        templates |= _named_templates(self.read_json("chat_template.json").get("chat_template"))
         if (path := self.path("chat_template.jinja")) is not None:
-            found["default"] = path.read_text(encoding="utf-8")
-        return found | {path.stem: path.read_text(encoding="utf-8") for path in self._more_templates()}
+            templates["default"] = path.read_text(encoding="utf-8")
+        return templates | {path.stem: path.read_text(encoding="utf-8") for path in self._more_templates()}
 
     def _more_templates(self) -> Iterator[Path]:
         """Yield the files of the folder of additional chat templates."""
@@ -150,8 +150,8 @@ def _added_tokens(text: str) -> list[Any]:
     """Return `added_tokens` of the text of a tokenizer.json. The vocabulary, which takes most of the time, is not parsed."""
     key = '"added_tokens"'
     start = text.find("[", text.find(key) + len(key)) if key in text else -1
-    found = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else []
-    return found if isinstance(found, list) else []
+    entries = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else []
+    return entries if isinstance(entries, list) else []
 
 
 def _contents(tokens: list[Any]) -> list[str]:

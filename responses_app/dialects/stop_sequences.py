@@ -72,8 +72,8 @@ class StopSequenceFilter(ParserFilter):
         return released
 
     def _release_all(self) -> list[Delta]:
-        rest, self._held = list[Delta](self._held), []
-        return rest
+        held_deltas, self._held = list[Delta](self._held), []
+        return held_deltas
 
 
 def _text(delta: TextDelta | OutputProblem) -> str:

@@ -48,10 +48,10 @@ async def download(
                 problem = url_problem(url, internal_hosts)
                 if problem is not None:
                     raise DownloadFailed(problem)
-                found = await _get(url, max_bytes, internal_hosts, resolve)
-                if isinstance(found, bytes):
-                    return found
-                url = found
+                outcome = await _get(url, max_bytes, internal_hosts, resolve)
+                if isinstance(outcome, bytes):
+                    return outcome
+                url = outcome
     except ResponseRefused as error:
         raise DownloadFailed(str(error)) from error
     except _ERRORS as error:

@@ -92,7 +92,7 @@ class ProblemList:
         index = {"open": opened_items - 1, "next": opened_items, "none": -1}[delta.item]
         self._problems.setdefault(LocatedProblem(delta.type, index if index >= 0 else None, delta.text))
 
-    def entries(self, items: Sequence[Item], found: Sequence[LocatedProblem] = ()) -> list[dict[str, Any]]:
+    def entries(self, items: Sequence[Item], located: Sequence[LocatedProblem] = ()) -> list[dict[str, Any]]:
         """Return the entries of `output_problems`: the problems of the deltas and those `found` in the closed `items`."""
-        problems = dict.fromkeys([*self._problems, *found])
+        problems = dict.fromkeys([*self._problems, *located])
         return [problem.entry(items) for problem in [*problems][:MAX_PROBLEMS]]

@@ -52,12 +52,12 @@ class _ReducedItem:
 
     def value(self) -> dict[str, Any]:
         """Return the item in the wire form. Keys that deltas carried are never read from the closing payload."""
-        own: dict[str, Any] = {key: [part.value() for part in parts] for key, parts in self.part_lists.items()}
+        item_fields: dict[str, Any] = {key: [part.value() for part in parts] for key, parts in self.part_lists.items()}
         if self.argument_key is not None:
-            own[self.argument_key] = "".join(self.texts)
+            item_fields[self.argument_key] = "".join(self.texts)
         if self.done is None and self.running_status is not None:
-            own["status"] = self.running_status
-        item = {**(self.opening if self.done is None else self.done), **own}
+            item_fields["status"] = self.running_status
+        item = {**(self.opening if self.done is None else self.done), **item_fields}
         return item if self.extra is None else self.extra.merge(item, self.extra_texts)
 
 

@@ -12,18 +12,18 @@ def open_items_of(
     events: Iterable[Json], reasoning_form: ReasoningForm = PLAIN_REASONING, families: Registry = FAMILIES
 ) -> tuple[list[OpenItem], int]:
     """Return the items that `events` leave open, in order, and how many items the events have opened."""
-    found: dict[int, OpenItem] = {}
+    items_by_index: dict[int, OpenItem] = {}
     count = 0
     for event in events:
         index = event.get("output_index")
         if event["type"] == "response.output_item.added":
-            found[event["output_index"]] = _new_item(event, reasoning_form, families)
+            items_by_index[event["output_index"]] = _new_item(event, reasoning_form, families)
             count += 1
         elif event["type"] == "response.output_item.done":
-            del found[event["output_index"]]
-        elif index in found:
-            found[index].replay(event)
-    return [found[index] for index in sorted(found)], count
+            del items_by_index[event["output_index"]]
+        elif index in items_by_index:
+            items_by_index[index].replay(event)
+    return [items_by_index[index] for index in sorted(items_by_index)], count
 
 
 def _new_item(event: Json, reasoning_form: ReasoningForm, families: Registry) -> OpenItem:

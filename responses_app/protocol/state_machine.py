@@ -126,8 +126,8 @@ class OutputStateMachine:
     @property
     def all_items(self) -> list[Item]:
         """Return closed and open items by output index; open items as far as these are known."""
-        found = {**self._closed, **{item.index: item.body_so_far() for item in self._open_items()}}
-        return [found[index] for index in sorted(found)]
+        bodies_by_index = {**self._closed, **{item.index: item.body_so_far() for item in self._open_items()}}
+        return [bodies_by_index[index] for index in sorted(bodies_by_index)]
 
     def apply(self, delta: Delta) -> list[Event]:
         """Apply `delta` and return the events, possibly none. Raises ProtocolError if no open item takes the delta."""

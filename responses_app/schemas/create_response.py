@@ -128,10 +128,10 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL. `request_id` is the `x-request-id` of the answer.
     """
     _refuse(raw)
-    given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
+    fields = {name: field_value for name, field_value in raw.items() if field_value is not None and name not in REFUSED}
     if has_default and settings.RESPONSES_DEFAULT_MODEL:
-        given.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
-    body = validate(CreateResponse, given, ())
+        fields.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
+    body = validate(CreateResponse, fields, ())
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
@@ -142,14 +142,14 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
     offered = tools.read(body.tools)
     conversation = parse_conversation(body.conversation)
     _check_context(body, conversation)
-    given = items.parse_items(body.input) if body.input is not None else []
-    compacts = bool(given) and given[-1]["type"] == control_items.TRIGGER
+    input_items = items.parse_items(body.input) if body.input is not None else []
+    compacts = bool(input_items) and input_items[-1]["type"] == control_items.TRIGGER
     return CreateRequest(
         project=key.project,
         key=key.pk,
         request_id=request_id,
         model=body.model,
-        input=given[:-1] if compacts else given,
+        input=input_items[:-1] if compacts else input_items,
         compacts=compacts,
         instructions=body.instructions,
         tools=offered,
@@ -214,8 +214,8 @@ def _echo(body: CreateResponse) -> dict[str, Any]:
 
 def _logprobs(body: CreateResponse) -> int | None:
     """Return the number of alternatives per token, or None without log-probabilities; `top_logprobs` implies the include."""
-    wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
-    return (body.top_logprobs or 0) if wanted else None
+    includes_logprobs = LOGPROBS in (body.include or ()) or body.top_logprobs
+    return (body.top_logprobs or 0) if includes_logprobs else None
 
 
 def _refuse(raw: Mapping[str, Any]) -> None:
@@ -268,6 +268,6 @@ def _image(options: ImageOptions | None) -> dict[str, str] | None:
 def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:
     if options is None:
         return None
-    given = options.model_dump(exclude_none=True)
-    old = given.pop("generate_summary", None)
-    return given if old is None else {"summary": old, **given}
+    reasoning = options.model_dump(exclude_none=True)
+    old = reasoning.pop("generate_summary", None)
+    return reasoning if old is None else {"summary": old, **reasoning}

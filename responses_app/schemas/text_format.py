@@ -24,34 +24,36 @@ class OutputFormat(StrictModel):
     strict: bool | None = None
 
 
-def parse_text_format(given: OutputFormat | None, loc: Loc = ("text", "format")) -> dict[str, Any]:
+def parse_text_format(output_format: OutputFormat | None, loc: Loc = ("text", "format")) -> dict[str, Any]:
     """Return the format as the response repeats it. Raises InvalidRequest."""
-    if given is None:
+    if output_format is None:
         return {"type": "text"}
-    if given.type != "json_schema":
-        _check_without_schema(given, loc)
-        return {"type": given.type}
-    for name, found in (("name", given.name), ("schema", given.schema_)):
-        if found is None:
+    if output_format.type != "json_schema":
+        _check_without_schema(output_format, loc)
+        return {"type": output_format.type}
+    for name, field_value in (("name", output_format.name), ("schema", output_format.schema_)):
+        if field_value is None:
             raise missing((*loc, name))
-    assert given.schema_ is not None  # noqa: S101 - checked above
-    problem = (strict_problem(given.schema_) if given.strict else None) or complexity_problem(given.schema_)
+    assert output_format.schema_ is not None  # noqa: S101 - checked above
+    problem = (strict_problem(output_format.schema_) if output_format.strict else None) or complexity_problem(
+        output_format.schema_
+    )
     if problem is not None:
-        message = f"Invalid schema for response_format '{given.name}': {problem}"
+        message = f"Invalid schema for response_format '{output_format.name}': {problem}"
         raise InvalidRequest(message, param=json_path((*loc, "schema")), code="invalid_json_schema")
     return {
         "type": "json_schema",
-        "name": given.name,
-        "description": given.description,
-        "schema": given.schema_,
-        "strict": bool(given.strict),
+        "name": output_format.name,
+        "description": output_format.description,
+        "schema": output_format.schema_,
+        "strict": bool(output_format.strict),
     }
 
 
-def _check_without_schema(given: OutputFormat, loc: Loc) -> None:
+def _check_without_schema(output_format: OutputFormat, loc: Loc) -> None:
     """Reject fields of `json_schema` in a format of another type. Raises InvalidRequest."""
-    for name in given.model_dump(exclude_none=True, by_alias=True):
+    for name in output_format.model_dump(exclude_none=True, by_alias=True):
         if name != "type":
             where = json_path((*loc, name))
-            message = f"Unknown parameter: '{where}': a format of type '{given.type}' has none."
+            message = f"Unknown parameter: '{where}': a format of type '{output_format.type}' has none."
             raise InvalidRequest(message, param=where, code="unknown_parameter")

@@ -41,6 +41,6 @@ def read_page(
                 return None
             rows = rows.filter(pk__gt=position) if is_ascending else rows.filter(pk__lt=position)
     is_backward = before is not None and after is None
-    found = list(rows.order_by("-pk" if newest_first != is_backward else "pk")[: limit + 1])
-    shown = found[:limit]
-    return RowPage(shown[::-1] if is_backward else shown, len(found) > limit)
+    page_rows = list(rows.order_by("-pk" if newest_first != is_backward else "pk")[: limit + 1])
+    shown = page_rows[:limit]
+    return RowPage(shown[::-1] if is_backward else shown, len(page_rows) > limit)

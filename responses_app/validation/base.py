@@ -111,13 +111,13 @@ def parse_metadata(raw: object) -> Mapping[str, str]:
     if len(pairs) > MAX_METADATA:
         problem = f"object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
         raise invalid(("metadata",), problem, "object_above_max_properties")
-    for name, given in pairs.items():
-        if not isinstance(given, str):
-            raise wrong_type(f"metadata.{name}", "a string", given)
+    for name, text in pairs.items():
+        if not isinstance(text, str):
+            raise wrong_type(f"metadata.{name}", "a string", text)
         if len(name) > 64:
             problem = f"key too long. Expected maximum length 64, but got {len(name)}."
             raise invalid(("metadata",), problem, "string_above_max_length")
-        if len(given) > 512:
-            problem = f"string too long. Expected maximum length 512, but got {len(given)}."
+        if len(text) > 512:
+            problem = f"string too long. Expected maximum length 512, but got {len(text)}."
             raise invalid(("metadata", name), problem, "string_above_max_length")
     return pairs

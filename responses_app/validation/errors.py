@@ -62,27 +62,27 @@ def json_path(loc: Loc) -> str:
 def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ()) -> InvalidRequest:
     """Convert the first validation error to an API error; errors about unknown fields come last."""
     findings = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "extra_forbidden")
-    found: Mapping[str, Any] = findings[0]
-    loc = (*base, *found["loc"])
-    where, kind, context = json_path(loc), found["type"], found.get("ctx", {})
+    finding: Mapping[str, Any] = findings[0]
+    loc = (*base, *finding["loc"])
+    where, kind, context = json_path(loc), finding["type"], finding.get("ctx", {})
     if kind == "missing":
         return missing(loc)
     if kind == "extra_forbidden":
         return _unknown(where, str(loc[-1]), known)
     if kind in BOUNDS:
-        return _bound(where, kind, found["input"], context)
+        return _bound(where, kind, finding["input"], context)
     if kind in LENGTHS:
-        return _length(where, kind, found["input"], context)
-    if kind == "literal_error" and not isinstance(found["input"], str):
-        return wrong_type(where, f"one of {context['expected']}", found["input"])
+        return _length(where, kind, finding["input"], context)
+    if kind == "literal_error" and not isinstance(finding["input"], str):
+        return wrong_type(where, f"one of {context['expected']}", finding["input"])
     if kind == "literal_error":
-        return invalid_value(where, found["input"], context["expected"])
+        return invalid_value(where, finding["input"], context["expected"])
     if kind == "value_error":
         return InvalidRequest(f"Invalid '{where}': {context['error']}", param=where, code="invalid_value")
     if kind == "string_pattern_mismatch":
         message = f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '{context['pattern']}'."
         return InvalidRequest(message, param=where, code="invalid_value")
-    return wrong_type(where, EXPECTED.get(kind, "another type"), found["input"])
+    return wrong_type(where, EXPECTED.get(kind, "another type"), finding["input"])
 
 
 def invalid(loc: Loc, problem: str, code: str = "invalid_value") -> InvalidRequest:
@@ -91,10 +91,10 @@ def invalid(loc: Loc, problem: str, code: str = "invalid_value") -> InvalidReque
     return InvalidRequest(f"Invalid '{where}': {problem}", param=where, code=code)
 
 
-def wrong_type(where: str, expected: str, given: object) -> InvalidRequest:
+def wrong_type(where: str, expected: str, value: object) -> InvalidRequest:
     """Return an `invalid_type` error that names the expected and the given type."""
-    came = next((word for type_, word in JSON_TYPES if isinstance(given, type_)), "another type")
-    if isinstance(given, float) and abs(given) >= MAX_INTEGER:
+    came = next((word for type_, word in JSON_TYPES if isinstance(value, type_)), "another type")
+    if isinstance(value, float) and abs(value) >= MAX_INTEGER:
         # The JSON parser returns a float for an integer of more than 64 bits.
         came = "a number of more than 64 bits"
     message = f"Invalid type for '{where}': expected {expected}, but got {came} instead."
@@ -107,21 +107,21 @@ def missing(loc: Loc) -> InvalidRequest:
     return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
 
 
-def missing_type(loc: Loc, given: object) -> InvalidRequest:
+def missing_type(loc: Loc, value: object) -> InvalidRequest:
     """Return the error for a `type`, a key of the object at `loc`, that is missing or no string."""
-    return missing((*loc, "type")) if given is None else wrong_type(json_path((*loc, "type")), "a string", given)
+    return missing((*loc, "type")) if value is None else wrong_type(json_path((*loc, "type")), "a string", value)
 
 
-def shorten(given: object) -> str:
+def shorten(value: object) -> str:
     """Cut a value to the length that an error message repeats."""
-    text = str(given)
+    text = str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def invalid_value(where: str, given: object, allowed: str) -> InvalidRequest:
+def invalid_value(where: str, value: object, allowed: str) -> InvalidRequest:
     """Return an `invalid_value` error that names the allowed values."""
     return InvalidRequest(
-        f"Invalid value: '{shorten(given)}'. Supported values are: {allowed}.", param=where, code="invalid_value"
+        f"Invalid value: '{shorten(value)}'. Supported values are: {allowed}.", param=where, code="invalid_value"
     )
 
 
@@ -131,20 +131,20 @@ def _unknown(where: str, name: str, known: Iterable[str]) -> InvalidRequest:
     return InvalidRequest(f"Unknown parameter: '{where}'.{hint}", param=where, code="unknown_parameter")
 
 
-def _bound(where: str, kind: str, given: object, context: Mapping[str, Any]) -> InvalidRequest:
+def _bound(where: str, kind: str, value: object, context: Mapping[str, Any]) -> InvalidRequest:
     suffix, words, sign, key = BOUNDS[kind]
     limit = context[key]
     noun = "integer" if isinstance(limit, int) else "decimal"
     shown = int(limit) if float(limit).is_integer() else limit
-    message = f"Invalid '{where}': {noun} {words}. Expected a value {sign} {shown}, but got {given} instead."
+    message = f"Invalid '{where}': {noun} {words}. Expected a value {sign} {shown}, but got {value} instead."
     return InvalidRequest(message, param=where, code=f"{noun}_{suffix}")
 
 
-def _length(where: str, kind: str, given: object, context: Mapping[str, Any]) -> InvalidRequest:
+def _length(where: str, kind: str, value: object, context: Mapping[str, Any]) -> InvalidRequest:
     code, words, noun, key = LENGTHS[kind]
-    if isinstance(given, dict):
+    if isinstance(value, dict):
         code, words = "object_above_max_properties", "object has too many properties"
-    size = len(given) if isinstance(given, str | list | dict) else 0
+    size = len(value) if isinstance(value, str | list | dict) else 0
     return InvalidRequest(
         f"Invalid '{where}': {words}. Expected {noun} {context[key]}, but got {size}.", param=where, code=code
     )

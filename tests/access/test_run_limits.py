@@ -169,8 +169,8 @@ class KeyFormTest(WebCase):
     """The limits on the key page and in `manage.py createkey`."""
 
     def test_the_key_page_and_the_command_set_the_limits(self) -> None:
-        given = {"name": "k", "project": "p", "max_output_tokens": "64", "max_run_seconds": "9", "allowed_tools": ["mcp:docs"]}
-        self.client.post("/keys", given)
+        fields = {"name": "k", "project": "p", "max_output_tokens": "64", "max_run_seconds": "9", "allowed_tools": ["mcp:docs"]}
+        self.client.post("/keys", fields)
         arguments = ["--max-output-tokens", "64", "--max-run-seconds", "9", "--tool", "mcp:docs"]
         call_command("createkey", "c", "--project", "p", *arguments, stdout=mock.Mock())
         for key in ApiKey.objects.all():

@@ -63,10 +63,10 @@ class ActionsTest(TestCase):
     def test_pages_lead_to_each_other(self) -> None:
         conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=timezone.now())
         row = made(conversation=conversation)
-        found = item(row, "msg_1", "message")
+        stored_item = item(row, "msg_1", "message")
         pages = (
             f"{LIST}{row.pk}/change/",
-            f"/admin/responses_app/item/{found.pk}/change/",
+            f"/admin/responses_app/item/{stored_item.pk}/change/",
             f"/admin/responses_app/conversation/{conversation.pk}/change/",
         )
         links: set[str] = set()

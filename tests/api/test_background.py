@@ -61,9 +61,9 @@ class BackgroundTest(ApiCase):
             await parts.aclose()
             response.close()
             uid = head["response"]["id"]
-            rest = await self.replay(client, uid, after=0)
+            remaining_events = await self.replay(client, uid, after=0)
             whole = self.judge(await self.replay(client, uid))
-            self.assertEqual((rest[0]["type"], rest), ("response.queued", whole[1:]))
+            self.assertEqual((remaining_events[0]["type"], remaining_events), ("response.queued", whole[1:]))
             self.assertEqual(whole[-1]["type"], "response.completed")
             self.assertEqual(self.engine.aborted, [])
             self.assertEqual(await self.replay(client, uid, after=whole[-1]["sequence_number"]), [])

@@ -69,7 +69,7 @@ class BrokenOutputCase(ApiCase):
 
     def recordings(self) -> list[tuple[Recording, str, set[str]]]:
         """Draw outputs, the same in every run, each with the words inserted; the first output is empty."""
-        found: list[tuple[Recording, str, set[str]]] = [(Recording([]), "", set())]
+        recordings: list[tuple[Recording, str, set[str]]] = [(Recording([]), "", set())]
 
         @settings(max_examples=EXAMPLES, phases=[Phase.generate], derandomize=True, database=None)
         @given(
@@ -83,10 +83,10 @@ class BrokenOutputCase(ApiCase):
                 ids = [*ids[:at], *self.half_character, *ids[at:]]
             chunks = [Tokens(ids[at : at + size]) for at in range(0, len(ids), size)]
             words = set() if noise is not None else set(WORD.findall(self.dropped.sub("", _STOP.split(output)[0])))
-            found.append((Recording(chunks), output, words))
+            recordings.append((Recording(chunks), output, words))
 
         draw()
-        return found
+        return recordings
 
     async def test_every_broken_output_ends_in_a_lawful_stream(self) -> None:
         recordings = self.recordings()

@@ -23,7 +23,7 @@ class CutTest(SimpleTestCase):
         async def send(message: dict[str, Any]) -> None:
             sent.append(message["type"])
 
-        async def broken(*rest: Any) -> None:
+        async def broken(*arguments: Any) -> None:
             await send({"type": "http.response.start"})
             raise error
 

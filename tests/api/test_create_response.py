@@ -221,8 +221,8 @@ class CreateTest(ApiCase):
             await eventually(lambda: run.broadcast.frames[-1].type == "response.output_text.delta")
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
-            second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
-            self.assertEqual(second, head + rest)
+            second, remaining_events = await asyncio.gather(self._replay(client, uid), self._drain(first))
+            self.assertEqual(second, head + remaining_events)
 
     async def _replay(self, client: AsyncClient, uid: str) -> bytes:
         response: Any = await client.get(f"/v1/responses/{uid}?stream=true")
@@ -277,8 +277,8 @@ class CreateTest(ApiCase):
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()
-            seen, own = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
-            self.assertEqual(bare(sse(own)), seen)
+            seen, own_events = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
+            self.assertEqual(bare(sse(own_events)), seen)
 
     async def _follow(self, pk: int) -> list[dict[str, Any]]:
         await self.hub.start()

@@ -360,8 +360,8 @@ class FetchedTest(SeeingCase):
 
     async def message(self) -> dict[str, Any]:
         """The first item that was stored."""
-        found: dict[str, Any] = orjson.loads((await Item.objects.order_by("pk").afirst()).body)  # type: ignore[union-attr]
-        return found
+        message: dict[str, Any] = orjson.loads((await Item.objects.order_by("pk").afirst()).body)  # type: ignore[union-attr]
+        return message
 
     async def test_an_item_that_is_sent_again_under_its_id_is_not_fetched_again(self) -> None:
         with self.web() as here:
@@ -443,8 +443,8 @@ class ListedTest(SeeingCase):
 
     async def listed(self, client: Any, path: str) -> list[dict[str, Any]]:
         """The items of a list, oldest first."""
-        found: list[dict[str, Any]] = orjson.loads((await client.get(path)).content)["data"]
-        return found[::-1]
+        listed_items: list[dict[str, Any]] = orjson.loads((await client.get(path)).content)["data"]
+        return listed_items[::-1]
 
     async def test_input_items_has_their_urls_if_asked(self) -> None:
         async with self.serving(answered()) as client:

@@ -38,8 +38,8 @@ class QueryParametersTest(ApiCase):
             added = await client.post(f"{thread}/items?include[]=", b'{"items":[]}', content_type="application/json")
             self.refused(added, 400, "invalid_value", "include[0]")
             # A value of metadata may be empty, and so may the filter for it.
-            found = orjson.loads((await client.get("/v1/responses?metadata[color]=")).content)["data"]
-            self.assertEqual([one["id"] for one in found], [made["id"]])
+            matches = orjson.loads((await client.get("/v1/responses?metadata[color]=")).content)["data"]
+            self.assertEqual([one["id"] for one in matches], [made["id"]])
 
     async def test_a_parameter_is_given_once(self) -> None:
         async with self.serving(record_text(HELLO)) as client:

@@ -22,7 +22,9 @@ WEATHER = checks.has_calls("get_weather", [PARIS])
 
 def called(*made: tuple[str, str]) -> Exchange:
     """Make the exchange of a response with function calls."""
-    return Exchange(200, {"output": [{"type": "function_call", "name": name, "arguments": given} for name, given in made]})
+    return Exchange(
+        200, {"output": [{"type": "function_call", "name": name, "arguments": arguments} for name, arguments in made]}
+    )
 
 
 def command(output: str, exit_code: int) -> dict[str, Any]:
@@ -94,9 +96,9 @@ def test_model_without_images_skips_the_task(tmp_path: Path) -> None:
 
 def test_recorder_finds_the_broken_rules_of_a_stream() -> None:
     event = {"type": "response.created", "sequence_number": 5}
-    found = recorder.exchange(200, "text/event-stream", f"event: response.created\ndata: {json.dumps(event)}\n\n".encode())
-    assert found.violations
-    assert found.response == {}
+    recorded = recorder.exchange(200, "text/event-stream", f"event: response.created\ndata: {json.dumps(event)}\n\n".encode())
+    assert recorded.violations
+    assert recorded.response == {}
 
 
 def test_table_has_a_column_for_each_model_and_the_reasons() -> None:

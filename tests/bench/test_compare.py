@@ -61,22 +61,22 @@ def test_tables_have_a_row_for_each_kind_and_a_column_for_each_ratio() -> None:
 
 def test_sample_counts_tokens_by_usage_and_other_processes_as_front_end() -> None:
     streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 10, "completed", [0.5, 0.75, 1.75])]
-    found = sample(
+    measured = sample(
         "stored", 1, Load(streams, 2.0, 0.001, [0.0]), {"engine": 0.01, "web": 0.02, "server": 0.01, "postgres": 0.005}
     )
-    assert (found.rate, found.first_p50_ms, found.gap_p99_ms, found.events_per_token) == (5.0, 500.0, 1000.0, 0.6)
-    assert found.cpu_us == pytest.approx({"engine": 1000, "front": 3000, "postgres": 500, "client": 100})
+    assert (measured.rate, measured.first_p50_ms, measured.gap_p99_ms, measured.events_per_token) == (5.0, 500.0, 1000.0, 0.6)
+    assert measured.cpu_us == pytest.approx({"engine": 1000, "front": 3000, "postgres": 500, "client": 100})
 
 
 def test_burst_counts_requests_and_cpu_per_request() -> None:
     streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 16, "completed", [at, 1.75]) for at in (0.5, 0.75)]
-    found = burst(
+    measured = burst(
         "worker", Load(streams, 0.5, 0.002, [0.0]), {"engine": 0.02, "web": 0.004, "server": 0.002, "postgres": 0.001}
     )
-    assert (found.requests, found.tokens, found.rate, found.first_p50_ms) == (2, 32, 4.0, 750.0)
-    assert found.cpu_ms == pytest.approx({"engine": 10, "front": 3, "postgres": 0.5, "client": 1})
-    assert describe_burst(found).startswith("burst 2 worker ")
-    assert bursts_table([found])[2:] == [
+    assert (measured.requests, measured.tokens, measured.rate, measured.first_p50_ms) == (2, 32, 4.0, 750.0)
+    assert measured.cpu_ms == pytest.approx({"engine": 10, "front": 3, "postgres": 0.5, "client": 1})
+    assert describe_burst(measured).startswith("burst 2 worker ")
+    assert bursts_table([measured])[2:] == [
         "| 2 | this server, stored, engine in a worker | 4 | 750 ms, 750 ms | 10.00, 3.00, 0.50, 1.00 |"
     ]
 
@@ -89,10 +89,10 @@ def test_few_streams_get_more_requests() -> None:
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_both_servers_get_the_same_engine_options(on_gpu: bool) -> None:
     model = Model("random-64", "/srv/random-64", ("qwen3", "hermes"), on_gpu, {"dtype": "float32"})
-    theirs, own = " ".join(vllm_command(model, 1)), our_command(model, 2)[4]
-    assert own.startswith("random-64=vllm:///srv/random-64?")
+    theirs, our_options = " ".join(vllm_command(model, 1)), our_command(model, 2)[4]
+    assert our_options.startswith("random-64=vllm:///srv/random-64?")
     for name, value in model.options.items():
-        assert f"{name}={value}" in own
+        assert f"{name}={value}" in our_options
         assert f"--{name.replace('_', '-')}" in theirs
     assert ("--enforce-eager" in theirs) != on_gpu
     assert "--distributed-executor-backend" not in theirs

@@ -101,10 +101,10 @@ class ChaosRun:
             )
             states = " ".join(web.state for web in self._system.webs)
             still = self._open()
-            rest = f"; left: {', '.join(still)}" if 0 < len(still) <= 3 else ""
+            unfinished_note = f"; left: {', '.join(still)}" if 0 < len(still) <= 3 else ""
             wrong = f", {len(self.findings.wrong)} CONTRADICTIONS" if self.findings.wrong else ""
             self._say(
-                f"{self._done}/{self.options.responses} responses; {faults or 'no faults yet'}; web: {states}{rest}{wrong}"
+                f"{self._done}/{self.options.responses} responses; {faults or 'no faults yet'}; web: {states}{unfinished_note}{wrong}"
             )
 
     def _open(self) -> list[str]:

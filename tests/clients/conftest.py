@@ -164,9 +164,9 @@ def steps(command: list[str], server: Server, environ: dict[str, str]) -> dict[s
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert result.returncode == 0, result.stderr[-4000:]
     assert "Traceback" not in server.output, server.output[-4000:]
-    found: dict[str, Any] = {}
+    steps_by_name: dict[str, Any] = {}
     for line in result.stdout.splitlines():
         if line.startswith('{"step"'):
             step = json.loads(line)
-            found[step["step"]] = step["said"]
-    return found
+            steps_by_name[step["step"]] = step["said"]
+    return steps_by_name

@@ -24,7 +24,7 @@ def run(server: Server, environ: dict[str, str], tmp_path: Path) -> Run:
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
-    own = {name: value for name, value in environ.items() if not name.startswith(OURS)}
+    kept_environ = {name: value for name, value in environ.items() if not name.startswith(OURS)}
 
     def run(agent: str, command: Sequence[str | Path]) -> str:
         options = ("--url", server.url, "--model", f"connected-{agent}", "--home", str(home), "--write")
@@ -32,7 +32,7 @@ def run(server: Server, environ: dict[str, str], tmp_path: Path) -> Run:
         result = subprocess.run(
             command,
             cwd=work,
-            env={**own, "HOME": str(home)},
+            env={**kept_environ, "HOME": str(home)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -40,28 +40,28 @@ def compiler() -> Compiler:
 
 def workers(parent: int) -> list[int]:
     """Return the pids of the compiler processes of a process."""
-    found = []
+    worker_ids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 is_child = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent
                 if is_child and b"compiler.worker" in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
+                    worker_ids.append(int(entry.name))
             except OSError:
                 continue
-    return found
+    return worker_ids
 
 
 def alive(pids: Iterable[int]) -> list[int]:
     """Return the pids of the running processes."""
-    found = []
+    live_ids = []
     for pid in pids:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
-        found += [pid] if state not in "ZX" else []
-    return found
+        live_ids += [pid] if state not in "ZX" else []
+    return live_ids
 
 
 def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compiler: Compiler) -> None:

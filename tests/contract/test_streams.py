@@ -56,9 +56,9 @@ async def _streamed(client: httpx2.AsyncClient, body: Body) -> None:
     assert got.content == orjson.dumps(final), body
     assert await _read(client, "GET", f"/responses/{final['id']}?stream=true") == raw, body
     middle = len(events) // 2
-    rest = await _read(client, "GET", f"/responses/{final['id']}?stream=true&starting_after={middle}")
-    assert raw.endswith(rest), body
-    assert rest.count(b"\nevent: ") == len(events) - middle - 2, body
+    replayed = await _read(client, "GET", f"/responses/{final['id']}?stream=true&starting_after={middle}")
+    assert raw.endswith(replayed), body
+    assert replayed.count(b"\nevent: ") == len(events) - middle - 2, body
 
 
 async def _posted(client: httpx2.AsyncClient, body: Body) -> None:

@@ -72,8 +72,8 @@ def test_invalid_json_is_a_value_error(tmp_path: Path, content: str) -> None:
     ids=["template", "model_type", "architecture", "tekken"],
 )
 def test_a_family_is_detected_from_files(tmp_path: Path, files: dict[str, Any], parsers: tuple[str | None, str | None]) -> None:
-    found = Checkpoint(str(write_files(tmp_path, **files))).detect_family()
-    assert (found.reasoning_parser, found.tool_parser) == parsers
+    detection = Checkpoint(str(write_files(tmp_path, **files))).detect_family()
+    assert (detection.reasoning_parser, detection.tool_parser) == parsers
 
 
 def test_detection_in_a_folder_imports_neither_transformers_nor_vllm(tmp_path: Path) -> None:

@@ -160,9 +160,9 @@ def test_call_of_unknown_tool_is_reported_before_the_call() -> None:
 def test_problem_between_texts_changes_no_stop_sequence(cuts: list[int]) -> None:
     problem = OutputProblem("invalid_utf8")
     deltas: list[Delta] = [TextDelta("a EN"), problem, TextDelta("D b"), OutputProblem("text_in_call")]
-    parser, found = with_stop_sequences(ScriptedParser(deltas), ["END"]), list[Delta]()
+    parser, deltas_read = with_stop_sequences(ScriptedParser(deltas), ["END"]), list[Delta]()
     for _ in cuts:
-        found += parser.feed(Chunk([0]))
-    found += parser.finish()
-    assert "".join(delta.text for delta in found if isinstance(delta, TextDelta)) == "a "
-    assert OutputProblem("text_in_call") not in found
+        deltas_read += parser.feed(Chunk([0]))
+    deltas_read += parser.finish()
+    assert "".join(delta.text for delta in deltas_read if isinstance(delta, TextDelta)) == "a "
+    assert OutputProblem("text_in_call") not in deltas_read

@@ -50,7 +50,7 @@ def problem(target: str, page: Path) -> str | None:
 def test_links_of_a_page_resolve(page: Path) -> None:
     targets = [one or other for one, other in LINK.findall(page.read_text())]
     local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
-    assert not [found for target in local if (found := problem(target, page))]
+    assert not [link_problem for target in local if (link_problem := problem(target, page))]
 
 
 FILES = [path.relative_to(ROOT) for path in tracked()]

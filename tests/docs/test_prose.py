@@ -57,28 +57,28 @@ def first_lines() -> Iterator[tuple[str, str]]:
 
 def share(pattern: re.Pattern[str], *, at_start: bool = False) -> tuple[float, list[str]]:
     lines = list(first_lines())
-    found = [f"{place} {line}" for place, line in lines if (pattern.match(line) if at_start else pattern.search(line))]
-    return len(found) / len(lines), found
+    places = [f"{place} {line}" for place, line in lines if (pattern.match(line) if at_start else pattern.search(line))]
+    return len(places) / len(lines), places
 
 
 def test_few_first_lines_have_a_pronoun_without_its_noun() -> None:
-    part, found = share(VAGUE)
-    assert part <= MAX_VAGUE, found
+    part, places = share(VAGUE)
+    assert part <= MAX_VAGUE, places
 
 
 def test_few_first_lines_open_as_a_riddle() -> None:
-    part, found = share(RIDDLE, at_start=True)
-    assert part <= MAX_RIDDLES, found
+    part, places = share(RIDDLE, at_start=True)
+    assert part <= MAX_RIDDLES, places
 
 
 def test_private_words_are_rare() -> None:
-    found = []
+    places = []
     for path, source in SOURCES.items():
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type in (tokenize.NAME, tokenize.COMMENT, tokenize.STRING):
                 words = PRIVATE.findall(re.sub(r"([a-z])([A-Z])", r"\1_\2", token.string))
-                found += [f"{path.relative_to(ROOT)}:{token.start[0]} {word}" for word in words]
-    assert len(found) < MAX_PRIVATE_WORDS, found
+                places += [f"{path.relative_to(ROOT)}:{token.start[0]} {word}" for word in words]
+    assert len(places) < MAX_PRIVATE_WORDS, places
 
 
 def test_class_names_are_unique() -> None:

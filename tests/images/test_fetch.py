@@ -24,7 +24,7 @@ class FakeResolver:
     """Resolver with the given names; records the requested names."""
 
     def __init__(self, **names: Sequence[str]) -> None:
-        self.names = {HOST: ["127.0.0.1"], **{name.replace("_", "."): found for name, found in names.items()}}
+        self.names = {HOST: ["127.0.0.1"], **{name.replace("_", "."): addresses for name, addresses in names.items()}}
         self.lookups: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:

@@ -60,31 +60,31 @@ def test_the_report_of_the_demo_model_has_the_line(line: str) -> None:
 def test_inputs_without_a_place_are_in_the_report_in_the_form_that_is_added(checkpoint: Path) -> None:
     (checkpoint / "plain.jinja").write_text(PLAIN)
     (checkpoint / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    found = run(str(checkpoint), "--chat-template", str(checkpoint / "plain.jinja")).splitlines()
-    added = [line.removeprefix("added             ") for line in found if line.startswith("added")]
+    report = run(str(checkpoint), "--chat-template", str(checkpoint / "plain.jinja")).splitlines()
+    added = [line.removeprefix("added             ") for line in report if line.startswith("added")]
     assert added == [
         "tools: described in the system message",
         "calls of earlier turns: as text",
         "reasoning before a call: as text between the markers of reasoning",
     ]
-    assert '    {"name": "get_weather", "arguments": {"city": "Oslo"}}' in found
+    assert '    {"name": "get_weather", "arguments": {"city": "Oslo"}}' in report
 
 
 def test_named_parsers_are_in_the_report(checkpoint: Path) -> None:
-    found = run(str(checkpoint), "--tool-parser", "seed_oss")
-    assert "chosen by         setting and chat template: tool_parser=seed_oss <tool_call> <think>" in found
-    assert "tool parser       seed_oss" in found
+    report = run(str(checkpoint), "--tool-parser", "seed_oss")
+    assert "chosen by         setting and chat template: tool_parser=seed_oss <tool_call> <think>" in report
+    assert "tool parser       seed_oss" in report
 
 
 def test_calls_that_are_not_read_are_a_warning(checkpoint: Path) -> None:
     template = (DEMO / "chat_template.jinja").read_text()
     assert "<tool_call>" in template
     (checkpoint / "chat_template.jinja").write_text(template.replace("tool_call>", "tool_use>"))
-    found = run(str(checkpoint))
-    assert "calls read        no: shown as text" in found
+    report = run(str(checkpoint))
+    assert "calls read        no: shown as text" in report
     assert (
         "warning           The chat template writes calls in a form that no known tool parser reads: calls of this model"
-        in found
+        in report
     )
 
 
@@ -92,11 +92,11 @@ def test_an_unknown_family_is_a_warning_and_its_template_is_reported(checkpoint:
     (checkpoint / "chat_template.jinja").write_text(PLAIN)
     (checkpoint / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {}, "eos_token": "<|im_end|>"}))
     (checkpoint / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    found = run(str(checkpoint))
-    assert "family            unknown" in found
-    assert "warning           The family of the model is not recognised (model_type 'llama')" in found
-    assert "no place for      tools, calls of earlier turns, several calls of a turn, text beside a call, reasoning" in found
-    assert "    <|im_start|>user\n    What is the weather in Oslo?<|im_end|>" in found
+    report = run(str(checkpoint))
+    assert "family            unknown" in report
+    assert "warning           The family of the model is not recognised (model_type 'llama')" in report
+    assert "no place for      tools, calls of earlier turns, several calls of a turn, text beside a call, reasoning" in report
+    assert "    <|im_start|>user\n    What is the weather in Oslo?<|im_end|>" in report
 
 
 @pytest.mark.parametrize(

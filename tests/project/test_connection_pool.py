@@ -38,9 +38,9 @@ def test_waiting_caller_gets_a_returned_database_soon(tmp_path: Path) -> None:
     ours: dict[str, Any] = {
         name: value for name, value in parameters.items() if name in ("dbname", "user", "password", "host", "port")
     }
-    given = connection.settings_dict
-    name = f".s.PGSQL.{given['PORT'] or 5432}"
-    away = Away(tmp_path / ".s.PGSQL.5432", Path(given["HOST"]) / name)
+    settings_given = connection.settings_dict
+    name = f".s.PGSQL.{settings_given['PORT'] or 5432}"
+    away = Away(tmp_path / ".s.PGSQL.5432", Path(settings_given["HOST"]) / name)
     logger = logging.getLogger("psycopg.pool")
     level = logger.level
     logger.addHandler(away)

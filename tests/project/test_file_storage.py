@@ -24,13 +24,13 @@ def test_url_names_a_folder_that_hosts_share() -> None:
 def test_url_names_bucket_prefix_and_options() -> None:
     entry = file_storage("s3://bucket/a/b%20c?endpoint_url=https://s3.example.com&addressing_style=path", FOLDER)
     assert entry["BACKEND"] == "storages.backends.s3.S3Storage"
-    wanted = {
+    expected_options = {
         "bucket_name": "bucket",
         "location": "a/b c",
         "endpoint_url": "https://s3.example.com",
         "addressing_style": "path",
     }
-    assert {name: entry["OPTIONS"][name] for name in wanted} == wanted
+    assert {name: entry["OPTIONS"][name] for name in expected_options} == expected_options
 
 
 @pytest.mark.parametrize("url", ["/files", "file://host/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"])

@@ -81,12 +81,12 @@ def test_helpers_come_from_support() -> None:
 
 def test_folders_mirror_the_packages() -> None:
     folders = [path.relative_to(TESTS) for path in TESTS.rglob("*") if (path / "__init__.py").exists()]
-    own = [
+    mirrored = [
         folder
         for folder in folders
         if folder.parts[0] not in OTHERS and folder.parts[:2] not in {("api", "context"), ("api", "tools")}
     ]
-    assert [str(folder) for folder in own if not (ROOT / "responses_app" / folder).is_dir()] == []
+    assert [str(folder) for folder in mirrored if not (ROOT / "responses_app" / folder).is_dir()] == []
 
 
 def test_no_folder_has_too_many_modules() -> None:

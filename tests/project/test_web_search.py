@@ -40,8 +40,8 @@ def test_folder_is_read_from_a_url(tmp_path: Path) -> None:
 
 
 def test_demo_has_pages() -> None:
-    found = asyncio.run(open_backend(DEMO_PAGES).search("moon tides", SearchContext()))
-    assert [one.url for one in found] == ["https://tides.example/moon.html", "https://tides.example/spring.html"]
+    results = asyncio.run(open_backend(DEMO_PAGES).search("moon tides", SearchContext()))
+    assert [one.url for one in results] == ["https://tides.example/moon.html", "https://tides.example/spring.html"]
 
 
 @pytest.mark.parametrize(

@@ -393,7 +393,7 @@ def test_a_command_of_a_shell_is_a_text_of_its_own(rule: str, name: str, key: st
     events = json.loads(json.dumps(write_response([SHELL])[0]))
     assert validate(events) == []
     put(f"shell_call_command.{name}", key, to=value)(events)
-    assert rule in {found.rule for found in validate(events)}
+    assert rule in {problem.rule for problem in validate(events)}
 
 
 def test_the_commands_of_the_item_are_those_that_were_told() -> None:
@@ -401,12 +401,12 @@ def test_the_commands_of_the_item_are_those_that_were_told() -> None:
     for event in events:
         if event["type"] == "response.output_item.done":
             event["item"]["action"]["commands"] = ["pwd"]
-    assert "C6" in {found.rule for found in validate(events)}
+    assert "C6" in {problem.rule for problem in validate(events)}
 
 
 def test_a_command_that_is_never_done_is_missed() -> None:
     events = json.loads(json.dumps(write_response([SHELL])[0]))
-    assert "C4" in {found.rule for found in validate(lose("shell_call_command.done", nth=1)(events) or [])}
+    assert "C4" in {problem.rule for problem in validate(lose("shell_call_command.done", nth=1)(events) or [])}
 
 
 def test_shell_commands_have_no_item_id() -> None:

@@ -28,9 +28,9 @@ def sse(events: Iterable[Event], *, done: bool = True) -> bytes:
 CLEAN = sse(write_response([TextDelta("aé😀"), Call("f")])[0])
 
 
-def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "responses_app.protocol.conformance", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, cwd=ROOT, check=False, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, check=False, timeout=60)
 
 
 def rules(captured: bytes) -> list[str]:
@@ -38,7 +38,7 @@ def rules(captured: bytes) -> list[str]:
 
 
 def test_a_clean_stream_on_standard_input_is_one_line_and_exit_0() -> None:
-    done = run(given=CLEAN)
+    done = run(stdin=CLEAN)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"13 events, no violations\n", b"")
 
 

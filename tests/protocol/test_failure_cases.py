@@ -79,7 +79,7 @@ def test_a2_a4_every_item_has_one_id_for_its_life_tool_items_too(events: list[Ev
             ids.setdefault(event["output_index"], set()).add(event.get("item_id") or event["item"]["id"])
     for index, item in enumerate(items(events)):
         ids[index].add(item["id"])
-    assert [len(found) for found in ids.values()] == [1] * len(items(events))
+    assert [len(item_ids) for item_ids in ids.values()] == [1] * len(items(events))
     assert len(set.union(*ids.values())) == len(ids)
 
 
@@ -122,10 +122,10 @@ def test_a9_the_response_keeps_its_id(events: list[Event]) -> None:
 
 
 def test_b1_b2_content_index_counts_from_0_in_every_item(events: list[Event]) -> None:
-    found: dict[int, list[int]] = {}
+    indexes_by_item: dict[int, list[int]] = {}
     for event in of(events, "content_part.added"):
-        found.setdefault(event["output_index"], []).append(event["content_index"])
-    assert list(found.values()) == [[0], [0], [0]]
+        indexes_by_item.setdefault(event["output_index"], []).append(event["content_index"])
+    assert list(indexes_by_item.values()) == [[0], [0], [0]]
 
 
 def test_b3_b4_output_index_is_dense_and_the_position_in_the_output(events: list[Event]) -> None:

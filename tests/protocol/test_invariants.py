@@ -153,9 +153,10 @@ def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
 @given(speeches())
 def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech: Speech) -> None:
     events, writer = write_response(*speech)
-    assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.output.items, strict=True)] == wire(
-        writer.output.items
-    )
+    assert [
+        given_keys(item, written_item)
+        for item, written_item in zip(sdk.accumulate(wire(events)), writer.output.items, strict=True)
+    ] == wire(writer.output.items)
 
 
 @few
@@ -167,9 +168,9 @@ def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_respon
     assert [item.id for item in final.output] == [item["id"] for item in writer.output.items]
 
 
-def given_keys(item: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def given_keys(item: dict[str, Any], written_item: dict[str, Any]) -> dict[str, Any]:
     """The client's item without keys that it invents."""
-    return {key: value for key, value in item.items() if key in own}
+    return {key: value for key, value in item.items() if key in written_item}
 
 
 @many

@@ -90,12 +90,12 @@ def test_item_opens_empty(name: str) -> None:
 
 def test_the_ids_of_every_family_have_their_prefix() -> None:
     """A3, F10."""
-    found = {
+    prefixes = {
         item["type"]: item["id"].rstrip("0123456789")
         for pieces, _, _ in FAMILIES.values()
         for item in items(write_response(pieces)[0])
     }
-    assert found == {
+    assert prefixes == {
         "message": "msg_",
         "reasoning": "rs_",
         "function_call": "fc_",

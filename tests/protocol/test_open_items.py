@@ -97,11 +97,13 @@ def started(pieces: Sequence[Delta]) -> tuple[list[Event], Writer]:
 
 def by_item(events: Sequence[Event]) -> dict[int, list[Event]]:
     """The events of each item, without their numbers."""
-    found: dict[int, list[Event]] = {}
+    events_by_item: dict[int, list[Event]] = {}
     for event in events:
         if "output_index" in event:
-            found.setdefault(event["output_index"], []).append({k: v for k, v in event.items() if k != "sequence_number"})
-    return found
+            events_by_item.setdefault(event["output_index"], []).append(
+                {k: v for k, v in event.items() if k != "sequence_number"}
+            )
+    return events_by_item
 
 
 # Examples
@@ -245,8 +247,8 @@ def test_a_writer_that_is_restored_at_any_cut_goes_on_with_the_same_bytes(pair: 
     for cut in range(len(pieces) + 1):
         written = wire(started(pieces[:cut])[0])
         restored = Writer.restore(written, numbered_ids(len(ids_in_order(written))), encrypt)
-        rest = [event for piece in pieces[cut:] for event in restored.write(piece)] + ENDINGS[ending](restored)
-        assert json.dumps(written + wire(rest)) == json.dumps(events)
+        remaining_events = [event for piece in pieces[cut:] for event in restored.write(piece)] + ENDINGS[ending](restored)
+        assert json.dumps(written + wire(remaining_events)) == json.dumps(events)
 
 
 @some
@@ -290,8 +292,8 @@ def moved(type_: str, place: int) -> Callable[[list[Event]], list[Event]]:
 
     def move(events: list[Event]) -> list[Event]:
         event = next(event for event in events if event["type"] == type_)
-        rest = [other for other in events if other is not event]
-        order = [*rest[:place], event, *rest[place:]]
+        other_events = [other for other in events if other is not event]
+        order = [*other_events[:place], event, *other_events[place:]]
         return [{**event, "sequence_number": number} for number, event in enumerate(order)]
 
     return move
@@ -301,8 +303,8 @@ def without(type_: str, index: int) -> Callable[[list[Event]], list[Event]]:
     """Leave out the events of a type for one item."""
 
     def drop(events: list[Event]) -> list[Event]:
-        rest = [event for event in events if (event["type"], event.get("output_index")) != (type_, index)]
-        return [{**event, "sequence_number": number} for number, event in enumerate(rest)]
+        kept_events = [event for event in events if (event["type"], event.get("output_index")) != (type_, index)]
+        return [{**event, "sequence_number": number} for number, event in enumerate(kept_events)]
 
     return drop
 

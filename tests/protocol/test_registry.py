@@ -57,8 +57,8 @@ def test_an_approval_does_not_answer_by_call_id() -> None:
     ],
 )
 def test_events_belong_to_a_family(event_type: str, family: str | None) -> None:
-    found = FAMILIES.of_event(event_type)
-    assert (found and found.type) == family
+    event_family = FAMILIES.of_event(event_type)
+    assert (event_family and event_family.type) == family
 
 
 def test_no_module_guesses_a_family_from_the_suffix_of_its_type() -> None:

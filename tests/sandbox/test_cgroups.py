@@ -13,17 +13,17 @@ from responses_app.sandbox.runner import cgroups
 
 def delegate(folder: Path, controllers: str) -> Path:
     """Make a folder that looks like a delegated cgroup."""
-    own = folder / "own"
-    (own / "runner").mkdir(parents=True)
-    (own / "cgroup.controllers").write_text(controllers)
-    return own
+    own_group = folder / "own"
+    (own_group / "runner").mkdir(parents=True)
+    (own_group / "cgroup.controllers").write_text(controllers)
+    return own_group
 
 
 def test_controllers_are_enabled_and_the_launcher_moves_to_a_leaf(tmp_path: Path) -> None:
-    own = delegate(tmp_path, "cpuset cpu io memory pids")
-    assert delegated_cgroup.prepare(tmp_path, "/own") == str(own)
-    assert (own / "runner" / "cgroup.procs").read_text() == str(os.getpid())
-    assert (own / "cgroup.subtree_control").read_text() == "+memory +pids +cpu"
+    own_group = delegate(tmp_path, "cpuset cpu io memory pids")
+    assert delegated_cgroup.prepare(tmp_path, "/own") == str(own_group)
+    assert (own_group / "runner" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own_group / "cgroup.subtree_control").read_text() == "+memory +pids +cpu"
 
 
 @pytest.mark.parametrize("controllers", ["", "cpu", "memory"])

@@ -45,9 +45,9 @@ class LargeTest(ApiCase):
     """With a scripted engine."""
 
     def test_every_array_is_refused_for_its_first_wrong_element(self) -> None:
-        found = [(model, array) for model in models() for array in arrays(model.__pydantic_core_schema__)]
-        self.assertGreater(len(found), 10)
-        for model, array in found:
+        arrays_of_models = [(model, array) for model in models() for array in arrays(model.__pydantic_core_schema__)]
+        self.assertGreater(len(arrays_of_models), 10)
+        for model, array in arrays_of_models:
             with self.subTest(model=model.__name__):
                 self.assertTrue(array.get("fail_fast") or array.get("max_length", FEW + 1) <= FEW)
 

@@ -293,8 +293,10 @@ class ValidationTest(ApiCase):
                     requested = orjson.dumps({"model": "m", "input": "Hi", **body})
                     response = await client.post("/v1/responses/input_tokens", requested, content_type="application/json")
                     self.assertEqual(response.status_code, 200, response.content)
-            for given in ({"id": None}, {}):
-                self.refused(await self.post(client, conversation=given), 400, "missing_required_parameter", "conversation.id")
+            for conversation in ({"id": None}, {}):
+                self.refused(
+                    await self.post(client, conversation=conversation), 400, "missing_required_parameter", "conversation.id"
+                )
 
     async def test_wrong_type_of_an_enumerated_parameter_is_refused(self) -> None:
         async with self.serving() as client:

@@ -49,8 +49,8 @@ class CreateTest(SocketCase):
     async def test_responses_are_stored_with_the_id_of_the_request_that_opened_the_connection(self) -> None:
         async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = [await socket.create_response(), await socket.create_response()]
-        found = Response.objects.filter(uid__in=[one["id"] for one in made]).values_list("request_id", flat=True)
-        ids = {one async for one in found}
+        stored_responses = Response.objects.filter(uid__in=[one["id"] for one in made]).values_list("request_id", flat=True)
+        ids = {one async for one in stored_responses}
         self.assertEqual(len(ids), 1)
         self.assertRegex(ids.pop(), r"^req_[0-9a-f]{48}$")
 

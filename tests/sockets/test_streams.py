@@ -29,15 +29,15 @@ def slow(text: str, pause: float = 0.01) -> Recording:
 
 async def events_by_stream(socket: SocketClient, count: int) -> dict[str | None, list[list[dict[str, Any]]]]:
     """Receive the events of `count` responses, grouped by `stream_id` and response."""
-    found: dict[str | None, list[list[dict[str, Any]]]] = defaultdict(list)
+    events_of_streams: dict[str | None, list[list[dict[str, Any]]]] = defaultdict(list)
     while count:
         event = await socket.receive()
-        stream_id = found[event.get("stream_id")]
+        stream_id = events_of_streams[event.get("stream_id")]
         if event["type"] == "response.created":
             stream_id.append([])
         stream_id[-1].append(event)
         count -= event["type"] in TERMINAL
-    return found
+    return events_of_streams
 
 
 class StreamsTest(SocketCase):
@@ -45,9 +45,9 @@ class StreamsTest(SocketCase):
         async with self.serving(*[slow(HELLO) for _ in range(6)]), self.socket() as socket:
             for stream_id in ("a", "b", None, "a", "b", None):
                 await socket.create(**({"stream_id": stream_id} if stream_id else {}))
-            found = await events_by_stream(socket, 6)
-            self.assertEqual({stream_id: len(made) for stream_id, made in found.items()}, {"a": 2, "b": 2, None: 2})
-            for stream_id, made in found.items():
+            events_of_streams = await events_by_stream(socket, 6)
+            self.assertEqual({stream_id: len(made) for stream_id, made in events_of_streams.items()}, {"a": 2, "b": 2, None: 2})
+            for stream_id, made in events_of_streams.items():
                 for events in made:
                     assert_valid(events, stream_id)
 
@@ -74,12 +74,12 @@ class StreamsTest(SocketCase):
             most = 0
             for number in range(20):
                 await socket.create(stream_id=f"stream_id-{number}")
-            found: set[str] = set()
-            while len(found) < 20:
+            stream_ids: set[str] = set()
+            while len(stream_ids) < 20:
                 event = await socket.receive()
                 most = max(most, len(self.hub.runs))
                 if event["type"] in TERMINAL:
-                    found.add(event["stream_id"])
+                    stream_ids.add(event["stream_id"])
             self.assertEqual(most, streams.MAX_RUNNING_RESPONSES)
 
     async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:

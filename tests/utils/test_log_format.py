@@ -31,11 +31,11 @@ def record(message: str, *arguments: object, error: BaseException | None = None,
 def lines(one: logging.LogRecord) -> list[str]:
     """The lines of a record, of which the first alone looks like one."""
     text = LineFormatter().format(one)
-    first, *rest = text.split("\n")
-    assert all(line.isprintable() for line in (first, *rest))
+    first, *other_lines = text.split("\n")
+    assert all(line.isprintable() for line in (first, *other_lines))
     assert RECORD.match(first)
-    assert all(line.startswith(CONTINUATION) for line in rest)
-    return [first, *rest]
+    assert all(line.startswith(CONTINUATION) for line in other_lines)
+    return [first, *other_lines]
 
 
 def test_a_message_is_one_line() -> None:

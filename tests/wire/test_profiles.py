@@ -67,10 +67,13 @@ class ProfileTest(ApiCase):
             made = await self.sent(client, {**requested, "input": "Hi"})
             self.assertEqual(made["tools"], [{**tool, "format": {"type": "text"}}])
             self.assertEqual(made["tool_choice"], {"type": "openai:custom", "name": "t"})
-            found = made["output"][0]
-            self.assertEqual((found["type"], found["input"]), ("openai:custom_tool_call", "x"))
-            output = {"type": "openai:custom_tool_call_output", "call_id": found["call_id"], "output": "y"}
-            for before in ({"input": [{"role": "user", "content": "Hi"}, found, output]}, {"previous_response_id": made["id"]}):
+            call_item = made["output"][0]
+            self.assertEqual((call_item["type"], call_item["input"]), ("openai:custom_tool_call", "x"))
+            output = {"type": "openai:custom_tool_call_output", "call_id": call_item["call_id"], "output": "y"}
+            for before in (
+                {"input": [{"role": "user", "content": "Hi"}, call_item, output]},
+                {"previous_response_id": made["id"]},
+            ):
                 with self.subTest(fields=list(before)):
                     again = await self.sent(client, {"model": "m", "input": [output], **before})
                     listed = orjson.loads((await client.get(f"{OPEN}/responses/{again['id']}/input_items")).content)["data"]

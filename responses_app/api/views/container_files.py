@@ -108,13 +108,13 @@ def _file_id(fields: Mapping[str, object]) -> str:
     for name in fields:
         if name not in FIELDS:
             raise InvalidRequest(f"Unknown parameter: '{shorten(name)}'.", param=name, code="unknown_parameter")
-    given = fields.get("file_id")
-    if given is None:
+    file_id = fields.get("file_id")
+    if file_id is None:
         message = "Missing required parameter: 'file' or 'file_id'."
         raise InvalidRequest(message, param="file", code="missing_required_parameter")
-    if not isinstance(given, str):
-        raise wrong_type("file_id", "a string", given)
-    return given
+    if not isinstance(file_id, str):
+        raise wrong_type("file_id", "a string", file_id)
+    return file_id
 
 
 async def _copy(container: Container, uid: str) -> ContainerFile:
@@ -131,10 +131,10 @@ async def _copy(container: Container, uid: str) -> ContainerFile:
 
 async def _find_file(project: str, uid: str, file: str) -> ContainerFile:
     row = await find(project, uid)
-    found = await row.files.select_related("container").filter(uid=file).afirst() if is_id(file) else None
-    if found is None:
+    stored_file = await row.files.select_related("container").filter(uid=file).afirst() if is_id(file) else None
+    if stored_file is None:
         raise NotFound(f"No file with id '{file}' found in container '{uid}'.")
-    return found
+    return stored_file
 
 
 def shape(row: ContainerFile) -> dict[str, Any]:

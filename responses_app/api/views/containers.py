@@ -27,15 +27,15 @@ KNOWN = frozenset({"limit", "order", "after", "name"})
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/containers."""
     async with rate_limits.admit(key) as ticket:
-        wanted: ContainerRequest = await request_body.parse_body(request, key, parse_container, b"{}")
-        uploads = await _uploads(key.project, wanted.file_ids)
+        requested: ContainerRequest = await request_body.parse_body(request, key, parse_container, b"{}")
+        uploads = await _uploads(key.project, requested.file_ids)
         now = timezone.now().replace(microsecond=0)
         row = Container(
             uid=new_id("cntr_"),
             project=key.project,
-            name=wanted.name,
-            memory_limit=wanted.memory_limit,
-            expires_after_minutes=wanted.minutes,
+            name=requested.name,
+            memory_limit=requested.memory_limit,
+            expires_after_minutes=requested.minutes,
             created_at=now,
             last_active_at=now,
         )
@@ -43,7 +43,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
             await sync_to_async(container_files.create_container)(row, uploads, new_id)
         except File.DoesNotExist:
             # An upload was deleted since. The second look names its place in the request.
-            await _uploads(key.project, wanted.file_ids)
+            await _uploads(key.project, requested.file_ids)
             raise
         await ticket.release()
     return json_response(shape(row), headers=ticket.headers)
@@ -82,13 +82,13 @@ async def find(project: str, uid: str) -> Container:
     return row
 
 
-async def _uploads(project: str, wanted: Sequence[str]) -> list[File]:
+async def _uploads(project: str, file_ids: Sequence[str]) -> list[File]:
     """Return the uploaded files `wanted`. Raises InvalidRequest."""
-    found = {row.uid: row async for row in files.visible(project, timezone.now()).filter(uid__in=wanted)}
-    for index, uid in enumerate(wanted):
-        if uid not in found:
+    rows_by_id = {row.uid: row async for row in files.visible(project, timezone.now()).filter(uid__in=file_ids)}
+    for index, uid in enumerate(file_ids):
+        if uid not in rows_by_id:
             raise unknown_file(uid, f"file_ids[{index}]")
-    return [found[uid] for uid in dict.fromkeys(wanted)]
+    return [rows_by_id[uid] for uid in dict.fromkeys(file_ids)]
 
 
 def shape(row: Container) -> dict[str, Any]:

@@ -35,14 +35,14 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
     async with rate_limits.admit(key) as ticket:
         metadata, new = await request_body.parse_body(request, key, _new, b"{}")
-        given, fetched = await prepare_items(key.project, new)
+        input_items, fetched = await prepare_items(key.project, new)
         row = Conversation(
             uid=new_id("conv_"),
             project=key.project,
             metadata=metadata,
             created_at=datetime.fromtimestamp(int(time.time()), UTC),
         )
-        await sync_to_async(conversations.create)(row, given, fetched)
+        await sync_to_async(conversations.create)(row, input_items, fetched)
         await ticket.release()
     return json_response(_shape(row), headers=ticket.headers)
 
@@ -74,9 +74,9 @@ async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponse
     """POST /v1/conversations/{id}/items: add all items or none."""
     include = query.include(request)
     async with rate_limits.admit(key) as ticket:
-        given = await request_body.parse_body(request, key, _added, b"{}")
+        input_items = await request_body.parse_body(request, key, _added, b"{}")
         row = await find(key.project, uid)
-        bodies: list[str] = await _change(conversations.add, row, *await prepare_items(key.project, given))
+        bodies: list[str] = await _change(conversations.add, row, *await prepare_items(key.project, input_items))
         await ticket.release()
     response = _listed(request, ItemPage([(0, body) for body in bodies], more=False), include)
     for name, value in ticket.headers.items():

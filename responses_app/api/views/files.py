@@ -142,12 +142,12 @@ def check_filename(name: str) -> None:
 
 
 def _purpose(form: FileForm) -> str:
-    given = form.fields.get("purpose")
-    if given is None:
+    purpose = form.fields.get("purpose")
+    if purpose is None:
         raise InvalidRequest("Missing required parameter: 'purpose'.", param="purpose", code="missing_required_parameter")
-    if given not in FilePurpose.values:
-        raise invalid_value("purpose", given, ", ".join(f"'{one}'" for one in FilePurpose.values))
-    return given
+    if purpose not in FilePurpose.values:
+        raise invalid_value("purpose", purpose, ", ".join(f"'{one}'" for one in FilePurpose.values))
+    return purpose
 
 
 def _expires_at(form: FileForm, created_at: datetime) -> datetime | None:

@@ -37,13 +37,13 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
     del request
-    return json_response(_shape(key, name, _found(key, name)))
+    return json_response(_shape(key, name, _checked_model(key, name)))
 
 
 async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """DELETE /v1/models/{name}: always rejected, as the server owns all models. Raises NotFound, Forbidden."""
     del request
-    _found(key, name)
+    _checked_model(key, name)
     raise Forbidden(
         f"You have insufficient permissions to delete the model '{shorten(name)}': models that you do not own cannot be deleted.",
         param="model",
@@ -63,7 +63,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
     return HttpResponse()
 
 
-def _found(key: ApiKey, name: str) -> ServedModel:
+def _checked_model(key: ApiKey, name: str) -> ServedModel:
     """Return the model of this name. Raises NotFound, also for a model that the key may not use."""
     served = find(name)
     if served is None or not can_use(key, served.name):

@@ -26,11 +26,11 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/responses."""
     limit = query.integer(request, "limit", 20, least=1, most=100)
     newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
-    wanted = _filter(request)
+    filters = _filter(request)
     after = query.text(request, "after")
     known = after is None or is_id(after)
     page = (
-        await content_responses.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after)
+        await content_responses.page(key.project, filters, limit=limit, newest_first=newest_first, after=after)
         if known
         else None
     )
@@ -61,9 +61,9 @@ def _filter(request: HttpRequest) -> ResponseFilter:
     )
 
 
-def _id(given: str | None) -> str | None:
+def _id(uid: str | None) -> str | None:
     # An impossible id matches nothing; Postgres would reject some of the characters.
-    return None if not given else given if is_id(given) else "-"
+    return None if not uid else uid if is_id(uid) else "-"
 
 
 def _time(request: HttpRequest, name: str) -> datetime | None:

@@ -171,7 +171,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     streamed = query.boolean(request, "stream")
     after = query.integer(request, "starting_after", -1, least=0, most=LAST)
     obfuscate = query.boolean(request, "include_obfuscation", default=True)
-    wanted = encrypted_content.INCLUDE in query.include(request)
+    with_ciphertext = encrypted_content.INCLUDE in query.include(request)
     if after >= 0 and not streamed:
         raise InvalidRequest("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
     row = await _find(key, uid)
@@ -182,7 +182,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         return EventStream(request, lambda push: _replay(row, after, push), EventFormat(obfuscate, profiles.is_open(request)))
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(
-        profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if wanted else snapshot)
+        profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if with_ciphertext else snapshot)
     )
 
 

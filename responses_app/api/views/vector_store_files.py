@@ -94,17 +94,17 @@ async def create_batch(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespo
 async def retrieve_batch(request: HttpRequest, key: ApiKey, uid: str, batch: str) -> HttpResponseBase:
     """GET /v1/vector_stores/{id}/file_batches/{batch_id}."""
     store = await vector_stores.find(key.project, uid)
-    found = await _find_batch(store, batch)
-    return json_response(await _batch_shape(store, found), headers=vector_stores.poll_headers(request))
+    stored_batch = await _find_batch(store, batch)
+    return json_response(await _batch_shape(store, stored_batch), headers=vector_stores.poll_headers(request))
 
 
 async def cancel_batch(request: HttpRequest, key: ApiKey, uid: str, batch: str) -> HttpResponseBase:
     """POST /v1/vector_stores/{id}/file_batches/{batch_id}/cancel."""
     del request
     store = await vector_stores.find(key.project, uid)
-    found = await _find_batch(store, batch)
-    await sync_to_async(store_files.cancel_batch)(found)
-    return json_response(await _batch_shape(store, found))
+    stored_batch = await _find_batch(store, batch)
+    await sync_to_async(store_files.cancel_batch)(stored_batch)
+    return json_response(await _batch_shape(store, stored_batch))
 
 
 async def list_batch_files(request: HttpRequest, key: ApiKey, uid: str, batch: str) -> HttpResponseBase:
@@ -152,10 +152,10 @@ async def _find(store: VectorStore, file_id: str) -> VectorStoreFile:
 
 
 async def _find_batch(store: VectorStore, uid: str) -> FileBatch:
-    found = await sync_to_async(store_files.find_batch)(store, uid) if is_id(uid) else None
-    if found is None:
+    stored_batch = await sync_to_async(store_files.find_batch)(store, uid) if is_id(uid) else None
+    if stored_batch is None:
         raise NotFound(f"No file batch found with id '{uid}' in vector store '{store.uid}'.")
-    return found
+    return stored_batch
 
 
 def _missing(store: VectorStore, file_id: str) -> NotFound:

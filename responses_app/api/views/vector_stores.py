@@ -97,12 +97,12 @@ async def search_results(request: HttpRequest, key: ApiKey, uid: str) -> HttpRes
         row = await find(key.project, uid)
         check_not_expired(row)
         options = StoreSearchOptions.parse(body.max_num_results, body.ranking_options.model_dump(exclude_none=True), filters)
-        found = await search([row], texts, options)
+        results = await search([row], texts, options)
         await ticket.release()
     page = {
         "object": "vector_store.search_results.page",
         "search_query": texts,
-        "data": [_result_shape(result) for result in found],
+        "data": [_result_shape(result) for result in results],
         "has_more": False,
         "next_page": None,
     }
@@ -132,7 +132,7 @@ def check_not_expired(row: VectorStore) -> None:
 def cursors(request: HttpRequest) -> tuple[str | None, str | None]:
     """Return `after` and `before`; ids of another shape become an id that nothing has."""
     after, before = (query.text(request, name) for name in ("after", "before"))
-    return tuple(None if given is None else given if is_id(given) else "-" for given in (after, before))  # type: ignore[return-value]
+    return tuple(None if cursor is None else cursor if is_id(cursor) else "-" for cursor in (after, before))  # type: ignore[return-value]
 
 
 def poll_headers(request: HttpRequest) -> dict[str, str]:

@@ -21,8 +21,8 @@ def set_values(text: str, values: Mapping[str, str], table: str, tables: Mapping
     before = _parse(text)
     lines = text.splitlines(keepends=True)
     first = next((number for number, line in enumerate(lines) if _HEADER.match(line)), len(lines))
-    top, rest = _with_values("".join(lines[:first]), values), _without_table(lines[first:], table)
-    parts = [top.rstrip("\n"), rest.strip("\n"), *(_table(name, content) for name, content in tables.items())]
+    top, after_top = _with_values("".join(lines[:first]), values), _without_table(lines[first:], table)
+    parts = [top.rstrip("\n"), after_top.strip("\n"), *(_table(name, content) for name, content in tables.items())]
     edited = "\n\n".join(part for part in parts if part) + "\n"
     if _parse(edited) != _expected(before, values, table, tables):
         raise CannotEdit(f"its form of {', '.join([*values, table])} cannot be edited: change the file by hand")

@@ -25,8 +25,8 @@ def set_entry(text: str, key: str, entry: Mapping[str, Any]) -> str:
     removed = {
         number for (start, end), one in zip(spans, entries, strict=True) if one not in kept for number in range(start, end)
     }
-    rest = "".join(line for number, line in enumerate(lines) if number not in removed)
-    edited = f"{rest.rstrip()}\n" if rest.strip() else ""
+    without_entry = "".join(line for number, line in enumerate(lines) if number not in removed)
+    edited = f"{without_entry.rstrip()}\n" if without_entry.strip() else ""
     members = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
     edited += "- " + "\n  ".join(members) + "\n"
     if _parse(edited) != [*kept, dict(entry)]:
@@ -36,9 +36,9 @@ def set_entry(text: str, key: str, entry: Mapping[str, Any]) -> str:
 
 def _parse(text: str) -> list[dict[str, Any]]:
     try:
-        found = yaml.safe_load(text) or []
+        entries = yaml.safe_load(text) or []
     except yaml.YAMLError as error:
         raise CannotEdit(f"no YAML: {' '.join(str(error).split())[:200]}") from error
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise CannotEdit("no list of objects")
-    return found
+    return entries

@@ -143,8 +143,8 @@ def _is_text(message: Mapping[str, Any]) -> bool:
 
 
 def _between(text: str) -> str | None:
-    found = text.partition(_BEFORE)[2].partition(_AFTER)
-    return found[0] if found[1] else None
+    parts = text.partition(_BEFORE)[2].partition(_AFTER)
+    return parts[0] if parts[1] else None
 
 
 def _tojson(

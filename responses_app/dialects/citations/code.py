@@ -46,10 +46,10 @@ class CodeTracker:
         self._read_span(marks[0])
         return length
 
-    def _is_fence(self, marks: str, rest: str, *, is_whole: bool) -> bool | None:
+    def _is_fence(self, marks: str, after_marks: str, *, is_whole: bool) -> bool | None:
         """Return whether marks at the start of a line open or close a block; None if more text decides."""
-        line, newline, _ = rest.partition("\n")
-        is_certain = bool(newline) or is_whole or len(rest) == MAX_INFO
+        line, newline, _ = after_marks.partition("\n")
+        is_certain = bool(newline) or is_whole or len(after_marks) == MAX_INFO
         if self._fence:
             if line.strip(" \t"):
                 return False

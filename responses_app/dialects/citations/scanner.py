@@ -156,11 +156,11 @@ class CitationScanner:
         return marker.end()
 
     def _read_path(self, text: str, at: int, is_whole: bool) -> int | None:
-        rest = text[at : at + self._max_path + 2]
-        if not is_whole and any(path.startswith(rest) for path in self._paths):
+        next_chars = text[at : at + self._max_path + 2]
+        if not is_whole and any(path.startswith(next_chars) for path in self._paths):
             return None
-        path = max(filter(rest.startswith, self._paths), key=len, default="")
-        behind = rest[len(path) : len(path) + 2]
+        path = max(filter(next_chars.startswith, self._paths), key=len, default="")
+        behind = next_chars[len(path) : len(path) + 2]
         if path and behind == "." and not is_whole:
             return None
         if not path or _PATH_GOES_ON.match(behind):

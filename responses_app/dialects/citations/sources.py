@@ -68,8 +68,8 @@ class DisplaySources:
 
     def at_line(self, line: int) -> WebSource | None:
         """Return the page that the line belongs to: the last page that begins at or before the line."""
-        found = [source for first, source in self.sources if first <= line]
-        return found[-1] if found else None
+        sources_before = [source for first, source in self.sources if first <= line]
+        return sources_before[-1] if sources_before else None
 
 
 @dataclass(frozen=True, slots=True)

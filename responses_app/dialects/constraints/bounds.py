@@ -58,7 +58,7 @@ def bounded_ebnf(text: str) -> str:
     Strings with `maxLength`, `pattern`, `format`, `enum` or `const` have rules of their own and stay as they are.
     """
     lines = [_RULE.match(line) for line in text.split("\n") if line]
-    rules = {found[1]: found[2] for found in lines if found}
+    rules = {match[1]: match[2] for match in lines if match}
     if len(rules) != len(lines):
         # Not a grammar of a JSON schema as xgrammar 0.2.8 writes it.
         return text
@@ -76,21 +76,21 @@ def bounded_ebnf(text: str) -> str:
 
 def allow_blanks(text: str) -> str:
     """Make the blank optional in the separators `, ` and `: ` of a grammar."""
-    return _NAME.sub(lambda found: _OPTIONAL_BLANKS.get(found[0], found[0]), text)
+    return _NAME.sub(lambda match: _OPTIONAL_BLANKS.get(match[0], match[0]), text)
 
 
 def _bound_repeats(body: str, rules: Mapping[str, str]) -> str:
     """Limit the repeats of digits and of characters in a rule."""
 
-    def bound(found: re.Match[str]) -> str:
-        if found[1]:
+    def bound(match: re.Match[str]) -> str:
+        if match[1]:
             return f"[1-9] [0-9]{{0, {MAX_DIGITS - 1}}}"
-        name, least = found[2], int(found[3] or 0)
+        name, least = match[2], int(match[3] or 0)
         if name and rules.get(name) == _DIGIT:
             return f"{name}{{{least}, {max(MAX_DIGITS, least)}}}"
         if name and rules.get(name) == _PLAIN_CHARACTER:
             return f"{name}{{{least}, {least}}} plain_text" if least else "plain_text"
-        return found[0]
+        return match[0]
 
     return _OPEN_END.sub(bound, body)
 
@@ -116,9 +116,9 @@ def _at(level: int, name: str) -> str:
 def _refer(body: str, level: int, *, inner: bool) -> str:
     """Name the rules of a level in `body`; with `inner`, values belong to the next level inside."""
 
-    def rename(found: re.Match[str]) -> str:
-        if found[0] not in _NESTED:
-            return found[0]
-        return _at(level - 1 if inner and found[0] == "basic_any" else level, found[0])
+    def rename(match: re.Match[str]) -> str:
+        if match[0] not in _NESTED:
+            return match[0]
+        return _at(level - 1 if inner and match[0] == "basic_any" else level, match[0])
 
     return _NAME.sub(rename, body)

@@ -39,8 +39,8 @@ def json_value(schema: Mapping[str, Any] | bool, white_space: int = SPACED_WHITE
     The limit stops endless white space of weak models. The default is for calls: models write `{"city": "Oslo"}`, as their chat
     templates do, so a blank may follow a comma or a colon.
     """
-    wanted = schema if isinstance(schema, bool) else dict(schema)
-    return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": white_space}
+    json_schema = schema if isinstance(schema, bool) else dict(schema)
+    return {"type": "json_schema", "json_schema": json_schema, "max_whitespace_cnt": white_space}
 
 
 def sequence(*elements: Format) -> Format:
@@ -98,8 +98,10 @@ def arguments(tool: Tool) -> Format:
     if tool.get("grammar"):
         return sequence(literal('{"input": "'), {"type": "grammar", "grammar": tool["grammar"]}, literal('"}'))
     schema = tool.get("parameters") or {}
-    wanted = schema if tool.get("strict") or is_plain(schema) else {}
-    return json_value({**wanted, "type": "object"} if wanted.get("type", "object") == "object" else {"type": "object"})
+    object_schema = schema if tool.get("strict") or is_plain(schema) else {}
+    return json_value(
+        {**object_schema, "type": "object"} if object_schema.get("type", "object") == "object" else {"type": "object"}
+    )
 
 
 def limit_arguments(tools: Sequence[Tool], limits: SchemaLimits) -> list[Tool]:

@@ -116,8 +116,8 @@ def detect(evidence: Evidence) -> Detection:
     check_names(evidence.reasoning_parser, evidence.tool_parser)
     match, *others = [*_matches(evidence), _Match(UNKNOWN, Source.DEFAULT)]
     alternatives = ((each.family.name, _reasoning_parser(each.family, evidence)[0], each.family.tool_parser) for each in others)
-    found = replace(_detection(match, evidence), alternatives=tuple(dict.fromkeys(alternatives)))
-    return _with_named_parsers(found, evidence)
+    detection = replace(_detection(match, evidence), alternatives=tuple(dict.fromkeys(alternatives)))
+    return _with_named_parsers(detection, evidence)
 
 
 def _matches(evidence: Evidence) -> Iterator[_Match]:
@@ -168,8 +168,8 @@ def _by_architecture(evidence: Evidence) -> Iterator[_Match]:
 
 def _by_files(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
-        if found := tuple(file for file in family.files if file in evidence.files):
-            yield _Match(family, Source.FILES, found)
+        if matched_files := tuple(file for file in family.files if file in evidence.files):
+            yield _Match(family, Source.FILES, matched_files)
 
 
 def _by_name(evidence: Evidence) -> Iterator[_Match]:
@@ -196,8 +196,8 @@ def _has_markers(family: Family, place: Collection[str]) -> bool:
 
 def _detection(match: _Match, evidence: Evidence) -> Detection:
     family = match.family
-    reasoning, found = _reasoning_parser(family, evidence)
-    marks = tuple(dict.fromkeys((*match.marks, *found)))
+    reasoning, reasoning_marks = _reasoning_parser(family, evidence)
+    marks = tuple(dict.fromkeys((*match.marks, *reasoning_marks)))
     warnings = tuple(_family_warnings(family, evidence))
     return Detection(family.name, reasoning, family.tool_parser, str(match.source), marks, warnings, family.remark)
 
@@ -206,8 +206,8 @@ def _reasoning_parser(family: Family, evidence: Evidence) -> tuple[str | None, l
     """Return the reasoning parser of a family for these templates, with the marker that shows the reasoning."""
     if not family.reasoning_markers or not evidence.templates:
         return family.reasoning_parser, []
-    found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
-    return family.reasoning_parser if found else None, found
+    reasoning_marks = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
+    return family.reasoning_parser if reasoning_marks else None, reasoning_marks
 
 
 def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
@@ -219,20 +219,20 @@ def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
+def _with_named_parsers(detection: Detection, evidence: Evidence) -> Detection:
     """Replace the parsers that the operator has named."""
     named = {"reasoning_parser": evidence.reasoning_parser, "tool_parser": evidence.tool_parser}
     named = {key: value for key, value in named.items() if value is not None}
     if not named:
-        return found
+        return detection
     is_complete = len(named) == 2
     return replace(
-        found,
-        reasoning_parser=_named(evidence.reasoning_parser, found.reasoning_parser),
-        tool_parser=_named(evidence.tool_parser, found.tool_parser),
-        chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {found.chosen_by}",
-        evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else found.evidence)),
-        warnings=() if is_complete else found.warnings,
+        detection,
+        reasoning_parser=_named(evidence.reasoning_parser, detection.reasoning_parser),
+        tool_parser=_named(evidence.tool_parser, detection.tool_parser),
+        chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {detection.chosen_by}",
+        evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else detection.evidence)),
+        warnings=() if is_complete else detection.warnings,
         named=frozenset(named),
     )
 

@@ -80,10 +80,10 @@ class _Chooser:
         if self._is_off("tool_parser", tools):
             calls_read = ReadBack.NOT_CHECKED
         elif self._call_turns:
-            reader, found = self._choose_calls(reasoning, tools)
+            reader, read_back = self._choose_calls(reasoning, tools)
             # Tools that the template does not describe are described in the format that is read.
-            if found is ReadBack.EQUAL or self._writer.shows_tools():
-                tools, calls_read = reader, found
+            if read_back is ReadBack.EQUAL or self._writer.shows_tools():
+                tools, calls_read = reader, read_back
         if self._is_off("reasoning_parser", reasoning):
             reasoning_read = ReadBack.NOT_CHECKED
         elif self._reasoning_turns:

@@ -158,13 +158,15 @@ class Reader:
     def accept(self, *literals: str) -> Steps[str | None]:
         """Read the longest literal that follows; None if none follows. Raises EndOfText if cut off at a possible literal."""
         while True:
-            rest = self.text[self.at : self.at + max(map(len, literals))]
-            if (self.cut or not self.closed) and any(len(each) > len(rest) and each.startswith(rest) for each in literals):
+            next_chars = self.text[self.at : self.at + max(map(len, literals))]
+            if (self.cut or not self.closed) and any(
+                len(each) > len(next_chars) and each.startswith(next_chars) for each in literals
+            ):
                 yield from self.wait()
                 continue
-            found = max((each for each in literals if rest.startswith(each)), key=len, default=None)
-            self.at += len(found or "")
-            return found
+            longest_literal = max((each for each in literals if next_chars.startswith(each)), key=len, default=None)
+            self.at += len(longest_literal or "")
+            return longest_literal
 
     def pass_until(self, markers: Markers, emit: Callable[[str], None]) -> Steps[str]:
         """Pass the text on to `emit` up to a marker; read and return the marker. Raises EndOfText.

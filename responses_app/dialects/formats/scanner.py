@@ -139,9 +139,9 @@ class FormatScanner:
             return
         word = reasoning.title.rstrip()
         empty = [word + end for end in reasoning.ends]
-        found = yield from self._reader.accept(reasoning.title, *empty)
-        if found in empty:
-            self._reader.at -= len(found) - len(word)
+        accepted = yield from self._reader.accept(reasoning.title, *empty)
+        if accepted in empty:
+            self._reader.at -= len(accepted) - len(word)
 
     def _read_prose(self) -> Steps[None]:
         """Read reasoning or text up to a marker, and follow the marker."""

@@ -18,13 +18,13 @@ def types_of(schema: object) -> frozenset[str]:
     if not isinstance(schema, Mapping):
         return frozenset({"string"})
     declared = schema.get("type", ())
-    found = {declared} if isinstance(declared, str) else {each for each in declared if isinstance(each, str)}
+    types = {declared} if isinstance(declared, str) else {each for each in declared if isinstance(each, str)}
     choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    found |= {_type_of(value) for value in choices} if isinstance(choices, list) else set()
+    types |= {_type_of(value) for value in choices} if isinstance(choices, list) else set()
     for key in _ALTERNATIVES:
         if isinstance(schema.get(key), list):
-            found |= {each for choice in schema[key] for each in types_of(choice)}
-    return frozenset(found or {"object" if "properties" in schema else "string"})
+            types |= {each for choice in schema[key] for each in types_of(choice)}
+    return frozenset(types or {"object" if "properties" in schema else "string"})
 
 
 def is_text(schema: object) -> bool:
@@ -64,10 +64,10 @@ def with_definitions(schema: object, root: Mapping[str, Any], depth: int = _MAX_
 
 def _definition(reference: str, root: Mapping[str, Any]) -> object:
     """Return the schema at a JSON pointer such as `#/$defs/Place`, None if absent."""
-    found: object = root
+    definition: object = root
     for part in reference.removeprefix("#").split("/")[1:]:
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found
+        definition = definition.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(definition, Mapping) else None
+    return definition
 
 
 def _type_of(value: Any) -> str:

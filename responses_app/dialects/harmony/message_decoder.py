@@ -51,12 +51,12 @@ class MessageDecoder:
 
     def end(self) -> tuple[str, bool]:
         """End the message. Return the text held back, with U+FFFD for broken UTF-8, and True if the text ended with a whole character."""
-        rest = ""
+        remaining_text = ""
         if self.holds_bytes:
             parser = self._library_parser()
             parser.process(END)
-            rest = "".join(part.text for part in parser.messages[-1].content)[self._received :]
-        return rest, self._utf8.is_whole()
+            remaining_text = "".join(part.text for part in parser.messages[-1].content)[self._received :]
+        return remaining_text, self._utf8.is_whole()
 
     def _library_parser(self) -> StreamableParser:
         """Return the library's parser of the open message."""

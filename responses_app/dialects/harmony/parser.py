@@ -270,9 +270,9 @@ class HarmonyParser:
 
     def _flush_message(self, *, cut: bool) -> None:
         """Append the text held back: broken UTF-8 becomes U+FFFD at the end of a message, and is dropped at a cut."""
-        rest, is_whole = self._message.end()
-        if rest:
-            self._append_content(rest.rstrip("\ufffd") if cut else rest)
+        remaining_text, is_whole = self._message.end()
+        if remaining_text:
+            self._append_content(remaining_text.rstrip("\ufffd") if cut else remaining_text)
         if not is_whole and not self.done:
             self._deltas.report(INVALID_UTF8)
 

@@ -206,8 +206,8 @@ def _own_call(item: Item, recipient: str) -> TextMessage:
 
 
 def _output(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
-    own = item.get(RECIPIENT)
-    name, channel = (own, "analysis") if own else (f"functions.{tool_name(item, position.names)}", "commentary")
+    recipient = item.get(RECIPIENT)
+    name, channel = (recipient, "analysis") if recipient else (f"functions.{tool_name(item, position.names)}", "commentary")
     return [TextMessage(Head(Role.TOOL, name, channel, "assistant"), output_text(item, position.path))]
 
 

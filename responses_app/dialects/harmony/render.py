@@ -124,10 +124,10 @@ class _Runs:
         left = dict(self._runs)
 
         def run(mark: re.Match[str]) -> str:
-            found = left.pop(int(mark[1]), None)
-            if found is None:
+            run_tokens = left.pop(int(mark[1]), None)
+            if run_tokens is None:
                 return mark[0]
-            return json.dumps(found, ensure_ascii=False)[1:-1] if mark[2] else found
+            return json.dumps(run_tokens, ensure_ascii=False)[1:-1] if mark[2] else run_tokens
 
         return _RUN_NUMBER.sub(run, text) if left else text
 

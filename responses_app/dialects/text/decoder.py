@@ -177,6 +177,6 @@ class Utf8Validator:
 
     def is_whole(self) -> bool:
         """Return True if the text so far ends between two characters. The text then begins anew."""
-        rest = self._decoder.getstate()[0]
+        incomplete_bytes = self._decoder.getstate()[0]
         self._decoder.reset()
-        return not rest
+        return not incomplete_bytes

@@ -89,8 +89,8 @@ class TokenizerAdapter:
 
     def id(self, token: str) -> int | None:
         """Return the id of a token, None for an unknown token."""
-        found: int | None = self._tokenizer.token_to_id(token)
-        return found
+        token_id: int | None = self._tokenizer.token_to_id(token)
+        return token_id
 
     def token_bytes(self, token: int) -> bytes:
         """Return the bytes of a token; empty for an unknown id."""
@@ -158,9 +158,9 @@ class TokenizerAdapter:
         ids: list[int] = []
         for piece in slices(text, self._cut):
             # The fast variant computes no offsets, which take as long as all the rest.
-            found = self._tokenizer.encode_batch_fast([piece], add_special_tokens=False)[0].ids
-            budget.spend(len(found))
-            ids += found
+            token_ids = self._tokenizer.encode_batch_fast([piece], add_special_tokens=False)[0].ids
+            budget.spend(len(token_ids))
+            ids += token_ids
         return ids
 
     def _ids_of_escaped(self, index: int) -> list[int]:
@@ -191,8 +191,8 @@ def _separator_pattern(added: Iterable[AddedToken]) -> re.Pattern[str] | None:
         for each in added
         if each.special and not (each.normalized or each.lstrip or each.rstrip or each.single_word)
     ]
-    found = _any_of(texts)
-    return found and re.compile(f"({found.pattern})")
+    union = _any_of(texts)
+    return union and re.compile(f"({union.pattern})")
 
 
 def _any_of(texts: Sequence[str]) -> re.Pattern[str] | None:

@@ -86,10 +86,10 @@ class Command(BaseCommand):
 
 
 @contextmanager
-def _key(given: str | None, name: str, project: str, base_url: str) -> Iterator[str]:
+def _key(given_key: str | None, name: str, project: str, base_url: str) -> Iterator[str]:
     """Yield the given key, or a new one, which is deleted again if the block fails. Raises ConnectionProblem."""
-    if given:
-        yield given
+    if given_key:
+        yield given_key
         return
     check_server(base_url)
     row, key = ApiKey.make(name, project)

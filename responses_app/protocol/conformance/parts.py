@@ -112,16 +112,16 @@ class PartRules:
     def _check_logprobs(self, event: Mapping[str, Any]) -> Findings:
         if self.kind != "output_text":
             return
-        found = event.get("logprobs")
-        if isinstance(found, list):
-            self.logprobs.extend(found)
+        logprobs = event.get("logprobs")
+        if isinstance(logprobs, list):
+            self.logprobs.extend(logprobs)
         else:
-            yield "C9", f"logprobs is {found!r} and no list"
+            yield "C9", f"logprobs is {logprobs!r} and no list"
 
-    def _check_all_logprobs(self, found: object) -> Findings:
-        if not isinstance(found, list):
-            yield "C9", f"logprobs is {found!r} and no list"
-        elif self.known and found != self.logprobs:
+    def _check_all_logprobs(self, logprobs: object) -> Findings:
+        if not isinstance(logprobs, list):
+            yield "C9", f"logprobs is {logprobs!r} and no list"
+        elif self.known and logprobs != self.logprobs:
             yield "C9", "the whole logprobs are not those of the deltas"
 
 

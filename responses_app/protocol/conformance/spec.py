@@ -237,5 +237,5 @@ RESPONSE_KEYS: Final = frozenset(
 
 def is_vendor_type(name: str) -> bool:
     """Return whether `name` is the name of a vendor, `slug:name`."""
-    slug, colon, rest = name.partition(":")
-    return bool(slug and colon and rest)
+    slug, colon, type_name = name.partition(":")
+    return bool(slug and colon and type_name)

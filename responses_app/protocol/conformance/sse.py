@@ -82,9 +82,9 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[SseBlock]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
+    incomplete_line = b""
     for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")
         yield from lines
-    if rest:
-        yield rest
+    if incomplete_line:
+        yield incomplete_line

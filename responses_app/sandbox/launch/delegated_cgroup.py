@@ -12,13 +12,13 @@ CONTROLLERS = ("memory", "pids", "cpu")
 GIVEN = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
 
 
-def prepare(mount: Path = MOUNT, own: str | None = None) -> str:
+def prepare(mount: Path = MOUNT, own_cgroup: str | None = None) -> str:
     """Enable the controllers for cgroups below the own cgroup, and return its folder; empty where this is not possible.
 
     The controllers can be enabled only if all processes of the cgroup move to a leaf, so that the launcher must be the only one.
     """
     try:
-        folder = mount / (own if own is not None else _own()).lstrip("/")
+        folder = mount / (own_cgroup if own_cgroup is not None else _own_cgroup()).lstrip("/")
         available = (folder / "cgroup.controllers").read_text().split()
         if not {"memory", "pids"} <= set(available):
             return ""
@@ -40,7 +40,7 @@ def give(cgroup: str, account: int) -> None:
                 os.chown(folder / name, account, account)
 
 
-def _own() -> str:
+def _own_cgroup() -> str:
     """Return the path of the own cgroup v2. Raises ValueError without one."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         if line.startswith("0::"):

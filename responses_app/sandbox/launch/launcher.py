@@ -75,14 +75,14 @@ def become(
 
 def folders(installed: Path | None = None) -> dict[str, str]:
     """Return the folders that the runner sees: place inside the sandbox, and folder of this machine."""
-    found = {
+    mounted_folders = {
         f"{bubblewrap.CODE}/responses_app": str(ROOT / "responses_app"),
         bubblewrap.INSIDE: str(ROOT / "responses_app" / "sandbox" / "inside"),
     }
-    found |= {prefix: prefix for prefix in (sys.base_prefix, sys.prefix) if not prefix.startswith("/usr")}
+    mounted_folders |= {prefix: prefix for prefix in (sys.base_prefix, sys.prefix) if not prefix.startswith("/usr")}
     if installed is not None:
-        found[bubblewrap.INSTALLATION] = str(installed)
-    return found
+        mounted_folders[bubblewrap.INSTALLATION] = str(installed)
+    return mounted_folders
 
 
 def account(installation: Path) -> int:

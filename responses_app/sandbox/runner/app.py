@@ -61,8 +61,8 @@ class RunnerApp:
         expected = f"Bearer {self._options.token}".encode()
 
         async def checked(request: Request) -> Response:
-            given = request.headers.get("authorization", "").encode()
-            if self._options.token and not hmac.compare_digest(given, expected):
+            authorization = request.headers.get("authorization", "").encode()
+            if self._options.token and not hmac.compare_digest(authorization, expected):
                 return JSONResponse({"code": "unavailable", "message": "the token of the sandbox is wrong"}, 401)
             return await view(request)
 

@@ -257,12 +257,12 @@ class ContainerRegistry:
         """
         counts = Counter(container.project for container in self._containers.values())
         unused = [container for container in self._containers.values() if not container.users]
-        own = [one for one in unused if one.project == project and not one.pending_runs]
+        same_project = [one for one in unused if one.project == project and not one.pending_runs]
         others = [one for one in unused if one.project != project and counts[one.project] > counts[project]]
-        if not own and not others:
+        if not same_project and not others:
             limit = self._options.max_containers
             raise SandboxBusy(f"{limit} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS")
-        return min(own or others, key=lambda one: (-counts[one.project], one.pending_runs > 0, one.last_used))
+        return min(same_project or others, key=lambda one: (-counts[one.project], one.pending_runs > 0, one.last_used))
 
     def _get(self, container_id: str) -> LiveContainer:
         try:

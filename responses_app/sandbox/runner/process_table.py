@@ -47,10 +47,10 @@ class ProcessTable:
 
     def descendants(self, root: int) -> list[ProcessEntry]:
         """Return the descendants of a process, parents first."""
-        found = list(self._children.get(root, ()))
-        for entry in found:  # The list grows during the loop.
-            found += self._children.get(entry.pid, ())
-        return found
+        process_ids = list(self._children.get(root, ()))
+        for entry in process_ids:  # The list grows during the loop.
+            process_ids += self._children.get(entry.pid, ())
+        return process_ids
 
     def resident(self, root: int) -> int:
         """Return the resident memory of the descendants in bytes. Shared pages count once per process."""

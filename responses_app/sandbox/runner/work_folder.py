@@ -59,11 +59,11 @@ class WorkFolder:
 
         Files deeper than MAX_LISTED_DEPTH are left out; those deeper than MAX_DEPTH cannot be read.
         """
-        found: dict[str, FileState] = {}
+        states_by_path: dict[str, FileState] = {}
         # The folder is unmounted if the container is deleted during a run.
         with suppress(FileNotFoundError), _folder("data", self.root) as descriptor:
-            _add_files(found, PurePosixPath(WORK_FOLDER), descriptor, 1)
-        return found
+            _add_files(states_by_path, PurePosixPath(WORK_FOLDER), descriptor, 1)
+        return states_by_path
 
     def files(self) -> list[WorkFile]:
         """Return the regular files, sorted by path."""
@@ -116,7 +116,7 @@ def _folder(name: str, parent: Path | int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _add_files(found: dict[str, FileState], place: PurePosixPath, descriptor: int, depth: int) -> None:
+def _add_files(states_by_path: dict[str, FileState], place: PurePosixPath, descriptor: int, depth: int) -> None:
     """Add the regular files below an open folder. Names that are not UTF-8 are left out, and what the code deletes meanwhile."""
     with suppress(OSError):
         for name in os.listdir(descriptor):
@@ -124,10 +124,12 @@ def _add_files(found: dict[str, FileState], place: PurePosixPath, descriptor: in
                 name.encode()
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    found[str(place / name)] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+                    states_by_path[str(place / name)] = FileState(
+                        status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+                    )
                 elif stat.S_ISDIR(status.st_mode) and depth < MAX_LISTED_DEPTH:
                     with _folder(name, descriptor) as folder:
-                        _add_files(found, place / name, folder, depth + 1)
+                        _add_files(states_by_path, place / name, folder, depth + 1)
 
 
 def path_parts(path: str) -> list[str]:

@@ -64,8 +64,8 @@ def _keys(node: object) -> list[str]:
 def shape_problem(schema: Mapping[str, Any]) -> str | None:
     """Return the reason why a schema cannot describe function arguments, or None."""
     if schema and schema.get("type") != "object":
-        given = shorten(schema.get("type"))
-        return f"schema must be a JSON Schema of type 'object', got type '{given}'."
+        declared_type = shorten(schema.get("type"))
+        return f"schema must be a JSON Schema of type 'object', got type '{declared_type}'."
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict) or not all(isinstance(one, dict | bool) for one in properties.values()):
         return "'properties' must be an object of schemas."

@@ -167,10 +167,10 @@ def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 def image_file_id(part: Mapping[str, Any], loc: Loc) -> str:
     """Return the id of an uploaded image. Raises InvalidRequest."""
-    given = str(part["file_id"])
-    if not is_id(given):
-        raise unknown_file(given, json_path((*loc, "file_id")))
-    return given
+    file_id = str(part["file_id"])
+    if not is_id(file_id):
+        raise unknown_file(file_id, json_path((*loc, "file_id")))
+    return file_id
 
 
 def image_url(part: Mapping[str, Any], loc: Loc) -> str:

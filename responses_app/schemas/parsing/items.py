@@ -112,7 +112,7 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     if "call_id" not in item and item["execution"] == "client":
         raise missing((*loc, "call_id"))
     if kind == "tool_search_output":
-        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True, in_item=True)
+        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), has_tool_search=True, in_item=True)
     if kind == "shell_call_output":
         _check_exit_codes(item["output"], (*loc, "output"))
     if kind == "computer_call":
@@ -154,8 +154,8 @@ def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     item = _id(valid(ConfigurationUpdate, raw, loc), loc)
     if "text" in item:
         # Parsed from the request itself, as a null within a schema has a meaning.
-        wanted = text_format.OutputFormat.model_validate(raw["text"]["format"])
-        item["text"] = {"format": text_format.parse_text_format(wanted, (*loc, "text", "format"))}
+        output_format = text_format.OutputFormat.model_validate(raw["text"]["format"])
+        item["text"] = {"format": text_format.parse_text_format(output_format, (*loc, "text", "format"))}
     return item
 
 

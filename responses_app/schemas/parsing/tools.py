@@ -32,7 +32,7 @@ ACTIVE = ("function", "custom", "namespace", *CLIENT)
 SECRET = frozenset({"authorization", "headers"})
 
 
-def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bool = False) -> list[dict[str, Any]]:
+def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, in_item: bool = False) -> list[dict[str, Any]]:
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
     A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
@@ -44,7 +44,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
         raise wrong_type(json_path(loc), "an array", raw)
     check_tools(count_tools(raw), loc)
     tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
-    if not found and not any(tool["type"] == "tool_search" for tool in tools):
+    if not has_tool_search and not any(tool["type"] == "tool_search" for tool in tools):
         _check_none_deferred(tools, loc)
     if in_item:
         _check_no_server_tools(tools, loc)
@@ -157,7 +157,7 @@ def _format(raw: object, loc: Loc) -> dict[str, Any]:
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     space = validate(NamespaceTool, raw, loc)
-    inside = read(space.tools, (*loc, "tools"), found=True)
+    inside = read(space.tools, (*loc, "tools"), has_tool_search=True)
     for index, tool in enumerate(inside):
         if tool["type"] not in ("function", "custom"):
             raise invalid_value(json_path((*loc, "tools", index, "type")), tool["type"], "'function', 'custom'")

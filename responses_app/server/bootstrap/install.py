@@ -77,13 +77,13 @@ class Installer:
 
     def _uv(self, out: int) -> list[str]:
         """Find uv in the environment or on the PATH; install uv with pip if there is none that is new enough."""
-        own = self.prefix / "bin" / "uv"
-        for program in (str(own), shutil.which("uv")):
+        installed_uv = self.prefix / "bin" / "uv"
+        for program in (str(installed_uv), shutil.which("uv")):
             if program is not None and uv_version(program) >= MINIMUM_UV:
                 return [program, *_cache_options()]
         pip = [self._python, "-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
         self._run("Installing uv", [*pip, "--require-hashes", "-r", str(self.root / "requirements-uv.txt")], out)
-        return [str(own), *_cache_options()]
+        return [str(installed_uv), *_cache_options()]
 
     def _cpu_variant(self, uv: Sequence[str], out: int) -> tuple[Variant, PackageIndexes]:
         """Find the CPU build of torch: in the configured indexes, else on PyTorch's page; else choose the torch of PyPI."""
@@ -151,14 +151,14 @@ def uv_version(program: str) -> tuple[int, ...]:
         done = subprocess.run([program, "--version"], check=False, capture_output=True, text=True)
     except OSError:
         return ()
-    found = re.match(r"uv (\d+)\.(\d+)", done.stdout)
-    return tuple(int(number) for number in found.groups()) if found else ()
+    match = re.match(r"uv (\d+)\.(\d+)", done.stdout)
+    return tuple(int(number) for number in match.groups()) if match else ()
 
 
 def requirement(requirements: bytes, name: str) -> bytes:
     """Cut the requirement of the package `name`, with the hashes, out of an export of uv."""
-    found = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*$", requirements.decode(), re.MULTILINE)
-    return (found[0] + "\n").encode() if found else b""
+    match = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*$", requirements.decode(), re.MULTILINE)
+    return (match[0] + "\n").encode() if match else b""
 
 
 def _is_installed(stamps: Path, digest: str, dev: bool) -> bool:

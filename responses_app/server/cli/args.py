@@ -154,23 +154,23 @@ def parse(argv: Sequence[str]) -> Options:
     mine, separator, after = list(argv), "--" in argv, []
     if separator:
         mine, after = mine[: mine.index("--")], mine[mine.index("--") + 1 :]
-    given, unknown = parser.parse_known_args(mine)
+    options, unknown = parser.parse_known_args(mine)
     _check_unknown(parser, unknown)
     return Options(
-        given.host,
-        given.port,
-        tuple(given.models),
-        tuple(given.engines),
-        max(given.drain, 0.0),
-        given.web,
-        given.worker,
-        given.reasoning_parser,
-        given.tool_parser,
-        given.chat_template,
-        given.demo_tools,
-        given.fit,
+        options.host,
+        options.port,
+        tuple(options.models),
+        tuple(options.engines),
+        max(options.drain, 0.0),
+        options.web,
+        options.worker,
+        options.reasoning_parser,
+        options.tool_parser,
+        options.chat_template,
+        options.demo_tools,
+        options.fit,
         (*unknown, *after),
-        tuple(given.adapters),
+        tuple(options.adapters),
     )
 
 
@@ -178,9 +178,9 @@ def _check_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
     """Exit with a usage error for words that cannot be options of vLLM, and for misspelt options of this server."""
     if words and not words[0].startswith("-"):
         parser.error(f"unrecognized arguments: {words[0]}")
-    own = [option for action in parser._actions for option in action.option_strings]
+    known_options = [option for action in parser._actions for option in action.option_strings]
     for word in words:
-        if word.startswith("--") and (close := get_close_matches(word.partition("=")[0], own, n=1, cutoff=MISSPELT)):
+        if word.startswith("--") and (close := get_close_matches(word.partition("=")[0], known_options, n=1, cutoff=MISSPELT)):
             parser.error(f"unrecognized arguments: {word} (did you mean {close[0]}? Options of vLLM can follow after --)")
 
 

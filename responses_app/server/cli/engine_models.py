@@ -37,7 +37,7 @@ def listed_models(engine: str) -> Models:
     lists = {place: answer for place, answer in answers.items() if not isinstance(answer, NoModelList)}
     if not lists:
         raise next(answer for answer in answers.values() if isinstance(answer, NoModelList))
-    models = {place: _wanted(models, query.get("model")) for place, models in lists.items()}
+    models = {place: _models_named(models, query.get("model")) for place, models in lists.items()}
     _check_same_names(models)
     if "max_model_len" not in query:
         _check_same(models, "max_model_len", lambda card: card.get("max_model_len"))
@@ -46,26 +46,26 @@ def listed_models(engine: str) -> Models:
     return next(iter(models.values()))
 
 
-def _wanted(models: Models, name: str | None) -> Models:
+def _models_named(models: Models, name: str | None) -> Models:
     return {model: card for model, card in models.items() if name in (None, model)}
 
 
 def _check_same_names(models: Mapping[str, Models]) -> None:
     """Raise NoModelList if two engines list different models."""
     (first, expected), *others = models.items()
-    for place, found in others:
-        if set(found) != set(expected):
-            served = f"{first} serves {_names(expected)}, and {place} serves {_names(found)}"
+    for place, other_models in others:
+        if set(other_models) != set(expected):
+            served = f"{first} serves {_names(expected)}, and {place} serves {_names(other_models)}"
             raise NoModelList(f"{served}: several URLs are for one model; use --model NAME=URL for each of several models")
 
 
 def _check_same(models: Mapping[str, Models], subject: str, value: Callable[[Mapping[str, Any]], object]) -> None:
     """Raise NoModelList if `value` of a model differs between two engines."""
     (first, expected), *others = models.items()
-    for place, found in others:
+    for place, other_models in others:
         for name in expected:
-            if value(expected[name]) != value(found[name]):
-                cards = f"{_card(expected[name])} at {first}, and {_card(found[name])} at {place}"
+            if value(expected[name]) != value(other_models[name]):
+                cards = f"{_card(expected[name])} at {first}, and {_card(other_models[name])} at {place}"
                 raise NoModelList(
                     f"the {subject} of {name} differs: {cards}; if the model is the same, add {subject}= to the URL"
                 )

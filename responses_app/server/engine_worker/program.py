@@ -62,15 +62,15 @@ def main(argv: Sequence[str]) -> int:
     """Run the worker until a signal. Return the exit code."""
     parser = argparse.ArgumentParser(prog=os.environ.get("RESPONSES_PROG", "engine"), description="Run one engine.")
     declare(parser)
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     log_to_stderr()
     signal.signal(signal.SIGTERM, _leave)
-    if given.ready is not None:
-        os.set_inheritable(given.ready, False)
+    if options.ready is not None:
+        os.set_inheritable(options.ready, False)
     if parent := os.environ.pop(PARENT, ""):
         process_tree.die_with_parent(int(parent))
     try:
-        return _begin(given)
+        return _begin(options)
     except (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse) as error:
         logger.error("%s", error)
         return 1
@@ -78,26 +78,26 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _begin(given: argparse.Namespace) -> int:
-    model = f"{given.name}={given.model}" if given.name else given.model
+def _begin(options: argparse.Namespace) -> int:
+    model = f"{options.name}={options.model}" if options.name else options.model
     entry = model_specs.models_setting((model,), None, _demo)
-    if given.ready is None:  # A supervisor has checked the model.
-        prepared = prepare(entry, Progress(), given.fit, install.has_gpu)
+    if options.ready is None:  # A supervisor has checked the model.
+        prepared = prepare(entry, Progress(), options.fit, install.has_gpu)
         opening.download_all(prepared.downloads, Progress())
         # Web processes on another host know the model by its name on the hub, not by the folder of the cache.
         entry = with_options_of(entry, prepared.setting)
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(entry) else "0")
-    folder = plan(entry, given.host, given.port).folder(data_dir())
+    folder = plan(entry, options.host, options.port).folder(data_dir())
     make_folder(data_dir())
     held = lock(folder)
     try:
         # Before the port is checked: the server of an earlier worker may still use the port.
         orphan_guard.kill_orphans(folder)
-        if given.socket:
-            return _run(plan_socket(entry, data_dir()), folder, given.ready)
-        with ports.reserve(given.host, given.port) as place:
-            made = plan(entry, given.host, place.getsockname()[1], given.key or os.environ.pop(KEY, None))
-            return _run(made, folder, given.ready)
+        if options.socket:
+            return _run(plan_socket(entry, data_dir()), folder, options.ready)
+        with ports.reserve(options.host, options.port) as place:
+            made = plan(entry, options.host, place.getsockname()[1], options.key or os.environ.pop(KEY, None))
+            return _run(made, folder, options.ready)
     finally:
         os.close(held)
 

@@ -63,13 +63,13 @@ class OpenGate:
         return "anybody"
 
 
-def affordable_connections(wanted: int) -> int:
+def affordable_connections(requested_connections: int) -> int:
     """Return the number of connections that the limit of open files allows, after raising that limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted * DESCRIPTORS_EACH + SPARE_DESCRIPTORS
+    needed = requested_connections * DESCRIPTORS_EACH + SPARE_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
-        return wanted
-    return max(min(wanted, (soft - SPARE_DESCRIPTORS) // DESCRIPTORS_EACH), 1)
+        return requested_connections
+    return max(min(requested_connections, (soft - SPARE_DESCRIPTORS) // DESCRIPTORS_EACH), 1)

@@ -28,9 +28,9 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
     content: Any
     upload: IO[bytes] | None = None
 
-    def __init__(self, channel: Any, *rest: Any) -> None:
+    def __init__(self, channel: Any, *arguments: Any) -> None:
         # Twisted would parse forms and answer 400 to an invalid form; the application parses bodies.
-        super().__init__(channel, *rest, parsePOSTFormSubmission=False)
+        super().__init__(channel, *arguments, parsePOSTFormSubmission=False)
         if isinstance(channel.transport, LimitedConnection):
             channel.transport.request_count += 1
 

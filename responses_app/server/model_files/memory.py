@@ -95,9 +95,9 @@ def need(config: Mapping[str, Any], file_bytes: int, options: Mapping[str, str],
     text = text_config(config)
     asked_type, own_type = options.get("dtype", "auto"), str(text.get("dtype") or text.get("torch_dtype") or "")
     element = ELEMENT_BYTES.get(asked_type, DEFAULT_ELEMENT_BYTES)
-    own = ELEMENT_BYTES.get(own_type, DEFAULT_ELEMENT_BYTES)
+    weight_bytes = ELEMENT_BYTES.get(own_type, DEFAULT_ELEMENT_BYTES)
     # vLLM loads float32 as bfloat16; weights of less than 16 bits stay as they are.
-    weights = file_bytes if "quantization_config" in config else file_bytes * element // own
+    weights = file_bytes if "quantization_config" in config else file_bytes * element // weight_bytes
     attention = _attention(text, element)
     declared = _integer(text, "max_position_embeddings", "n_positions", "max_sequence_length", "seq_length") or 2048
     cache_bytes = _set_cache(options, kind)
@@ -153,8 +153,8 @@ def _set_cache(options: Mapping[str, str], kind: str) -> int | None:
     """Return the bytes of the cache that the operator has set."""
     if kind == "CPU" and (gib := os.environ.get("VLLM_CPU_KVCACHE_SPACE")):
         return int(gib) * GIB if gib.isdigit() and int(gib) else None
-    given = options.get("kv_cache_memory_bytes", "")
-    return int(given) if given.isdigit() else None
+    cache_bytes = options.get("kv_cache_memory_bytes", "")
+    return int(cache_bytes) if cache_bytes.isdigit() else None
 
 
 def _asked_context(options: Mapping[str, str]) -> int | None:

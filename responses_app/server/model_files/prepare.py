@@ -94,9 +94,9 @@ def prepare(setting: str, progress: Progress, fit: bool, has_gpu: Callable[[], b
     if not parsed:
         return Prepared(setting, {})
     gpu = has_gpu()
-    found = [_check(entry, gpu, progress) for entry in parsed]
-    models = {model.entry.name: model for model in _fit_memory(found, gpu, fit)}
-    for before, model in zip(found, models.values(), strict=True):
+    checked_models = [_check(entry, gpu, progress) for entry in parsed]
+    models = {model.entry.name: model for model in _fit_memory(checked_models, gpu, fit)}
+    for before, model in zip(checked_models, models.values(), strict=True):
         if model.download is not None or model.entry != before.entry:
             for line in _report(model, machine(model.entry.options, gpu)):
                 progress.line(escaped(line))

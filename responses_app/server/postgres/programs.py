@@ -121,8 +121,8 @@ def _files(site: Path) -> Iterator[Path]:
     """Iterate over the needed files, relative to `site`, in order."""
     for needed in NEEDED:
         path = site / needed
-        found = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path] if path.exists() else []
-        yield from (file.relative_to(site) for file in found)
+        paths = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path] if path.exists() else []
+        yield from (file.relative_to(site) for file in paths)
 
 
 def _digest(site: Path) -> str:

@@ -90,13 +90,13 @@ class ServerLifecycle:
             return None
         self._server = DaphneServer(application, endpoint, lambda: self._soon(ready), gate, limits)
         if self.postgres is not None:
-            self._reviving = self._own(self._watch(self.postgres))
+            self._reviving = self._start_task(self._watch(self.postgres))
         self._server.run()
         return self._server.failure
 
     def open(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run `work`, which makes the models ready, while the server listens; the shutdown cancels it."""
-        self._opening = self._own(work())
+        self._opening = self._start_task(work())
 
     def fail(self) -> None:
         """Begin the shutdown with the exit code 1."""
@@ -119,7 +119,7 @@ class ServerLifecycle:
             if self._starting is not None:
                 self._starting.cancel()
         elif self._draining is None:
-            self._draining = self._own(self._wind_down(self._server))
+            self._draining = self._start_task(self._wind_down(self._server))
         else:
             self._hurry.set()
 
@@ -138,7 +138,7 @@ class ServerLifecycle:
                 task.cancel()
         began = time.monotonic()
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
-        drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
+        drain, hurry = self._start_task(self.hub.drain(self.drain)), self._start_task(self._hurried())
         await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
         if self._hurry.is_set():
             self.hub.stop_draining()
@@ -159,7 +159,7 @@ class ServerLifecycle:
         await watch(postgres)
         self.fail()
 
-    def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
+    def _start_task(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work, context=contextvars.Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -54,15 +54,15 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options, progress, folder = parse(argv), Progress(terminal()), local_data_dir.data_dir()
     # Browsers send cookies to all ports of a host, so each server has its own cookie names.
-    own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
-    os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
+    environ = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
+    os.environ.update({**environ, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     os.environ["RESPONSES_SERVE_COMMAND"] = redacted_command(argv)
     if options.demo_tools:
         os.environ["RESPONSES_DEMO_TOOLS"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     # A secret may be a file (project/env.py).
-    given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
-    postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))
+    database_url = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
+    postgres = None if database_url else Postgres(folder, supervisor.settings_for(options.web))
     try:
         downloads = _choose(options, folder, progress)
         if options.is_supervised:
@@ -133,7 +133,7 @@ def _sandbox(folder: Path) -> Iterator[None]:
     bare = ["--without-packages", *options]
     has_packages = setting != "off" and sandbox_access.has_packages()
     with (
-        package_installer.installing(folder / packages.FOLDER, wanted=has_packages),
+        package_installer.installing(folder / packages.FOLDER, is_enabled=has_packages),
         sandbox_starter.started(folder, options if has_packages else bare),
         sandbox_starter.started(folder, bare, sandbox_starter.READER_SOCKET),
     ):

@@ -21,9 +21,9 @@ STOPPED = "the server that installed these has stopped; the next start tries aga
 
 
 @contextmanager
-def installing(folder: Path, *, wanted: bool) -> Iterator[None]:
+def installing(folder: Path, *, is_enabled: bool) -> Iterator[None]:
     """Install the packages below the sandbox's folder in the background, unless they are there or not `wanted`."""
-    if not wanted or packages.is_installed(folder):
+    if not is_enabled or packages.is_installed(folder):
         yield
         return
     try:

@@ -76,7 +76,7 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGUSR1, self._renew)
-        start, stopped = self._own(self._start()), self._own(self._stopping.wait())
+        start, stopped = self._start_task(self._start()), self._start_task(self._stopping.wait())
         try:
             await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not start.done():
@@ -101,7 +101,7 @@ class Supervisor:
         os.environ.setdefault("RESPONSES_ENGINE_START_WAIT", ENGINE_WAIT)
         key = await asyncio.to_thread(self._database)
         if self._postgres is not None:
-            self._own(self._watch_postgres(self._postgres))
+            self._start_task(self._watch_postgres(self._postgres))
         self._webs = [self._web(number) for number in range(1, self.options.web + 1)]
         with self.progress.step(f"Starting the engine for {', '.join(served())}"):
             await self._all_up(self._workers)
@@ -109,7 +109,7 @@ class Supervisor:
         with self.progress.step(f"Starting {_count(self.options.web)}"):
             await self._all_up(self._webs)
         for slot in (*self._workers, *self._webs):
-            self._own(slot.supervise())
+            self._start_task(slot.supervise())
         self.progress.line(await self._ready(key))
 
     async def _ready(self, key: str) -> str:
@@ -178,7 +178,7 @@ class Supervisor:
                 raise CannotStart("a process did not start; its log explains why")
 
     def _renew(self) -> None:
-        self._own(self._renew_all())
+        self._start_task(self._renew_all())
 
     async def _renew_all(self) -> None:
         """Replace web processes in turn, so that the other processes always serve."""
@@ -207,7 +207,7 @@ class Supervisor:
         for slots in (self._webs, self._workers):
             await asyncio.gather(*(slot.stop_all() for slot in slots))
 
-    def _own(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

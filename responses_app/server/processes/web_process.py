@@ -32,19 +32,19 @@ def main(argv: Sequence[str]) -> int:
         parser.add_argument(word, type=int, required=True)
     parser.add_argument("--drain", type=float, required=True)
     parser.add_argument("--log", type=Path, required=True)
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     if parent := os.environ.pop(PARENT, ""):
         die_with_parent(int(parent))
-    for descriptor in (given.listening, given.ready):
+    for descriptor in (options.listening, options.ready):
         os.set_inheritable(descriptor, False)
     try:
-        return _serve(given)
+        return _serve(options)
     except CannotStart as error:
-        sys.stderr.write(f"web process {given.number}: {error}\n")
+        sys.stderr.write(f"web process {options.number}: {error}\n")
         return 1
 
 
-def _serve(given: argparse.Namespace) -> int:
+def _serve(options: argparse.Namespace) -> int:
     loop = startup.reactor()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     import django
@@ -58,18 +58,18 @@ def _serve(given: argparse.Namespace) -> int:
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
     try:
-        life = ServerLifecycle(loop, manager.current(), given.drain)
+        life = ServerLifecycle(loop, manager.current(), options.drain)
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
     try:
-        if not startup.start(life, given.log):
+        if not startup.start(life, options.log):
             return 130
-        if given.number == 1:  # The other web processes have the same models.
+        if options.number == 1:  # The other web processes have the same models.
             sys.stderr.writelines(f"{line}\n" for line in model_lines(manager.current().served.values()))
         from project.asgi import application, gate, limits
 
-        _listen(given.listening, BACKLOG)
-        if failure := life.listen(application, adopted(given.listening), lambda: notify_ready(given.ready), gate, limits):
+        _listen(options.listening, BACKLOG)
+        if failure := life.listen(application, adopted(options.listening), lambda: notify_ready(options.ready), gate, limits):
             raise CannotStart(failure)
         return life.code
     finally:

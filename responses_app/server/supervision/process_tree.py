@@ -34,10 +34,10 @@ def descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _processes():
         children.setdefault(parent, []).append(pid)
-    found = list(children.get(root, []))
-    for pid in found:  # Grows while we walk it.
-        found += children.get(pid, [])
-    return found
+    process_ids = list(children.get(root, []))
+    for pid in process_ids:  # Grows while we walk it.
+        process_ids += children.get(pid, [])
+    return process_ids
 
 
 def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:

@@ -24,11 +24,11 @@ def claim(project: str, request_uids: Sequence[str], response_uid: str) -> set[s
     The claim is on the disk when the function returns, so that no crash makes an approval usable again.
     """
     # Sorted, so that two claims of the same approvals do not wait for each other.
-    wanted = sorted(set(request_uids))
+    request_ids = sorted(set(request_uids))
     with durable_transaction():
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM_SQL, [project, response_uid, wanted])
-        return set(_used(project, wanted).filter(response_uid=response_uid).values_list("request_uid", flat=True))
+            cursor.execute(CLAIM_SQL, [project, response_uid, request_ids])
+        return set(_used(project, request_ids).filter(response_uid=response_uid).values_list("request_uid", flat=True))
 
 
 def used(project: str, request_uids: Sequence[str]) -> set[str]:

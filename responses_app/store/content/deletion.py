@@ -24,8 +24,8 @@ def erase(project: str, uid: str, *, delete_pages: bool = True) -> bool:
 
 def orphaned_items(row: Response) -> list[int]:
     """List items that only `row` refers to: own items and items of the history. Return primary keys."""
-    own = set(row.items.values_list("pk", flat=True)) | set(row.history)
+    own_items = set(row.items.values_list("pk", flat=True)) | set(row.history)
     others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
     needed = {pk for history in others.values_list("history", flat=True) for pk in history}
     needed.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
-    return list(Item.objects.filter(pk__in=own - needed, conversation_items=None).values_list("pk", flat=True))
+    return list(Item.objects.filter(pk__in=own_items - needed, conversation_items=None).values_list("pk", flat=True))

@@ -64,7 +64,7 @@ async def context(project: str, uid: str) -> ConversationContext | None:
 
 async def load_for_takeover(row: Response) -> tuple[ConversationContext, ConversationContext]:
     """Load history and input of a running response, for a takeover."""
-    own = [
+    own_items = [
         pair
         async for pair in Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("pk", "body")
     ]
@@ -73,7 +73,9 @@ async def load_for_takeover(row: Response) -> tuple[ConversationContext, Convers
     before = ConversationContext(
         keys, [orjson.loads(bodies[pk]) for pk in keys], row.thread, Status.COMPLETED, row.conversation_id
     )
-    return before, ConversationContext([pk for pk, _ in own], [orjson.loads(body) for _, body in own], row.thread, row.status)
+    return before, ConversationContext(
+        [pk for pk, _ in own_items], [orjson.loads(body) for _, body in own_items], row.thread, row.status
+    )
 
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -30,9 +30,9 @@ class ItemPage:
 
 async def page(row: Response, *, limit: int, newest_first: bool, after: str | None) -> ItemPage | None:
     """Read up to `limit` items after the item `after`. None if `after` is not found."""
-    own = Item.objects.filter(response_id=row.pk, direction=Direction.INPUT).order_by("pk")
+    own_items = Item.objects.filter(response_id=row.pk, direction=Direction.INPUT).order_by("pk")
     # A history from a conversation has the order of the conversation, which may differ from the order of primary keys.
-    keys = [*row.history, *[pk async for pk in own.values_list("pk", flat=True)]]
+    keys = [*row.history, *[pk async for pk in own_items.values_list("pk", flat=True)]]
     if newest_first:
         keys.reverse()
     if after is not None:

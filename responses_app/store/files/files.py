@@ -57,10 +57,10 @@ def delete(row: File) -> None:
 
 def delete_all(rows: QuerySet[File]) -> Iterator[int]:
     """Delete the files of `rows`. Yield the number of each batch."""
-    while found := list(rows.order_by("pk")[:BATCH]):
-        for row in found:
+    while batch := list(rows.order_by("pk")[:BATCH]):
+        for row in batch:
             delete(row)
-        yield len(found)
+        yield len(batch)
 
 
 def overdue(now: datetime, keep: timedelta | None) -> QuerySet[File]:

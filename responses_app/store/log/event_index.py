@@ -32,12 +32,14 @@ def event_headers(pk: int, after: int = -1) -> list[EventHeader]:
 
 def events_by_number(pk: int, numbers: Iterable[int]) -> dict[int, EventFrame]:
     """Read the events with `numbers` in full, by number. Missing numbers are left out."""
-    wanted = set(numbers)
-    if not wanted:
+    remaining_numbers = set(numbers)
+    if not remaining_numbers:
         return {}
-    rows = Event.objects.filter(response_id=pk, number__in=wanted).values_list("number", "type", "data", "ms")
+    rows = Event.objects.filter(response_id=pk, number__in=remaining_numbers).values_list("number", "type", "data", "ms")
     frames = {number: EventFrame(number, type_, data.encode(), ms) for number, type_, data, ms in rows}
-    return frames or {frame.number: frame for page in _pages(pk, wanted) for frame in unpack(page, wanted)}
+    return frames or {
+        frame.number: frame for page in _pages(pk, remaining_numbers) for frame in unpack(page, remaining_numbers)
+    }
 
 
 def _archived_headers(pk: int, after: int) -> list[EventHeader]:
@@ -48,9 +50,9 @@ def _archived_headers(pk: int, after: int) -> list[EventHeader]:
     return [header for header in headers if header.number > after]
 
 
-def _pages(pk: int, wanted: set[int]) -> Iterator[bytes]:
+def _pages(pk: int, numbers: set[int]) -> Iterator[bytes]:
     """Read the pages with events of the numbers `wanted`."""
-    spans = LogPage.objects.filter(response_id=pk, last__gte=min(wanted), first__lte=max(wanted)).order_by("first")
-    needed = [first for first, last in spans.values_list("first", "last") if any(first <= number <= last for number in wanted)]
+    spans = LogPage.objects.filter(response_id=pk, last__gte=min(numbers), first__lte=max(numbers)).order_by("first")
+    needed = [first for first, last in spans.values_list("first", "last") if any(first <= number <= last for number in numbers)]
     for data in spans.filter(first__in=needed).values_list("data", flat=True):
         yield bytes(data)

@@ -46,11 +46,11 @@ def parse_filters(raw: object, loc: Loc, depth: int = 1) -> dict[str, Any]:
 
 
 def _compound(raw: Mapping[str, Any], loc: Loc, depth: int) -> dict[str, Any]:
-    found = validate(CompoundFilter, raw, loc)
-    inside = [parse_filters(one, (*loc, "filters", index), depth + 1) for index, one in enumerate(found.filters)]
+    compound = validate(CompoundFilter, raw, loc)
+    inside = [parse_filters(one, (*loc, "filters", index), depth + 1) for index, one in enumerate(compound.filters)]
     if sum(map(_count, inside)) > MAX_COMPARISONS:
         raise invalid(loc, f"filters may have {MAX_COMPARISONS} comparisons at most.")
-    return {"type": found.type, "filters": inside}
+    return {"type": compound.type, "filters": inside}
 
 
 def _count(filters: Mapping[str, Any]) -> int:

@@ -26,9 +26,9 @@ def count_records(user: User) -> Mapping[str, int]:
 
 def own_projects(user: User) -> list[str]:
     """List the projects with `user` as the only member."""
-    own = Membership.objects.filter(user=user).values_list("project", flat=True)
-    shared = Membership.objects.filter(project__in=own).exclude(user=user).values_list("project", flat=True)
-    return sorted(set(own) - set(shared))
+    own_memberships = Membership.objects.filter(user=user).values_list("project", flat=True)
+    shared = Membership.objects.filter(project__in=own_memberships).exclude(user=user).values_list("project", flat=True)
+    return sorted(set(own_memberships) - set(shared))
 
 
 def erase_account(user: User) -> None:

@@ -65,11 +65,11 @@ def titles(rows: Sequence[Response]) -> dict[int, str]:
     """Return the titles of the threads of `rows`, by primary key of the response."""
     head = dict(Response.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", f"history__0_{TITLE_ITEMS}"))
     bodies = _bodies(pk for keys in head.values() for pk in keys)
-    own = defaultdict(list)
+    bodies_by_response = defaultdict(list)
     inputs = Item.objects.filter(response__in=[row.pk for row in rows], direction=Direction.INPUT).order_by("pk")
     for pk, body in inputs.values_list("response_id", Left("body", TITLE_ITEM_CHARS)):
-        own[pk].append(body)
-    return {pk: _title([*(bodies[key] for key in keys if key in bodies), *own[pk]]) for pk, keys in head.items()}
+        bodies_by_response[pk].append(body)
+    return {pk: _title([*(bodies[key] for key in keys if key in bodies), *bodies_by_response[pk]]) for pk, keys in head.items()}
 
 
 def _summary_columns(rows: QuerySet[Response]) -> QuerySet[Response]:

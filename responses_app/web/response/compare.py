@@ -56,10 +56,10 @@ class ComparedResponse:
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Render GET /responses/compare?a=ID&b=ID. An unknown id shows the form again with status 404."""
-    given = {name: request.GET.get(name, "").strip() for name in ("a", "b")}
-    sides = {name: _find(request, uid) for name, uid in given.items() if uid}
-    unknown = [(name.upper(), given[name][:MAX_ID_CHARS]) for name, side in sides.items() if side is None]
-    context: dict[str, Any] = {"section": "responses", "given": given, "unknown": unknown, **sides}
+    requested_ids = {name: request.GET.get(name, "").strip() for name in ("a", "b")}
+    sides = {name: _find(request, uid) for name, uid in requested_ids.items() if uid}
+    unknown = [(name.upper(), requested_ids[name][:MAX_ID_CHARS]) for name, side in sides.items() if side is None]
+    context: dict[str, Any] = {"section": "responses", "given": requested_ids, "unknown": unknown, **sides}
     a, b = sides.get("a"), sides.get("b")
     if a is not None and b is not None:
         context["fields"] = [(name, _cell(a, name), _cell(b, name)) for name in FIELDS]
@@ -96,8 +96,8 @@ def _item_lines(item: dict[str, Any]) -> Sequence[str]:
     if kind in ("message", "reasoning") and isinstance(content, list):
         texts = [str(part.get("text", part.get("refusal", part.get("type")))) for part in content if isinstance(part, dict)]
         return [f"[{item.get('role', kind)}]", *texts]
-    rest = {key: value for key, value in item.items() if key not in ("id", "call_id", "status")}
-    return [json.dumps(rest, ensure_ascii=False)]
+    shown_fields = {key: value for key, value in item.items() if key not in ("id", "call_id", "status")}
+    return [json.dumps(shown_fields, ensure_ascii=False)]
 
 
 def _cell(side: ComparedResponse, name: str) -> str:

@@ -41,11 +41,11 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     earlier = bool(number(request, "earlier", 0))
     past = _items(row.history[-MAX_EARLIER_ITEMS:]) if earlier else []
     bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    own = [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]]
+    input_items = [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]]
     output, snapshot = _output(row)
-    renderer = ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, [*past, *own, *output]))
+    renderer = ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, [*past, *input_items, *output]))
     before = renderer.blocks(past, incoming=True)
-    input_blocks = renderer.blocks(own, incoming=True)
+    input_blocks = renderer.blocks(input_items, incoming=True)
     output_blocks = renderer.blocks(output, incoming=False)
     _attach_later_outputs(row, output_blocks)
     headers = event_headers(row.pk)

@@ -57,11 +57,11 @@ async def _cancel(request: HttpRequest, row: Response) -> bool:
 
 
 def _confirmation(request: HttpRequest, row: Response) -> HttpResponse:
-    own = Item.objects.filter(response=row).count()
+    item_count = Item.objects.filter(response=row).count()
     orphaned = orphaned_items(row)
     context: dict[str, Any] = {
         "orphaned": len(orphaned),
-        "shared": own - Item.objects.filter(response=row, pk__in=orphaned).count(),
+        "shared": item_count - Item.objects.filter(response=row, pk__in=orphaned).count(),
         "children": list(Response.objects.filter(project=row.project, previous_uid=row.uid).values_list("uid", flat=True)[:20]),
     }
     return render_page(request, row, "", "web/delete.html", **context)

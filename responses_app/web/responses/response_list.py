@@ -55,13 +55,13 @@ def index(request: HttpRequest) -> HttpResponse:
         _key(request.GET, "after"),
         _key(request.GET, "before"),
     )
-    given = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
+    filter_values = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
     own_projects = projects(request.user)
     context: dict[str, Any] = {
         "section": "responses",
         "selected": selected,
-        "given": given,
-        "has_more_filters": bool(set(given) - filters.ALWAYS_SHOWN),
+        "given": filter_values,
+        "has_more_filters": bool(set(filter_values) - filters.ALWAYS_SHOWN),
         "page": page,
         "rows": rows(page.responses),
         "live": request.GET.get("live") == "1",

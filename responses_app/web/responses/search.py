@@ -55,10 +55,10 @@ def search_indexed(text: str, projects: Sequence[str] | None = None) -> list[int
     """
     if projects is not None and not projects:
         return []
-    wanted: Any = PrefixQuery(text, config="simple")
+    query: Any = PrefixQuery(text, config="simple")
     if projects is not None:
-        wanted = wanted & InProjects(projects)
-    matching = Item.objects.annotate(words=SEARCH_VECTOR).filter(words=wanted, body__icontains=_json_escape(text))
+        query = query & InProjects(projects)
+    matching = Item.objects.annotate(words=SEARCH_VECTOR).filter(words=query, body__icontains=_json_escape(text))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # A sequential scan would read and decompress every item.

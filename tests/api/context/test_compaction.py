@@ -177,12 +177,12 @@ class AutomaticTest(ApiCase):
             self.assertNotIn("sunny", prompt)
 
     async def test_without_a_threshold_it_is_a_part_of_the_window(self) -> None:
-        own: Any = [{"type": "compaction"}]
+        context_management: Any = [{"type": "compaction"}]
         async with self.serving(record_text(HELLO), record_text(HELLO), record_text(SUMMARY)) as client:
             self.engine._max_model_len = 1000
             for words, kinds in ((100, ["message"]), (800, ["message", "compaction"])):
                 with self.subTest(words=words, kinds=kinds):
-                    response = await self.post(client, input="word " * words, context_management=own)
+                    response = await self.post(client, input="word " * words, context_management=context_management)
                     self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
 
     async def test_without_a_summary_the_response_is_complete_all_the_same(self) -> None:

@@ -109,7 +109,7 @@ class ItemsTest(ConversationCase):
     async def test_pages_go_through_all_of_them_in_either_order(self) -> None:
         async with self.serving() as client:
             uid = (await self.ask(client, "post", "", items=[user(str(n)) for n in range(7)]))["id"]
-            for order, wanted in (("asc", "0123456"), ("desc", "6543210")):
+            for order, expected_order in (("asc", "0123456"), ("desc", "6543210")):
                 with self.subTest(order=order):
                     seen, after, more = "", "", True
                     while more:
@@ -117,7 +117,7 @@ class ItemsTest(ConversationCase):
                         self.assertEqual((page["first_id"], page["last_id"]), (page["data"][0]["id"], page["data"][-1]["id"]))
                         seen += "".join(texts(page["data"]))
                         more, after = page["has_more"], f"&after={page['last_id']}"
-                    self.assertEqual(seen, wanted)
+                    self.assertEqual(seen, expected_order)
             self.assertEqual(texts((await self.ask(client, "get", f"/{uid}/items?limit=1"))["data"]), ["6"])
             for query, code, param in (
                 ("limit=0", "integer_below_min_value", "limit"),

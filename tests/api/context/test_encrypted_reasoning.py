@@ -19,8 +19,8 @@ USER = {"role": "user", "content": "Hi"}
 
 def reasoning(items: list[dict[str, Any]]) -> dict[str, Any]:
     """The only reasoning item among these."""
-    (found,) = [item for item in items if item["type"] == "reasoning"]
-    return found
+    (reasoning_item,) = [item for item in items if item["type"] == "reasoning"]
+    return reasoning_item
 
 
 class SealedTest(ApiCase):

@@ -45,10 +45,10 @@ class ReasoningSummaryTest(ApiCase):
             answer = {**output, "call_id": call["call_id"]}
             sealed = {key: thought[key] for key in ("type", "summary", "encrypted_content")}
             shown = {key: thought[key] for key in ("type", "summary")}
-            for given in (thought, sealed, shown, {**sealed, "content": None}):
+            for reasoning_form in (thought, sealed, shown, {**sealed, "content": None}):
                 await self.made(
-                    client, tools=[TOOL], store=False, input=[{"role": "user", "content": "Hi"}, given, call, answer]
+                    client, tools=[TOOL], store=False, input=[{"role": "user", "content": "Hi"}, reasoning_form, call, answer]
                 )
-                self.assertEqual(self.prompt().count(NEED), 1, given)
+                self.assertEqual(self.prompt().count(NEED), 1, reasoning_form)
             await self.made(client, tools=[TOOL], input=[answer], previous_response_id=first["id"])
             self.assertEqual(self.prompt().count(NEED), 1)

@@ -21,9 +21,9 @@ BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("ba
 class ConversationRunTest(ConversationCase):
     """Against the real database, with a scripted engine."""
 
-    async def begin(self, client: AsyncClient, *given: str) -> str:
+    async def begin(self, client: AsyncClient, *texts: str) -> str:
         """A conversation with these messages of the user."""
-        uid: str = (await self.ask(client, "post", "", items=[user(text) for text in given]))["id"]
+        uid: str = (await self.ask(client, "post", "", items=[user(text) for text in texts]))["id"]
         return uid
 
     def prompt(self) -> str:

@@ -51,13 +51,18 @@ class TruncationTest(ApiCase):
             self.engine._max_model_len = 520
             made = await self.made(client, input=long(WORDS[0]), tools=[TOOL])
             call = made["output"][-1]["call_id"]
-            rest = [
+            unanswered_call = [
                 {"type": "function_call_output", "call_id": call, "output": long(WORDS[1])},
                 {"role": "assistant", "content": long(WORDS[2])},
                 {"role": "user", "content": long(WORDS[3])},
             ]
             await self.made(
-                client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200
+                client,
+                input=unanswered_call,
+                tools=[TOOL],
+                previous_response_id=made["id"],
+                truncation="auto",
+                max_output_tokens=200,
             )
             self.assertEqual(self.words_of_prompt(), WORDS[2:4])
             self.assertNotIn("get_weather <|constrain|>", ENCODING.decode(list(self.engine.requests[-1].prompt)))

@@ -68,8 +68,8 @@ class FileSearchCase(CutCase):
         """Return a recording for a prompt that contains the texts `shown` and does not contain `hidden`."""
 
         def match(prompt: Sequence[int]) -> bool:
-            found = self.dialect.token_text(list(prompt))
-            return all(one in found for one in shown) and hidden not in found
+            prompt_text = self.dialect.token_text(list(prompt))
+            return all(one in prompt_text for one in shown) and hidden not in prompt_text
 
         ids = type(self).encode(text)
         return Recording([Tokens(ids[at : at + 4]) for at in range(0, len(ids), 4)], match=match)
@@ -197,11 +197,11 @@ class ChatFileSearchTest(FileSearchCase):
 
 class FileSearchCheckTest(ApiCase):
     async def test_unknown_and_foreign_stores_are_refused_before_anything_is_stored(self) -> None:
-        foreign, own = await sync_to_async(make_store)("other"), await sync_to_async(make_store)(self.key.project)
+        foreign, own_store = await sync_to_async(make_store)("other"), await sync_to_async(make_store)(self.key.project)
         async with self.serving() as client:
             for uid in (foreign.uid, "vs_none"):
                 with self.subTest(uid):
-                    tool = {"type": "file_search", "vector_store_ids": [own.uid, uid]}
+                    tool = {"type": "file_search", "vector_store_ids": [own_store.uid, uid]}
                     self.refused(await self.post(client, tools=[tool]), 404, None, "tools[0].vector_store_ids", uid)
         self.assertEqual((await Response.objects.acount(), await Item.objects.acount()), (0, 0))
 

@@ -45,8 +45,8 @@ class GeneratedCitationCase(ServerToolsCase):
             body = {"tools": self.declarations, "include": ["file_search_call.results"]}
             first = (await self.stream(client, **body))[-1]["response"]
             self.assertEqual([item["status"] for item in first["output"]], ["completed"] * 5)
-            [found] = [item["results"] for item in first["output"] if item["type"] == "file_search_call"]
-            self.assertEqual([one["filename"] for one in found], [FOXES, MENU])
+            [search_results] = [item["results"] for item in first["output"] if item["type"] == "file_search_call"]
+            self.assertEqual([one["filename"] for one in search_results], [FOXES, MENU])
             for answer in answers:
                 self.engine.add(self.record(type(self).answer(answer.written), chunks=answer.chunks))
                 await self.check_answer(client, answer, {**body, "previous_response_id": first["id"]})

@@ -61,8 +61,8 @@ class ServerToolsTest(ServerToolsCase, SocketCase):
         lines = [line for kind in USES for line in (self.use(kind), self.conclude(kind))]
         async with self.serving(*lines), self.socket() as socket:
             made = [await socket.create_response(tools=self.declarations) for _ in USES]
-        found = [[(item["type"], item["status"]) for item in one["output"]] for one in made]
-        self.assertEqual(found, [[(f"{kind}_call", "completed"), ("message", "completed")] for kind in USES])
+        item_states = [[(item["type"], item["status"]) for item in one["output"]] for one in made]
+        self.assertEqual(item_states, [[(f"{kind}_call", "completed"), ("message", "completed")] for kind in USES])
 
     async def test_unstored_results_stay_in_the_chain_of_a_websocket(self) -> None:
         lines = [line for kind in USES for line in (self.use(kind), self.conclude(kind), self.conclude(kind, "Again."))]

@@ -64,8 +64,8 @@ class WebSearchCase(CutCase):
         """Return a recording for a prompt that contains the texts `shown` and does not contain `hidden`."""
 
         def match(prompt: Sequence[int]) -> bool:
-            found = self.dialect.token_text(list(prompt))
-            return all(one in found for one in shown) and hidden not in found
+            prompt_text = self.dialect.token_text(list(prompt))
+            return all(one in prompt_text for one in shown) and hidden not in prompt_text
 
         ids = type(self).encode(text)
         return Recording([Tokens(ids[at : at + 4]) for at in range(0, len(ids), 4)], match=match)

@@ -42,17 +42,17 @@ class FileLimitsTest(ApiCase):
 
     async def refusals(self, paths: tuple[str, ...], **limits: int) -> list[tuple[int, dict[str, Any], Any]]:
         """Send a form with a file to `paths`. Return status, error object and `x-should-retry` of each."""
-        found = []
+        errors = []
         with override_settings(**limits):
             async with self.serving() as client:
                 for path in paths:
                     form = {"file": SimpleUploadedFile("a.txt", b"Oslo")}
                     purpose = {"purpose": "user_data"} if path == "/v1/files" else {}
                     answer = await client.post(path, {**form, **purpose})
-                    found.append(
+                    errors.append(
                         (answer.status_code, orjson.loads(answer.content)["error"], answer.headers.get("x-should-retry"))
                     )
-        return found
+        return errors
 
     async def test_all_routes_refuse_a_file_with_the_same_sentence(self) -> None:
         routes = ("/v1/files", "/v1/containers/cntr_1/files")

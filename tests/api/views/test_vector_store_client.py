@@ -62,8 +62,8 @@ def test_every_method_of_files(client: openai.OpenAI) -> None:
     assert files.update(file_id, vector_store_id=store.id, attributes={"n": 1}).attributes == {"n": 1}
     assert [one.id for one in files.list(store.id, filter="completed")] == [file_id]
     assert [part.text for part in files.content(file_id, vector_store_id=store.id)] == [BREAD]
-    found = client.vector_stores.search(store.id, query="oven", filters={"type": "eq", "key": "n", "value": 1})
-    assert [one.file_id for one in found] == [added.id]
+    results = client.vector_stores.search(store.id, query="oven", filters={"type": "eq", "key": "n", "value": 1})
+    assert [one.file_id for one in results] == [added.id]
     assert files.delete(file_id, vector_store_id=store.id).deleted
     assert list(files.list(store.id)) == []
 

@@ -149,22 +149,22 @@ class FaultInjector:
             healthy = self._system.healthy
             return [web for web in healthy if web.pid in pids and len(healthy) > 1]
 
-        found = await observe(heirs, bool, limit_s=CLAIM_S, poll_s=HEIR_POLL_S)
-        return found[0] if found else None
+        new_owners = await observe(heirs, bool, limit_s=CLAIM_S, poll_s=HEIR_POLL_S)
+        return new_owners[0] if new_owners else None
 
     async def _blackout(self) -> None:
         """Kill all web processes."""
         await self._system.wait_until_healthy(1)
         self._takeovers.hindered = True
         await self._ended(*self._system.healthy)
-        self._own(self._recovered())
+        self._start_task(self._recovered())
 
     async def _stop(self) -> None:
         web = await self._victim()
         held = await self._system.database.held(web.pid)
         web.state = "stopping"
         web.send(signal.SIGTERM)
-        self._own(self._stopped(web, held))
+        self._start_task(self._stopped(web, held))
 
     async def _stopped(self, web: WebProcess, held: list[tuple[int, str, int, int]]) -> None:
         began = time.monotonic()
@@ -186,7 +186,7 @@ class FaultInjector:
         web.state = "paused"
         web.send(signal.SIGSTOP)
         self._takeovers.watch(await self._system.database.held(web.pid), "SIGSTOP")
-        self._own(self._paused(web))
+        self._start_task(self._paused(web))
 
     async def _paused(self, web: WebProcess) -> None:
         await pause(PAUSE_S)
@@ -203,7 +203,7 @@ class FaultInjector:
         for one in self._chance.sample(victims, min(count, len(victims))):
             with suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
-        self._own(self._revived())
+        self._start_task(self._revived())
         if self._chance.random() < TOGETHER and len(self._system.healthy) > 1:
             self._findings.count("killed together with the engine")
             await self._ended(self._chance.choice(self._system.healthy))
@@ -249,7 +249,7 @@ class FaultInjector:
             await self._killed_blindly(self._chance.choice(self._system.healthy))
         await eventually(lambda: not self._system.postgres.running, limit_s=NO_LIMIT, poll_s=POLL_S)
         await asyncio.to_thread(self._system.postgres.start)
-        self._own(self._recovered())
+        self._start_task(self._recovered())
 
     async def _killed_blindly(self, web: WebProcess) -> None:
         """Kill a web process while the database cannot list its leases."""
@@ -262,7 +262,7 @@ class FaultInjector:
         await pause(RECOVERY_S)
         self._takeovers.hindered = False
 
-    def _own(self, work: Awaitable[None]) -> None:
+    def _start_task(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -50,22 +50,22 @@ class Takeovers:
             await asyncio.wait(self._tasks)
 
     async def _watch(self, held: list[tuple[int, str, int, int]], how: str) -> None:
-        began, found = time.monotonic(), {pk: Takeover(uid, how) for pk, uid, _, _ in held}
+        began, takeovers = time.monotonic(), {pk: Takeover(uid, how) for pk, uid, _, _ in held}
         before = {pk: (epoch, last) for pk, _, epoch, last in held}
-        self.all += found.values()
+        self.all += takeovers.values()
 
         async def all_moved() -> bool:
-            rows = await self.system.database.query(STATE, [list(found)])
+            rows = await self.system.database.query(STATE, [list(takeovers)])
             age = time.monotonic() - began
-            rows += [(pk, True, 0, False, None) for pk in found.keys() - {row[0] for row in rows}]  # Deleted.
+            rows += [(pk, True, 0, False, None) for pk in takeovers.keys() - {row[0] for row in rows}]  # Deleted.
             for pk, ended, epoch, taken, last in rows:
-                one, (was, reached) = found[pk], before[pk]
+                one, (was, reached) = takeovers[pk], before[pk]
                 one.hindered |= self._hindered() and one.moved is None
                 if one.claimed is None and (ended or (taken and epoch > was)):
                     one.claimed = age
                 if one.moved is None and (ended or (last is not None and last > reached)):
                     one.moved = age
-            return all(one.moved is not None and one.claimed is not None for one in found.values())
+            return all(one.moved is not None and one.claimed is not None for one in takeovers.values())
 
         await observe(all_moved, bool, limit_s=LIMIT, poll_s=POLL_S)
 

@@ -103,14 +103,14 @@ class Stream:
 
     async def blocks(self) -> AsyncGenerator[SseBlock, None]:
         """Yield the events and the end mark. Raises ValueError for bytes that are no event."""
-        rest = b""
+        incomplete_block = b""
         async for data in self._response.aiter_raw():
-            *whole, rest = (rest + data).split(b"\n\n")
+            *whole, incomplete_block = (incomplete_block + data).split(b"\n\n")
             for text in whole:
                 if not text.startswith(b":"):
                     yield block(text)
-        if rest:
-            raise ValueError(f"the stream ended within a block: {rest[:100]!r}")
+        if incomplete_block:
+            raise ValueError(f"the stream ended within a block: {incomplete_block[:100]!r}")
 
 
 def block(text: bytes) -> SseBlock:

@@ -53,13 +53,13 @@ class Proof:
                 await self._unlisted(uid, records)
 
     async def _listed(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        bodies_by_id: dict[str, dict[str, Any]] = {}
         after = ""
         while True:
             page = (await self._get(f"/v1/responses?limit=100&order=asc{after}")).json
-            found |= {body["id"]: body for body in page["data"]}
+            bodies_by_id |= {body["id"]: body for body in page["data"]}
             if not page["has_more"]:
-                return found
+                return bodies_by_id
             after = f"&after={page['last_id']}"
 
     async def _unlisted(self, uid: str, records: list[ResponseRecord]) -> None:

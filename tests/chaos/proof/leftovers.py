@@ -92,8 +92,8 @@ async def check_no_process_left(findings: Findings, spare: frozenset[int]) -> No
         findings.contradict(f"process {pid}", "is left", seen=_command(pid))
 
 
-def _is_empty(found: object) -> bool:
-    return not found
+def _is_empty(rows: object) -> bool:
+    return not rows
 
 
 def _command(pid: int) -> str:
@@ -105,7 +105,7 @@ def _command(pid: int) -> str:
 
 def report_tracebacks(system: System, findings: Findings) -> None:
     """Report tracebacks of the web processes by their last line, without its digits."""
-    found: Counter[str] = Counter()
+    tracebacks: Counter[str] = Counter()
     for web in system.webs:
         within = False
         for line in web.log.read_text(errors="replace").splitlines():
@@ -113,6 +113,6 @@ def report_tracebacks(system: System, findings: Findings) -> None:
                 within = True
             elif within and line and not line.startswith(" "):
                 within = False
-                found[re.sub(r"\d+", "#", line)[:120]] += 1
-    for line, count in found.most_common(6):
+                tracebacks[re.sub(r"\d+", "#", line)[:120]] += 1
+    for line, count in tracebacks.most_common(6):
         findings.row(f"traceback: {line}", count)

@@ -149,7 +149,7 @@ class Drill:
             uid = file.json()["id"]
             self._acknowledged[uid] = hashlib.sha256(data).hexdigest()
             reference = self._add(client, uid)
-            wanted = self._content(client, reference, uid)
+            stored_content = self._content(client, reference, uid)
             store = self._add(client, uid)
             wait_until(lambda: self._is_started(client, victim), limit_s=SETTLE_LIMIT_S, poll_s=0.01)
             state = client.get(f"/vector_stores/{store}/files/{uid}").json()["status"]
@@ -158,7 +158,7 @@ class Drill:
                 self._kill(name, victim)
         self._target.recover(victim)
         with self._target.client() as client:
-            if self._content(client, store, uid) != wanted:
+            if self._content(client, store, uid) != stored_content:
                 self._findings.contradict(name, "the chunks differ from those of an ingestion without a kill")
             counts = client.get(f"/vector_stores/{store}").json()["file_counts"]
             if (counts["completed"], counts["total"]) != (1, 1):

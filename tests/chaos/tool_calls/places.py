@@ -38,7 +38,7 @@ class Place:
 
 def places(count: int) -> Sequence[Place]:
     """Return `count` places, at most 40, distributed over all stages."""
-    found = [
+    candidates = [
         *(Place(LISTING, event=3, delay_s=ms / 1000) for ms in (0, 5, 10, 20)),
         *(Place(WRITING, event=number) for number in (1, 5, 7, 8, 9, 10, 11, 12)),
         # The model writes the next call while the first tools run.
@@ -49,4 +49,4 @@ def places(count: int) -> Sequence[Place]:
         *(Place(APPROVED, tool=GUARDED, delay_s=ms / 1000, closed=True, approved=True) for ms in (0, 20)),
         *(Place(APPROVED, tool=GUARDED, delay_s=ms / 1000, approved=True) for ms in (0, 2, 5, 10)),
     ]
-    return [found[at * len(found) // count] for at in range(count)]
+    return [candidates[at * len(candidates) // count] for at in range(count)]

@@ -29,7 +29,7 @@ async def search() -> Any:
     return [
         indexed.status,
         [item.type for item in result.new_items],
-        [call.queries, [found.text for found in call.results]],
+        [call.queries, [result.text for result in call.results]],
         result.final_output,
         [annotation.type, annotation.file_id == file.id, annotation.filename, annotation.index],
     ]

@@ -30,8 +30,8 @@ def get_weather(city: str) -> str:
 
 
 def chat(**more: Any) -> ChatOpenAI:
-    given = {"model": os.environ["MODEL"], "use_responses_api": True, "max_retries": 0, "output_version": "responses/v1"}
-    return ChatOpenAI(**{**given, **more})
+    options = {"model": os.environ["MODEL"], "use_responses_api": True, "max_retries": 0, "output_version": "responses/v1"}
+    return ChatOpenAI(**{**options, **more})
 
 
 async def invoked(model: Any, messages: Any) -> Any:

@@ -48,25 +48,25 @@ async def stream() -> Any:
 
 
 async def tools() -> Any:
-    given = [{"type": "function", **TOOL}]
-    first = await respond("One?", tools=given)
+    function_tools = [{"type": "function", **TOOL}]
+    first = await respond("One?", tools=function_tools)
     calls = [item for item in first.output if item.type == "function_call"]
     outputs = [{"type": "function_call_output", "call_id": call.call_id, "output": "Paris: sunny"} for call in calls]
-    second = await respond(outputs, tools=given, previous_response_id=first.id)
+    second = await respond(outputs, tools=function_tools, previous_response_id=first.id)
     return [[json.loads(call.arguments)["city"] for call in calls], said(second)]
 
 
 async def parallel() -> Any:
     """Through the bridge."""
     asked = {"role": "user", "content": "Two?"}
-    given = [{"type": "function", "function": TOOL}]
-    message = (await complete([asked], tools=given)).choices[0].message
+    function_tools = [{"type": "function", "function": TOOL}]
+    message = (await complete([asked], tools=function_tools)).choices[0].message
     cities = [json.loads(call.function.arguments)["city"] for call in message.tool_calls]
     outputs = [
         {"role": "tool", "tool_call_id": call.id, "content": f"{city}: sunny"}
         for call, city in zip(message.tool_calls, cities, strict=True)
     ]
-    return [cities, (await complete([asked, message.model_dump(), *outputs], tools=given)).choices[0].message.content]
+    return [cities, (await complete([asked, message.model_dump(), *outputs], tools=function_tools)).choices[0].message.content]
 
 
 async def thing() -> Any:

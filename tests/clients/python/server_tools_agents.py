@@ -71,8 +71,8 @@ async def file_search() -> Any:
     call = calls(result)[0]
     await client.vector_stores.delete(tool.vector_store_ids[0])
     await client.files.delete(indexed.id)
-    found = [indexed.status, call.queries, [one.text for one in call.results]]
-    return [result.final_output, found, annotations(result)]
+    search_outcome = [indexed.status, call.queries, [one.text for one in call.results]]
+    return [result.final_output, search_outcome, annotations(result)]
 
 
 async def web_search() -> Any:

@@ -37,21 +37,21 @@ def kinds(message: Any) -> list[str]:
 
 
 async def invoke() -> Any:
-    found = []
+    outcomes = []
     for tool in [CODE, await file_tool(), WEB]:
         message = await chat().bind_tools([tool]).ainvoke("Hi")
-        found.append([kinds(message), annotations(message)])
-    return found
+        outcomes.append([kinds(message), annotations(message)])
+    return outcomes
 
 
 async def stream() -> Any:
-    found = []
+    outcomes = []
     for tool in [CODE, await file_tool(), WEB]:
         whole: Any = None
         async for chunk in chat().bind_tools([tool]).astream("Hi"):
             whole = chunk if whole is None else whole + chunk
-        found.append([kinds(whole), annotations(whole)])
-    return found
+        outcomes.append([kinds(whole), annotations(whole)])
+    return outcomes
 
 
 async def turns(**more: Any) -> Any:

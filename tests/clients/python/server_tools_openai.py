@@ -55,16 +55,16 @@ def cited(response: Any) -> list[str]:
 
 def shown(response: Any) -> list[Any]:
     """The parts of the calls that only an include shows."""
-    found = []
+    outputs = []
     for item in response.output:
         if item.type == "code_interpreter_call":
-            found.append(item.outputs and [one.type for one in item.outputs])
+            outputs.append(item.outputs and [one.type for one in item.outputs])
         elif item.type == "file_search_call":
-            found.append(item.results and [one.filename for one in item.results])
+            outputs.append(item.results and [one.filename for one in item.results])
         elif item.type == "web_search_call":
             sources = getattr(item.action, "sources", None)
-            found.append([item.action.type, sources and [one.url for one in sources]])
-    return found
+            outputs.append([item.action.type, sources and [one.url for one in sources]])
+    return outputs
 
 
 async def files() -> Any:
@@ -99,7 +99,7 @@ async def vector_stores() -> Any:
     in_batch = [file.id async for file in stores.file_batches.list_files(batch.id, vector_store_id=store.id, limit=1)]
     kept = await stores.files.update(one.id, vector_store_id=store.id, attributes={"year": 1966})
     parts = [part.text async for part in stores.files.content(one.id, vector_store_id=store.id)]
-    found = [hit async for hit in stores.search(store.id, query="spice", max_num_results=2, rewrite_query=False)]
+    results = [hit async for hit in stores.search(store.id, query="spice", max_num_results=2, rewrite_query=False)]
     old = {"type": "eq", "key": "year", "value": 1966}
     filtered = [hit async for hit in stores.search(store.id, query=["water", "spice"], filters=old)]
     listed = [file.id async for file in stores.files.list(store.id, limit=2, filter="completed", order="asc")]
@@ -111,7 +111,7 @@ async def vector_stores() -> Any:
     return {
         "files": [one.status, two.status, batch.status, batch.file_counts.completed, again.status, len(in_batch), len(listed)],
         "content": parts,
-        "search": [[hit.filename, hit.content[0].text, 0 < hit.score <= 1] for hit in found],
+        "search": [[hit.filename, hit.content[0].text, 0 < hit.score <= 1] for hit in results],
         "filtered": [[hit.filename, hit.attributes] for hit in filtered],
         "changed": [kept.attributes, changed.name, changed.metadata, names, counts.completed, counts.total, gone.deleted],
     }
@@ -123,12 +123,12 @@ async def containers() -> Any:
         name="work", file_ids=[source.id], memory_limit="1g", expires_after={"anchor": "last_active_at", "minutes": 5}
     )
     files = client.containers.files
-    own = await files.create(made.id, file=("own.txt", b"mine"))
+    own_file = await files.create(made.id, file=("own.txt", b"mine"))
     linked = await files.create(made.id, file_id=(await upload("linked.txt", "there")).id)
     paths = sorted([one.path async for one in files.list(made.id, limit=1)])
     content = (await files.content.retrieve(linked.id, container_id=made.id)).text
-    first = await files.retrieve(own.id, container_id=made.id)
-    await files.delete(own.id, container_id=made.id)
+    first = await files.retrieve(own_file.id, container_id=made.id)
+    await files.delete(own_file.id, container_id=made.id)
     names = [one.name async for one in client.containers.list(limit=1) if one.id == made.id]
     status = (await client.containers.retrieve(made.id)).status
     await client.containers.delete(made.id)
@@ -147,17 +147,17 @@ async def create() -> Any:
 
 
 async def stream() -> Any:
-    found = []
+    outcomes = []
     for tool in [CODE, await file_tool(), WEB]:
         async with client.responses.stream(model=MODEL, input="Hi", tools=[tool], include=INCLUDE) as events:
             async for _ in events:
                 pass
             response = await events.get_final_response()
         stored = await client.responses.retrieve(response.id, include=INCLUDE)
-        found.append(
+        outcomes.append(
             [cited(response), shown(response), [one.id for one in stored.output] == [one.id for one in response.output]]
         )
-    return found
+    return outcomes
 
 
 async def figure() -> Any:

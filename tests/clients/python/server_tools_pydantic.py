@@ -46,11 +46,11 @@ async def run() -> Any:
 
 
 async def stream() -> Any:
-    found = []
+    outcomes = []
     for tool in [CodeExecutionTool(), await file_tool(), WebSearchTool()]:
         async with agent(tool).run_stream("Hi") as result:
-            found.append([await result.get_output(), returned(result)])
-    return found
+            outcomes.append([await result.get_output(), returned(result)])
+    return outcomes
 
 
 async def turns(**more: Any) -> Any:

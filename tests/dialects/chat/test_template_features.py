@@ -76,8 +76,12 @@ def test_a_template_that_rejects_everything_has_no_features() -> None:
     ids=["none", "opened", "enable_thinking", "thinking", "effort", "budget"],
 )
 def test_the_switch_of_the_reasoning_is_found(template: str, variables: tuple[str, ...], can_switch: bool, opens: bool) -> None:
-    found = features(template)
-    assert (found.thinking_variables, found.can_switch_thinking, found.opens_thinking) == (variables, can_switch, opens)
+    detected = features(template)
+    assert (detected.thinking_variables, detected.can_switch_thinking, detected.opens_thinking) == (
+        variables,
+        can_switch,
+        opens,
+    )
 
 
 def test_an_opened_reasoning_is_found() -> None:

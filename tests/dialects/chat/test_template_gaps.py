@@ -269,7 +269,7 @@ def turns(draw: st.DrawFn) -> Turn:
 
 def _texts(turn: Turn, dialect: ChatDialect) -> list[str]:
     """Return every text of a turn, the reasoning of earlier turns only where the template has a place for all reasoning."""
-    found = [
+    texts = [
         turn.instructions or "",
         *(str(tool["name"]) for tool in turn.tools),
         *(str(tool.get("description", "")) for tool in turn.tools),
@@ -278,12 +278,12 @@ def _texts(turn: Turn, dialect: ChatDialect) -> list[str]:
     for index, item in enumerate(turn.items):
         if item["type"] == "reasoning":
             is_rendered = index > last_question if dialect.fit.reasoning_key == MARKED_TEXT else _has_place(dialect)
-            found += [part["text"] for part in item["content"]] if is_rendered else []
+            texts += [part["text"] for part in item["content"]] if is_rendered else []
         elif item["type"] == "message":
-            found += [part["text"] for part in item["content"]]
+            texts += [part["text"] for part in item["content"]]
         else:
-            found.append(str(item.get("output") or item["arguments"].split('"')[3]))
-    return found
+            texts.append(str(item.get("output") or item["arguments"].split('"')[3]))
+    return texts
 
 
 def _has_place(dialect: ChatDialect) -> bool:

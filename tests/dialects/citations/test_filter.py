@@ -74,8 +74,8 @@ TOKENS = ["Fact", "【", "3", "†", "L", "1", "】", "【7†", "report.pdf】"
 @given(st.lists(st.sampled_from(TOKENS), max_size=30))
 def test_log_probabilities_stay_complete_and_in_order(tokens: Sequence[str]) -> None:
     deltas = filtered(*[TextDelta(token, [logprob(token)]) for token in tokens], EndItem())
-    found = [entry for delta in deltas if isinstance(delta, TextDelta) for entry in delta.logprobs]
-    assert found == [logprob(token) for token in tokens]
+    entries = [entry for delta in deltas if isinstance(delta, TextDelta) for entry in delta.logprobs]
+    assert entries == [logprob(token) for token in tokens]
 
 
 def test_marker_becomes_a_link_with_the_log_probabilities_of_its_tokens() -> None:

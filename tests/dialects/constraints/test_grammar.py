@@ -60,15 +60,15 @@ def matches(ebnf: str, text: str) -> bool:
 
 
 def regex(pattern: str) -> str:
-    found = grammar.ebnf({"type": "grammar", "syntax": "regex", "definition": pattern})
-    assert found is not None
-    return found
+    rule = grammar.ebnf({"type": "grammar", "syntax": "regex", "definition": pattern})
+    assert rule is not None
+    return rule
 
 
 def lark(definition: str) -> str:
-    found = grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": definition})
-    assert found is not None
-    return found
+    rule = grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": definition})
+    assert rule is not None
+    return rule
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -163,8 +163,8 @@ def test_large_regular_expression_is_refused(pattern: str) -> None:
 
 
 def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:
-    found = structural_tag.arguments({"name": "t", "grammar": regex("a+")})
-    assert [one["type"] for one in found["elements"]] == ["const_string", "grammar", "const_string"]
+    arguments_format = structural_tag.arguments({"name": "t", "grammar": regex("a+")})
+    assert [one["type"] for one in arguments_format["elements"]] == ["const_string", "grammar", "const_string"]
 
 
 @pytest.mark.parametrize("rules", ["start: start", 'start: a\na: "x" b\nb: a | b "y"'])

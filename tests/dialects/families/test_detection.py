@@ -144,9 +144,9 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
 def test_detection_chooses_the_documented_parsers(
     name: str, model_type: str, template: str, reasoning: str | None, tool: str | None
 ) -> None:
-    found = detect(Evidence(name=name, model_type=model_type, templates=[template] if template else []))
-    assert (found.reasoning_parser, found.tool_parser) == (reasoning, tool)
-    assert found.evidence
+    detection = detect(Evidence(name=name, model_type=model_type, templates=[template] if template else []))
+    assert (detection.reasoning_parser, detection.tool_parser) == (reasoning, tool)
+    assert detection.evidence
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_detection_chooses_the_documented_parsers(
 def test_detection_follows_the_order_of_evidence(
     evidence: Evidence, parsers: tuple[str | None, str | None], chosen_by: str
 ) -> None:
-    found = detect(evidence)
-    assert (found.reasoning_parser, found.tool_parser) == parsers
-    assert found.chosen_by == chosen_by
+    detection = detect(evidence)
+    assert (detection.reasoning_parser, detection.tool_parser) == parsers
+    assert detection.chosen_by == chosen_by
 
 
 def test_detection_warns_of_an_unknown_family() -> None:

@@ -35,15 +35,17 @@ def tokens_of(family: FamilyFormat) -> frozenset[str]:
 
 def choose(family: FamilyFormat) -> tuple[Detection, FormatChoice]:
     special, added = tokens_of(family), {*tokens_of(family), *family.plain}
-    found = detect(Evidence(model_type=family.model_type, templates=[family.template], added_tokens=added))
+    detection = detect(Evidence(model_type=family.model_type, templates=[family.template], added_tokens=added))
     template = ChatTemplate(family.template, {"bos_token": family.bos, "eos_token": family.eos})
     fit = partial(fit_to_tokens, added_tokens=added)
-    return found, choose_format(template, found, SpecialTokens(special, frozenset({family.eos})), fit)
+    return detection, choose_format(template, detection, SpecialTokens(special, frozenset({family.eos})), fit)
 
 
 def choose_for(template: str, *special: str, **evidence: Any) -> FormatChoice:
-    found = detect(Evidence(templates=[template], **evidence))
-    return choose_format(ChatTemplate(template), found, SpecialTokens(frozenset(special) | STOPS, STOPS), lambda output: output)
+    detection = detect(Evidence(templates=[template], **evidence))
+    return choose_format(
+        ChatTemplate(template), detection, SpecialTokens(frozenset(special) | STOPS, STOPS), lambda output: output
+    )
 
 
 def renamed(value: Any, markers: list[str]) -> Any:
@@ -71,11 +73,14 @@ def with_other_calls(family: FamilyFormat, output: OutputFormat) -> FamilyFormat
 @pytest.mark.parametrize("name", FAMILIES)
 def test_detected_format_reads_what_the_template_of_a_family_writes(name: str) -> None:
     family = FAMILIES[name]
-    found, choice = choose(family)
+    detection, choice = choose(family)
     assert choice.detection.warnings == ()
-    assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (found.reasoning_parser, found.tool_parser)
-    assert choice.detection.chosen_by == found.chosen_by
-    assert choice.output.keeps_markers is (found.tool_parser is None)
+    assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (
+        detection.reasoning_parser,
+        detection.tool_parser,
+    )
+    assert choice.detection.chosen_by == detection.chosen_by
+    assert choice.output.keeps_markers is (detection.tool_parser is None)
     assert not choice.output.unknown_calls
     writes_calls = bool(family.has_calls and family.tools)
     assert choice.detection.calls is (ReadBack.EQUAL if writes_calls else ReadBack.NOT_WRITTEN)
@@ -89,12 +94,12 @@ def test_calls_with_other_markers_are_a_warning_and_their_tokens_are_kept(name: 
     if other is None:  # calls without markers have nothing to rename
         assert choose(FAMILIES[name])[1].output.calls.leads  # type: ignore[union-attr]
         return
-    found = choose(other)[1]
-    assert found.detection.calls is ReadBack.DIFFERENT
-    assert any("calls of this model will be shown as text" in warning for warning in found.detection.warnings)
-    assert found.output.keeps_markers
+    choice = choose(other)[1]
+    assert choice.detection.calls is ReadBack.DIFFERENT
+    assert any("calls of this model will be shown as text" in warning for warning in choice.detection.warnings)
+    assert choice.output.keeps_markers
     written = other.write_calls([OSLO])
-    assert {token for token in tokens_of(other) if token in written} <= {*found.output.markers, other.eos}
+    assert {token for token in tokens_of(other) if token in written} <= {*choice.output.markers, other.eos}
 
 
 @pytest.mark.parametrize("name", ["hermes-2-pro", "deepseek-v3.1", "kimi-k2", "glm-4.6", "qwen3-coder"])
@@ -127,21 +132,21 @@ def opened(family: FamilyFormat, folder: Path) -> tuple[Checkpoint, Detection]:
 
 def test_a_template_with_reasoning_and_calls_of_a_new_form_is_not_silent() -> None:
     template = CHATML.replace(ONE_CALL, "'<|call:start|>' + call.function.name + '<|args|>' + call.function.arguments | tojson")
-    found = choose_for(template, "<|call:start|>", "<|args|>", model_type="new_model")
-    (warning,) = found.detection.warnings
+    choice = choose_for(template, "<|call:start|>", "<|args|>", model_type="new_model")
+    (warning,) = choice.detection.warnings
     assert warning.startswith("The chat template writes calls in a form that no known tool parser reads: calls of this model")
     assert "<|call:start|>get_markplan<|args|>" in warning
-    assert found.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
-    assert found.output.kept == ("<|args|>", "<|call:start|>")
-    assert found.output.unknown_calls == ("<|call:start|>",)
+    assert choice.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
+    assert choice.output.kept == ("<|args|>", "<|call:start|>")
+    assert choice.output.unknown_calls == ("<|call:start|>",)
 
 
 def test_reasoning_of_a_new_form_is_not_silent() -> None:
     template = CHATML.replace("'<think>\n'", "'<|begin of idea|>'").replace("'\n</think>\n\n'", "'<|end of idea|>'")
-    found = choose_for(template, "<|begin of idea|>", "<|end of idea|>", model_type="qwen3")
-    assert found.detection.reasoning is ReadBack.DIFFERENT
-    assert any("reasoning of this model will be shown as text" in warning for warning in found.detection.warnings)
-    assert found.output.kept == ("<|begin of idea|>", "<|end of idea|>")
+    choice = choose_for(template, "<|begin of idea|>", "<|end of idea|>", model_type="qwen3")
+    assert choice.detection.reasoning is ReadBack.DIFFERENT
+    assert any("reasoning of this model will be shown as text" in warning for warning in choice.detection.warnings)
+    assert choice.output.kept == ("<|begin of idea|>", "<|end of idea|>")
 
 
 @pytest.mark.parametrize(
@@ -155,56 +160,56 @@ def test_reasoning_of_a_new_form_is_not_silent() -> None:
 )
 def test_reasoning_that_only_the_prompt_shows_is_read_or_a_warning(opening: str, reasoning: str | None, warned: bool) -> None:
     template = "{%- for message in messages %}{{ message.content }}{%- endfor %}assistant:" + opening
-    found = choose_for(template, model_type="gemma3")
-    assert found.detection.reasoning_parser == reasoning
-    assert [f"The prompt opens reasoning with {opening}" in warning for warning in found.detection.warnings] == [True] * warned
+    choice = choose_for(template, model_type="gemma3")
+    assert choice.detection.reasoning_parser == reasoning
+    assert [f"The prompt opens reasoning with {opening}" in warning for warning in choice.detection.warnings] == [True] * warned
 
 
 def test_another_declared_format_that_reads_the_calls_replaces_the_detected_format() -> None:
     template = CHATML + "{# <tool_call> <function=name> <parameter=name> #}"
-    found = choose_for(template, model_type="qwen3_5")
-    assert (found.detection.reasoning_parser, found.detection.tool_parser) == ("qwen3", "hermes")
-    assert found.detection.chosen_by == "reading what the chat template writes"
-    assert found.detection.warnings == ()
+    choice = choose_for(template, model_type="qwen3_5")
+    assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == ("qwen3", "hermes")
+    assert choice.detection.chosen_by == "reading what the chat template writes"
+    assert choice.detection.warnings == ()
 
 
 def test_json_between_the_markers_of_python_calls_is_read() -> None:
     # The form of openPangu has the markers of LFM2.
     call = """'<|tool_call_start|>[{"name": "' + call.function.name + '", "arguments": ' """
     template = CHATML.replace(ONE_CALL, f"{call} + call.function.arguments | tojson + '}}]<|tool_call_end|>'")
-    found = choose_for(template, "<|tool_call_start|>", "<|tool_call_end|>", model_type="new_model")
-    assert (found.detection.family, found.detection.tool_parser) == ("LFM2", "openpangu")
-    assert (found.detection.calls, found.detection.warnings) == (ReadBack.EQUAL, ())
+    choice = choose_for(template, "<|tool_call_start|>", "<|tool_call_end|>", model_type="new_model")
+    assert (choice.detection.family, choice.detection.tool_parser) == ("LFM2", "openpangu")
+    assert (choice.detection.calls, choice.detection.warnings) == (ReadBack.EQUAL, ())
 
 
 @pytest.mark.parametrize(("form", "parser"), [("deepseek-v3.1", "deepseek_v31"), ("deepseek-v3-0324", "deepseek_v3")])
 def test_written_calls_decide_where_the_template_describes_no_tools(form: str, parser: str) -> None:
     family = dataclasses.replace(FAMILIES[form], model_type="deepseek_v32", tools="")
-    found, choice = choose(family)
-    assert (found.tool_parser, choice.detection.tool_parser) == ("deepseek_v32", parser)
+    detection, choice = choose(family)
+    assert (detection.tool_parser, choice.detection.tool_parser) == ("deepseek_v32", parser)
     assert (choice.detection.calls, choice.detection.warnings) == (ReadBack.EQUAL, ())
 
 
 def test_tokens_around_a_turn_that_the_tokenizer_does_not_name_are_no_part_of_a_call() -> None:
     # The head of the assistant stands in the turn, not at the end of the prompt.
     template = CHATML.replace("'<|im_start|>' + message.role + '\n'", "'<|im_start|>  ' + message.role + '\n'")
-    found = choose_for(template + "{# <function=a> <parameter=b> #}", model_type="qwen3_5")
-    assert (found.detection.tool_parser, found.detection.calls) == ("hermes", ReadBack.EQUAL)
+    choice = choose_for(template + "{# <function=a> <parameter=b> #}", model_type="qwen3_5")
+    assert (choice.detection.tool_parser, choice.detection.calls) == ("hermes", ReadBack.EQUAL)
 
 
 def test_a_named_parser_stays_and_is_a_warning_if_it_does_not_read_the_calls() -> None:
-    found = choose_for(CHATML, model_type="qwen3", tool_parser="seed_oss")
-    assert found.detection.tool_parser == "seed_oss"
-    (warning,) = found.detection.warnings
+    choice = choose_for(CHATML, model_type="qwen3", tool_parser="seed_oss")
+    assert choice.detection.tool_parser == "seed_oss"
+    (warning,) = choice.detection.warnings
     assert "in a form that the tool parser seed_oss does not read: calls of this model will be shown as text" in warning
 
 
 def test_parsers_that_are_switched_off_are_not_checked() -> None:
-    found = choose_for(CHATML.replace("tool_call>", "new_call>"), reasoning_parser="none", tool_parser="none")
-    assert (found.detection.reasoning_parser, found.detection.tool_parser) == (None, None)
-    assert (found.detection.calls, found.detection.reasoning) == (ReadBack.NOT_CHECKED, ReadBack.NOT_CHECKED)
-    assert found.detection.warnings == ()
-    assert not found.output.keeps_markers
+    choice = choose_for(CHATML.replace("tool_call>", "new_call>"), reasoning_parser="none", tool_parser="none")
+    assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (None, None)
+    assert (choice.detection.calls, choice.detection.reasoning) == (ReadBack.NOT_CHECKED, ReadBack.NOT_CHECKED)
+    assert choice.detection.warnings == ()
+    assert not choice.output.keeps_markers
 
 
 def test_arguments_that_the_template_writes_in_python_do_not_lose_the_format() -> None:
@@ -212,28 +217,28 @@ def test_arguments_that_the_template_writes_in_python_do_not_lose_the_format() -
     call = """{{- '<tool_call>{"name": "' + call.function.name + '", "arguments": {' }}
 {%- for key, value in call.function.arguments.items() %}{{- '"' + key + '": ' }}
 {{- value | tojson if value is string else value }}{{- '' if loop.last else ', ' }}{%- endfor %}{{- '}}</tool_call>' }}"""
-    found = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="qwen3")
-    assert (found.detection.tool_parser, found.detection.calls) == ("hermes", ReadBack.EQUAL)
-    assert (found.detection.chosen_by, found.detection.warnings) == ("chat template", ())
+    choice = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="qwen3")
+    assert (choice.detection.tool_parser, choice.detection.calls) == ("hermes", ReadBack.EQUAL)
+    assert (choice.detection.chosen_by, choice.detection.warnings) == ("chat template", ())
 
 
 def test_calls_of_an_unknown_family_that_are_read_are_no_warning() -> None:
-    found = choose_for(CHATML.replace("<think>", "<|x|>").replace("</think>", "<|y|>"), model_type="new")
-    assert found.detection.tool_parser == "hermes"
+    choice = choose_for(CHATML.replace("<think>", "<|x|>").replace("</think>", "<|y|>"), model_type="new")
+    assert choice.detection.tool_parser == "hermes"
 
 
 def test_a_template_without_tools_is_not_checked_for_calls() -> None:
-    found = choose_for("{%- for message in messages %}{{ message.content }}{%- endfor %}", model_type="llama")
-    assert (found.detection.calls, found.detection.reasoning) == (ReadBack.NOT_WRITTEN, ReadBack.NOT_WRITTEN)
-    (warning,) = found.detection.warnings
+    choice = choose_for("{%- for message in messages %}{{ message.content }}{%- endfor %}", model_type="llama")
+    assert (choice.detection.calls, choice.detection.reasoning) == (ReadBack.NOT_WRITTEN, ReadBack.NOT_WRITTEN)
+    (warning,) = choice.detection.warnings
     assert "not recognised" in warning
 
 
 @pytest.mark.parametrize("template", ["{{ messages[0].content }}", "{{ raise_exception('no') }}"])
 def test_tokens_that_seem_to_mark_calls_are_kept_where_no_form_of_calls_is_known(template: str) -> None:
-    found = choose_for(template, "<|tool_call|>", "<|image|>", model_type="new")
-    assert found.output.kept == ("<|tool_call|>",)
-    assert found.output.keeps_markers
+    choice = choose_for(template, "<|tool_call|>", "<|image|>", model_type="new")
+    assert choice.output.kept == ("<|tool_call|>",)
+    assert choice.output.keeps_markers
     named = choose_for(template, "<|tool_call|>", "<|image|>", model_type="new", tool_parser="hermes")
     assert named.output.kept == ()
 
@@ -246,10 +251,10 @@ def test_tools_without_calls_in_the_template_are_a_warning() -> None:
 
 @pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{{ 1 / 0 }}"])
 def test_an_error_of_the_template_is_a_warning(template: str) -> None:
-    found = choose_for(template, model_type="qwen3")
-    (warning,) = found.detection.warnings
+    choice = choose_for(template, model_type="qwen3")
+    (warning,) = choice.detection.warnings
     assert warning.startswith("The chat template cannot be checked (")
-    assert found.detection.tool_parser == "hermes"
+    assert choice.detection.tool_parser == "hermes"
 
 
 def test_gpt_oss_has_a_format_of_its_own(tmp_path: Path) -> None:

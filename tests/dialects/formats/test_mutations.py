@@ -36,22 +36,22 @@ BEFORE, AFTER = ("", "Hello. ", "<think>\nHm.\n</think>\n\n"), ("", " Bye.")
 
 
 def format_of(parser: str) -> OutputFormat:
-    found = output_format(parser if parser in REASONING else "qwen3", parser)
-    assert found is not None
-    return found
+    output = output_format(parser if parser in REASONING else "qwen3", parser)
+    assert output is not None
+    return output
 
 
 def parse(format: OutputFormat, pieces: Iterable[str], *, cut: bool = False) -> list[Delta]:
-    buffer, found = DeltaBuffer(), list[Delta]()
+    buffer, deltas = DeltaBuffer(), list[Delta]()
     scanner = FormatScanner(buffer, format, lambda _: True, SCHEMAS)
     for piece in pieces:
         scanner.feed(piece)
-        found += buffer.take()
+        deltas += buffer.take()
     if cut:
         scanner.cut()
     else:
         scanner.end()
-    return joined([*found, *buffer.take_rest()], problems=True)
+    return joined([*deltas, *buffer.take_rest()], problems=True)
 
 
 @pytest.mark.parametrize("name", ["pythonic", "llama4_pythonic", "granite_without_marker"])

@@ -42,18 +42,18 @@ def parse(
 
 def items(deltas: list[Delta]) -> list[object]:
     """Return texts, ("reasoning", text) and (name, arguments as an object)."""
-    found: list[object] = []
+    read_items: list[object] = []
     for delta in deltas:
         if isinstance(delta, TextDelta):
-            found.append(delta.text)
+            read_items.append(delta.text)
         elif isinstance(delta, ReasoningDelta):
-            found.append(("reasoning", delta.text))
+            read_items.append(("reasoning", delta.text))
         elif isinstance(delta, Call):
-            found.append((delta.name, {}))
+            read_items.append((delta.name, {}))
         elif isinstance(delta, Arguments):
-            name, _ = cast("tuple[str, object]", found[-1])
-            found[-1] = (name, json.loads(delta.text))
-    return found
+            name, _ = cast("tuple[str, object]", read_items[-1])
+            read_items[-1] = (name, json.loads(delta.text))
+    return read_items
 
 
 def test_every_declared_format_has_texts() -> None:
@@ -159,5 +159,5 @@ def test_value_of_another_type_stays_json() -> None:
     ],
 )
 def test_object_without_a_marker_is_a_call_if_it_has_arguments(text: str, is_call: bool) -> None:
-    found = items(parse(text + STOP, "llama3_json"))
-    assert found == ([("dance", {"style": "tango"})] if is_call else [text])
+    read_items = items(parse(text + STOP, "llama3_json"))
+    assert read_items == ([("dance", {"style": "tango"})] if is_call else [text])

@@ -34,13 +34,13 @@ SCHEMAS = {"plan_trip": TRIP, "run": {"type": "object", "properties": {"command"
 def parse(reasoning_parser: str | None, tool_parser: str, pieces: Sequence[str], *, thinking: bool = False) -> Sequence[Delta]:
     output = output_format(reasoning_parser, tool_parser)
     assert output is not None
-    buffer, found = DeltaBuffer(), list[Delta]()
+    buffer, deltas = DeltaBuffer(), list[Delta]()
     scanner = FormatScanner(buffer, output, lambda _: True, SCHEMAS, thinking=thinking)
     for piece in pieces:
         scanner.feed(piece)
-        found += buffer.take()
+        deltas += buffer.take()
     scanner.end()
-    return joined([*found, *buffer.take()])
+    return joined([*deltas, *buffer.take()])
 
 
 def parse_in_groups(reasoning_parser: str | None, tool_parser: str, text: str, *, thinking: bool = False) -> Sequence[Delta]:
@@ -155,9 +155,9 @@ def test_repeated_markers_are_read_once(parser: str, marker: str, monkeypatch: p
     def counted(reader: Reader, markers: Any, emit: Any) -> Any:
         nonlocal count
         before = reader.at
-        found = yield from take(reader, markers, emit)
+        taken = yield from take(reader, markers, emit)
         count += reader.at - before
-        return found
+        return taken
 
     monkeypatch.setattr(Reader, "pass_until", counted)
     parse(None, parser, [marker * 500])
@@ -177,8 +177,8 @@ def test_repeated_markers_are_read_once(parser: str, marker: str, monkeypatch: p
     ],
 )
 def test_marker_that_begins_another_marker_does_not_depend_on_the_grouping(text: str, expected: list[Delta]) -> None:
-    found = parse_in_groups("apriel", "pythonic", text, thinking=True)
-    assert [delta for delta in found if isinstance(delta, ReasoningDelta | TextDelta | Call | Arguments)] == expected
+    deltas = parse_in_groups("apriel", "pythonic", text, thinking=True)
+    assert [delta for delta in deltas if isinstance(delta, ReasoningDelta | TextDelta | Call | Arguments)] == expected
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def test_history_of_tools_that_are_not_offered_has_functions() -> None:
 
 
 def test_client_function_named_python_stays_a_function() -> None:
-    own = {"type": "function", "name": "python", "parameters": {"type": "object", "properties": {}}}
+    client_tool = {"type": "function", "name": "python", "parameters": {"type": "object", "properties": {}}}
     call = {"type": "function_call", "call_id": "c", "name": "python", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "1"}
-    text = rendered(user("?"), call, output, tools=(own,))
+    text = rendered(user("?"), call, output, tools=(client_tool,))
     assert "to=functions.python <|constrain|>json<|message|>{}" in text
     assert "## python" not in text

@@ -53,8 +53,8 @@ def known(pattern: str, normalizer: bool) -> Tokenizer:
 
 
 def ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    found: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return found
+    token_ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return token_ids
 
 
 @given(st.sampled_from(sorted(KNOWN_PATTERNS)), st.booleans(), TEXTS, st.integers(1, 12))
@@ -168,16 +168,16 @@ def test_a_text_has_at_least_as_many_tokens_as_its_bound(name: str, text: str) -
     if vocabulary is not None:
         # As the adapter does before it counts: the normalizer of the demo model composes, which can shorten a text.
         text = normalize("NFC", text)
-    found = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)
-    assert bound.count(text) <= len(found)
+    token_ids = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)
+    assert bound.count(text) <= len(token_ids)
 
 
 @pytest.mark.parametrize("name", sorted(bounds()))
 def test_the_bound_is_not_far_from_the_truth(name: str) -> None:
     bound, vocabulary = bounds()[name]
     text = "The quick brown fox jumps over the lazy dog, and then it rests for a while.\n" * 1000
-    found = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)
-    assert bound.count(text) > len(found) / 10
+    token_ids = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)
+    assert bound.count(text) > len(token_ids) / 10
 
 
 MOST = 5000

@@ -71,5 +71,5 @@ def test_encoded_events_have_the_summary_too() -> None:
     assert plain.open() == encoded.open()
     for delta in THOUGHT:
         expected = [json.dumps(event) for event in plain.write(delta)]
-        found = encoded.write_encoded(delta, lambda event: json.dumps(event).encode())
-        assert [json.dumps(json.loads(event.data)) for event in found] == expected
+        encoded_events = encoded.write_encoded(delta, lambda event: json.dumps(event).encode())
+        assert [json.dumps(json.loads(event.data)) for event in encoded_events] == expected

@@ -50,7 +50,7 @@ def state(folder: Path) -> InstallationState:
 
 @pytest.mark.usefixtures("silent")
 def test_installation_ends_with_the_server_and_promises_nothing_more(tmp_path: Path) -> None:
-    with installing(tmp_path, wanted=True):
+    with installing(tmp_path, is_enabled=True):
         assert state(tmp_path).step == "installing"
         running = wait_for_pip(tmp_path)
         assert packages.summary(tmp_path).startswith("being installed for")
@@ -63,7 +63,7 @@ def test_installation_ends_with_the_server_and_promises_nothing_more(tmp_path: P
 
 @pytest.mark.usefixtures("silent")
 def test_killed_installer_is_named_at_once(tmp_path: Path) -> None:
-    with installing(tmp_path, wanted=True):
+    with installing(tmp_path, is_enabled=True):
         for process in wait_for_pip(tmp_path):
             process.kill()
         wait_until(lambda: state(tmp_path).step == "failed")
@@ -97,15 +97,15 @@ def test_machine_without_a_sandbox_has_a_failed_installation(tmp_path: Path, mon
 
 def test_folder_that_cannot_be_written_leaves_the_server_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with installing(tmp_path / "file" / "sandbox", wanted=True):
+    with installing(tmp_path / "file" / "sandbox", is_enabled=True):
         assert installers(tmp_path) == []
 
 
 def test_installed_and_unwanted_packages_start_no_process(tmp_path: Path) -> None:
-    with installing(tmp_path, wanted=False):
+    with installing(tmp_path, is_enabled=False):
         assert packages.read_state(tmp_path) is None
     (packages.prepared_folder(tmp_path) / "shared" / "site").mkdir()
-    with installing(tmp_path, wanted=True):
+    with installing(tmp_path, is_enabled=True):
         assert packages.read_state(tmp_path) is None
 
 

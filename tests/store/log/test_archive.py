@@ -91,8 +91,8 @@ class SealTest(TestCase):
         stored_response(log_frames(1), "resp_new")
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE responses_app_response")
-        found = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=NOW).order_by("ended_at")
-        self.assertIn("response_log_form", found.explain())
+        due_responses = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=NOW).order_by("ended_at")
+        self.assertIn("response_log_form", due_responses.explain())
 
     def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
         row = stored_response(log_frames(3))
@@ -151,10 +151,10 @@ class TogetherTest(TransactionTestCase):
         rows = reader.rows
 
         def late(*args: Any) -> list[EventFrame]:
-            found = rows(*args)
+            listed_rows = rows(*args)
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(apart, lambda: archive.archive_log(row.pk)).result()
-            return found
+            return listed_rows
 
         with mock.patch.object(reader, "rows", late):
             self.assertEqual(reader.read(row.pk), frames)

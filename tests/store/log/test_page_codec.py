@@ -20,8 +20,8 @@ TYPES = st.one_of(
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 DELTAS = st.builds(
-    lambda number, kind, text, rest, ms: EventFrame(
-        number, kind, orjson.dumps({"type": kind, "sequence_number": number, "item_id": "msg_1", "delta": text, **rest}), ms
+    lambda number, kind, text, fields, ms: EventFrame(
+        number, kind, orjson.dumps({"type": kind, "sequence_number": number, "item_id": "msg_1", "delta": text, **fields}), ms
     ),
     NUMBERS,
     TYPES,

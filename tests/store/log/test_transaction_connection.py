@@ -52,8 +52,8 @@ def rows(uid: str) -> list[Any]:
         StoredRequest.objects.filter(pk=response.pk),
         ConversationItem.objects.filter(item__response=response).order_by("pk"),
     ]
-    found = [model_to_dict(response), *(model_to_dict(row) for table in tables for row in table)]
-    return [{name: str(value).replace(uid, "UID") for name, value in row.items() if name not in names} for row in found]
+    stored_rows = [model_to_dict(response), *(model_to_dict(row) for table in tables for row in table)]
+    return [{name: str(value).replace(uid, "UID") for name, value in row.items() if name not in names} for row in stored_rows]
 
 
 class TransactionConnectionTest(TransactionTestCase):

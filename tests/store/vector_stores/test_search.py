@@ -18,7 +18,7 @@ from tests.support.store.vector_stores import add_text, make_store
 FILLER = "The committee met on Monday and adopted the agenda. "
 
 
-def found(store: VectorStore, *texts: str, **options: Any) -> list[str]:
+def files_found(store: VectorStore, *texts: str, **options: Any) -> list[str]:
     results = search_store(store, [Query(text) for text in texts], options.pop("limit", 10), **options)
     return [result.filename for result in results]
 
@@ -34,22 +34,22 @@ class WordSearchTest(TestCase):
         add_text(cls.store, FILLER * 30 + "Der Fuchs jagt. It's 100% a test\\ing 'quote'.", "odd.txt", {"year": 2024})
 
     def test_chunk_with_all_words_is_first(self) -> None:
-        assert found(self.store, "Where do foxes hunt at night?")[0] == "foxes.txt"
+        assert files_found(self.store, "Where do foxes hunt at night?")[0] == "foxes.txt"
 
     def test_words_are_stemmed(self) -> None:
-        assert found(self.store, "hunting fox") == ["foxes.txt"]
+        assert files_found(self.store, "hunting fox") == ["foxes.txt"]
 
     def test_stop_words_find_nothing(self) -> None:
-        assert found(self.store, "what is the of and") == []
+        assert files_found(self.store, "what is the of and") == []
 
     def test_unknown_words_find_nothing(self) -> None:
-        assert found(self.store, "zeppelin") == []
+        assert files_found(self.store, "zeppelin") == []
 
     def test_unknown_words_beside_known_words_find_the_known(self) -> None:
-        assert found(self.store, "zeppelin bread") == ["bread.txt"]
+        assert files_found(self.store, "zeppelin bread") == ["bread.txt"]
 
     def test_several_queries_find_the_chunks_of_each(self) -> None:
-        assert set(found(self.store, "foxes", "bread")) == {"foxes.txt", "bread.txt"}
+        assert set(files_found(self.store, "foxes", "bread")) == {"foxes.txt", "bread.txt"}
 
     def test_scores_are_between_0_and_1_and_fall(self) -> None:
         results = search_store(self.store, [Query("foxes hunt at night committee")], 10)
@@ -59,17 +59,17 @@ class WordSearchTest(TestCase):
         assert all(0 < score <= 1 for score in scores)
 
     def test_limit_cuts_the_results(self) -> None:
-        assert len(found(self.store, "committee", limit=2)) == 2
+        assert len(files_found(self.store, "committee", limit=2)) == 2
 
     def test_filter_leaves_files_out(self) -> None:
         filters = {"type": "eq", "key": "year", "value": 2024}
-        assert found(self.store, "night", filters=filters) == ["bread.txt"]
+        assert files_found(self.store, "night", filters=filters) == ["bread.txt"]
 
     def test_other_stores_are_not_searched(self) -> None:
         other = make_store()
         add_text(other, "Foxes in another store.", "other.txt")
-        assert found(self.store, "foxes") == ["foxes.txt"]
-        assert found(other, "foxes") == ["other.txt"]
+        assert files_found(self.store, "foxes") == ["foxes.txt"]
+        assert files_found(other, "foxes") == ["other.txt"]
 
     def test_result_has_text_and_attributes(self) -> None:
         (result,) = search_store(self.store, [Query("foxes")], 10)

@@ -133,15 +133,15 @@ class ApiCase(TestCase):
     @asynccontextmanager
     async def queries(self) -> AsyncIterator[list[str]]:
         """The SQL of what happens within, once it has happened: of the thread that has the connection, so that it is not just empty."""
-        found: list[str] = []
+        captured_queries: list[str] = []
         captured = CaptureQueriesContext(connection)
         await sync_to_async(captured.__enter__)()
         try:
-            yield found
+            yield captured_queries
         finally:
             await sync_to_async(captured.__exit__)(None, None, None)
             queries: list[dict[str, str]] = await sync_to_async(lambda: list(captured))()
-            found += [query["sql"] for query in queries if ASKED.match(query["sql"])]
+            captured_queries += [query["sql"] for query in queries if ASKED.match(query["sql"])]
 
     async def post(self, client: AsyncClient, **body: Any) -> Any:
         """POST /v1/responses."""

@@ -257,9 +257,9 @@ def _good(draw: Draw, path: str) -> dict[str, Any]:
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
+    paths = [path] if path else []
     keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    return found + [place for key in keys for place in _places(value[key], (*path, key))]
+    return paths + [place for key in keys for place in _places(value[key], (*path, key))]
 
 
 def _changed(draw: Draw, body: dict[str, Any]) -> dict[str, Any]:

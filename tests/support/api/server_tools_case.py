@@ -77,8 +77,8 @@ class ServerToolsCase(CutCase):
         """Return a recording of `text` in chunks of so many tokens, in turn, for a prompt that contains the texts `shown`."""
 
         def match(prompt: Sequence[int]) -> bool:
-            found = self.dialect.token_text(list(prompt))
-            return all(one in found for one in shown)
+            prompt_text = self.dialect.token_text(list(prompt))
+            return all(one in prompt_text for one in shown)
 
         ids, parts, sizes = list(type(self).encode(text)), [], cycle(chunks)
         while ids:

@@ -12,10 +12,10 @@ _numbers = itertools.count(1)
 
 
 def make_request(
-    prompt: Sequence[int] = (1, 2, 3), max_tokens: int = 16, *, id: str | None = None, sampling: Any = None, **rest: Any
+    prompt: Sequence[int] = (1, 2, 3), max_tokens: int = 16, *, id: str | None = None, sampling: Any = None, **fields: Any
 ) -> GenerateRequest:
     """Create a request with a new id; `sampling` are further fields of Sampling."""
-    return GenerateRequest(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **rest)
+    return GenerateRequest(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **fields)
 
 
 async def collect(engine: Engine, request: GenerateRequest) -> list[Chunk]:

@@ -79,8 +79,8 @@ class EngineRequirements:
         sampling = {"temperature": 0.0, "frequency_penalty": 0.5, "ignore_eos": True}
         whole = tokens(runner.run(collect(engine, make_request([1, 2, 3], 16, sampling=sampling))))
         bias = {token: -0.5 * count for token, count in Counter(whole[:8]).items()}
-        rest = runner.run(collect(engine, make_request([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
-        assert tokens(rest) == whole[8:]
+        continued = runner.run(collect(engine, make_request([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
+        assert tokens(continued) == whole[8:]
 
     def test_stop_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         greedy = tokens(runner.run(collect(engine, make_request(sampling={"temperature": 0.0}))))

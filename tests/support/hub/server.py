@@ -98,7 +98,9 @@ class ModelHub:
 
     def ranges(self, file: str) -> list[str]:
         """Return the header Range of each request of a file."""
-        return [wanted for method, path, wanted in self.requests if method == "GET" and path.endswith(f"/{file}")]
+        return [
+            requested_range for method, path, requested_range in self.requests if method == "GET" and path.endswith(f"/{file}")
+        ]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         hub = self
@@ -148,8 +150,8 @@ class Answer:
         names = [name for name in self.hub.repositories if word in name.lower() and name.startswith(author)]
         self._json([{"id": name, "_id": name} for name in names if not self.hub.repositories[name].token])
 
-    def _api(self, rest: str) -> None:
-        name, _, revision = rest.partition("/revision/")
+    def _api(self, path_after_model: str) -> None:
+        name, _, revision = path_after_model.partition("/revision/")
         name, _, tree = name.partition("/tree/")
         repository = self._repository(name, revision or tree or "main")
         if repository is None:

@@ -102,9 +102,9 @@ class RawMcpServer:
         if message.get("method") == "tools/call":
             await self.answer(writer, message)
             return
-        found = self.results.get(message["method"])
+        result = self.results.get(message["method"])
         error = {"code": -32601, "message": "Method not found"}
-        reply = {"jsonrpc": "2.0", "id": message.get("id"), **({"result": found} if found else {"error": error})}
+        reply = {"jsonrpc": "2.0", "id": message.get("id"), **({"result": result} if result else {"error": error})}
         if is_sse and "id" in message:
             self.send_event(reply)
         if is_sse or "id" not in message:

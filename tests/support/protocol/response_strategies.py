@@ -208,7 +208,9 @@ clauses: st.SearchStrategy[list[Delta]] = st.one_of(
     st.builds(_file, st.integers(0, 2), st.booleans()),
     st.just([Compaction("blob")]),
 )
-whole_speeches = st.lists(clauses, max_size=7).map(lambda found: [piece for clause in found for piece in clause])
+whole_speeches = st.lists(clauses, max_size=7).map(
+    lambda speech_clauses: [piece for clause in speech_clauses for piece in clause]
+)
 
 
 @st.composite
@@ -242,13 +244,13 @@ def _in_the_log(pieces: list[Delta]) -> list[Delta]:
     return [FileSearch() if isinstance(piece, FileSearch) else piece for piece in nonempty]
 
 
-plain_clauses: Any = clauses.map(lambda found: (_in_the_log(found), []))
+plain_clauses: Any = clauses.map(lambda clause: (_in_the_log(clause), []))
 
 
 @st.composite
 def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
     """One speech twice: with the result of each call right behind it, and with results at any later place."""
-    found = draw(st.lists(calls_with_results | plain_clauses, min_size=1, max_size=7))
+    drawn_clauses = draw(st.lists(calls_with_results | plain_clauses, min_size=1, max_size=7))
     pending: dict[int, list[Delta]] = {}
     sequential: list[Delta] = []
     interleaved: list[Delta] = []
@@ -262,7 +264,7 @@ def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
         if not pending[index]:
             del pending[index]
 
-    for opening, results in found:
+    for opening, results in drawn_clauses:
         for piece in opening:
             while pending and draw(st.integers(0, 3)) == 0:
                 advance()
@@ -282,27 +284,27 @@ def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
 
 def merged(pieces: Iterable[Delta]) -> list[Delta]:
     """The same speech with as few pieces as can be."""
-    found: list[Delta] = []
+    merged_deltas: list[Delta] = []
     for piece in pieces:
-        last = found[-1] if found else None
+        last = merged_deltas[-1] if merged_deltas else None
         if isinstance(piece, TextDelta) and isinstance(last, TextDelta) and last.phase == piece.phase:
-            found[-1] = TextDelta(last.text + piece.text, [*last.logprobs, *piece.logprobs], piece.phase)
+            merged_deltas[-1] = TextDelta(last.text + piece.text, [*last.logprobs, *piece.logprobs], piece.phase)
         elif isinstance(piece, ReasoningDelta | Arguments) and type(last) is type(piece):
-            found[-1] = replace(piece, text=last.text + piece.text)
+            merged_deltas[-1] = replace(piece, text=last.text + piece.text)
         else:
-            found.append(piece)
-    return found
+            merged_deltas.append(piece)
+    return merged_deltas
 
 
 def crumbled(pieces: Iterable[Delta]) -> list[Delta]:
     """The same speech, one character a piece; a text's log-probabilities come first, by themselves."""
-    found: list[Delta] = []
+    split_deltas: list[Delta] = []
     for piece in pieces:
         if isinstance(piece, TextDelta):
-            found += [TextDelta("", [entry], piece.phase) for entry in piece.logprobs]
-            found += [TextDelta(char, (), piece.phase) for char in piece.text]
+            split_deltas += [TextDelta("", [entry], piece.phase) for entry in piece.logprobs]
+            split_deltas += [TextDelta(char, (), piece.phase) for char in piece.text]
         elif isinstance(piece, ReasoningDelta | Arguments):
-            found += [replace(piece, text=char) for char in piece.text]
+            split_deltas += [replace(piece, text=char) for char in piece.text]
         else:
-            found.append(piece)
-    return found
+            split_deltas.append(piece)
+    return split_deltas

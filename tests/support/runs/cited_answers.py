@@ -59,13 +59,13 @@ class Answer:
 
     def citations(self) -> list[tuple[Citation, int, int]]:
         """Return the expected annotations with start and end. Both are code points of the shown text."""
-        found, length = [], 0
+        spans, length = [], 0
         for piece in self.pieces:
             length += len(piece.shown)
             if piece.citation is not None:
                 end = length - piece.behind
-                found.append((piece.citation, end - len(piece.citation.text), end))
-        return found
+                spans.append((piece.citation, end - len(piece.citation.text), end))
+        return spans
 
 
 def _plain(text: str) -> Piece:

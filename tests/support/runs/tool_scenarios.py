@@ -116,14 +116,14 @@ def chat_text(drawn: DrawnRound, calls: Sequence[tuple[str, str]]) -> str:
 def recordings(scenario: Scenario, write: WriteRound, encode: Encode, dialect: Dialect, folder: str) -> list[Recording]:
     """Return a recording for each round. The arguments of a round have a mark, by which the next recording knows its prompt."""
     last = DrawnRound((), thinks=True, speaks=False, chunk=2)
-    found = []
+    tool_recordings = []
     for number, drawn in enumerate([*scenario.rounds, last]):
         calls = [
             (FUNCTIONS[kind][0], _arguments(kind, f"{folder}/{_mark(number)}-{at}")) for at, kind in enumerate(drawn.calls)
         ]
         ids = encode(write(drawn, calls))
-        found.append(Recording(_steps(drawn, ids), match=partial(_is_round, dialect, number)))
-    return found
+        tool_recordings.append(Recording(_steps(drawn, ids), match=partial(_is_round, dialect, number)))
+    return tool_recordings
 
 
 def _steps(drawn: DrawnRound, ids: Sequence[int]) -> list[Step]:
@@ -139,13 +139,13 @@ def _steps(drawn: DrawnRound, ids: Sequence[int]) -> list[Step]:
 
 def answers(response: Mapping[str, Any], *, approve: bool) -> list[dict[str, Any]]:
     """Return the input that answers the open calls and the open requests for approvals of a response."""
-    found: list[dict[str, Any]] = []
+    outputs: list[dict[str, Any]] = []
     for item in response["output"]:
         if item["type"] == "function_call":
-            found.append({"type": "function_call_output", "call_id": item["call_id"], "output": "Dry."})
+            outputs.append({"type": "function_call_output", "call_id": item["call_id"], "output": "Dry."})
         elif item["type"] == "mcp_approval_request":
-            found.append({"type": "mcp_approval_response", "approval_request_id": item["id"], "approve": approve})
-    return found
+            outputs.append({"type": "mcp_approval_response", "approval_request_id": item["id"], "approve": approve})
+    return outputs
 
 
 def without_ids(value: Any) -> Any:

@@ -34,21 +34,21 @@ def create(server: Server, **fields: Any) -> dict[str, Any]:
 
 def retrieve(server: Server, uid: str) -> dict[str, Any]:
     """Return a response as GET does."""
-    found: dict[str, Any] = call(server, "GET", f"responses/{uid}").json()
-    return found
+    response: dict[str, Any] = call(server, "GET", f"responses/{uid}").json()
+    return response
 
 
 def wait_ended(server: Server, uid: str, limit_s: float = LIMIT_S) -> dict[str, Any]:
     """Wait until a response has ended, and return it. A lost database may refuse some requests meanwhile."""
-    found: dict[str, Any] = {}
+    last_response: dict[str, Any] = {}
 
     def is_ended() -> bool:
-        found.clear()
-        found.update(retrieve(server, uid))
-        return found.get("status") in FINAL
+        last_response.clear()
+        last_response.update(retrieve(server, uid))
+        return last_response.get("status") in FINAL
 
     wait_until(is_ended, limit_s=limit_s, poll_s=0.1, explain=lambda: server.output)
-    return found
+    return last_response
 
 
 @contextmanager

@@ -12,12 +12,12 @@ CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = cu
 
 def cut(parameters: dict[str, Any]) -> None:
     """End every connection to the tests' database."""
-    with psycopg.connect(**parameters) as own:
-        own.execute(CUT)
+    with psycopg.connect(**parameters) as side_connection:
+        side_connection.execute(CUT)
 
 
 def place() -> dict[str, Any]:
     """Where the tests' database is."""
-    given = connection.settings_dict
+    database = connection.settings_dict
     names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
-    return {name: given[key] for name, key in names.items()}
+    return {name: database[key] for name, key in names.items()}

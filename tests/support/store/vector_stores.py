@@ -48,9 +48,9 @@ def add_file(store: VectorStore, filename: str = "notes.txt", attributes: Mappin
     """Add a new file to a store. The file waits for the ingestion."""
     new = NewStoreFile(make_file(store.project, filename).uid, attributes or {})
     store_files.add(store, [new], MANY)
-    found = store_files.find(store, new.file_id)
-    assert found is not None
-    return found
+    stored_file = store_files.find(store, new.file_id)
+    assert stored_file is not None
+    return stored_file
 
 
 def add_text(

@@ -41,15 +41,15 @@ def violations_on_screens(page: Page, axe: str) -> list[dict[str, Any]]:
 
     The page is loaded on the wide light screen, and shown there again at the end. The wide dark screen is checked for colours alone.
     """
-    found = [*violations(page, axe), *_overflow(page)]
+    violations_found = [*violations(page, axe), *_overflow(page)]
     page.emulate_media(color_scheme="dark")
-    found += _run(page, "rule", COLOUR_RULES)
+    violations_found += _run(page, "rule", COLOUR_RULES)
     page.set_viewport_size(NARROW)
     unfold(page)
-    found += [*_run(page, "tag", RULES), *_overflow(page)]
+    violations_found += [*_run(page, "tag", RULES), *_overflow(page)]
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
-    return found
+    return violations_found
 
 
 def unfold(page: Page) -> None:
@@ -60,8 +60,8 @@ def unfold(page: Page) -> None:
 
 
 def _run(page: Page, kind: str, values: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = page.evaluate(CHECK, {"type": kind, "values": values})
-    return found
+    violations_of_kind: list[dict[str, Any]] = page.evaluate(CHECK, {"type": kind, "values": values})
+    return violations_of_kind
 
 
 def _overflow(page: Page) -> list[dict[str, Any]]:

@@ -166,8 +166,8 @@ class Visitor:
         import httpx2
 
         headers = {"Authorization": f"Bearer {self.server.key}"}
-        found: dict[str, Any] = httpx2.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=30).json()
-        return found
+        response: dict[str, Any] = httpx2.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=30).json()
+        return response
 
     def close(self) -> None:
         """Close the browser context."""

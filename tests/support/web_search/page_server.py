@@ -36,6 +36,6 @@ class PageServer:
 @contextmanager
 def run_page_server(folder: Path) -> Iterator[PageServer]:
     """Run a server on the loopback interface; `folder` gets the certificate."""
-    own, trusted = certificate(folder)
-    with run_image_server(own) as server:
+    own_certificate, trusted = certificate(folder)
+    with run_image_server(own_certificate) as server:
         yield PageServer(server, trusted)

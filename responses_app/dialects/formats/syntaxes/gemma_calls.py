@@ -87,12 +87,12 @@ class GemmaCalls(SectionSyntax):
 
     def _value(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
         yield from reader.skip_space()
-        found = yield from reader.accept(self.quote, "{", "[")
-        if found == self.quote:
+        accepted = yield from reader.accept(self.quote, "{", "[")
+        if accepted == self.quote:
             yield from self._string(reader, calls.write)
-        elif found == "{":
+        elif accepted == "{":
             yield from self._object(reader, calls, _inner(schema, "properties"))
-        elif found == "[":
+        elif accepted == "[":
             yield from self._array(reader, calls, _inner(schema, "items"))
         else:
             yield from self._scalar(reader, calls, schema)
@@ -145,12 +145,12 @@ class GemmaCalls(SectionSyntax):
             yield from self._value(reader, calls, schema or None)
 
     def _object_format(self, tool: Tool) -> Format:
-        found = parameters(tool)
-        if found is None:
+        tool_parameters = parameters(tool)
+        if tool_parameters is None:
             return sequence(literal("{"), any_text("}", self.end), literal("}"))
-        found = sorted(found, key=lambda parameter: parameter.name) if self.sorts_keys else found
-        items = [sequence(literal(f"{each.name}:"), self._value_format(each.schema)) for each in found]
-        required = [each.is_required for each in found]
+        tool_parameters = sorted(tool_parameters, key=lambda parameter: parameter.name) if self.sorts_keys else tool_parameters
+        items = [sequence(literal(f"{each.name}:"), self._value_format(each.schema)) for each in tool_parameters]
+        required = [each.is_required for each in tool_parameters]
         return sequence(literal("{"), separated(items, ",", required), literal("}"))
 
     def _value_format(self, schema: object) -> Format:
@@ -177,8 +177,8 @@ class GemmaCalls(SectionSyntax):
 
 def _inner(schema: object, key: str) -> Mapping[str, Any]:
     """Return the mapping under `key` of a schema, empty if absent."""
-    found = schema.get(key) if isinstance(schema, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    subschema = schema.get(key) if isinstance(schema, Mapping) else None
+    return subschema if isinstance(subschema, Mapping) else {}
 
 
 def _to_json(text: str, schema: object) -> str:

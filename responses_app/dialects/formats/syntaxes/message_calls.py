@@ -28,10 +28,10 @@ class MessageCalls:
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read the head of a message, and calls if the message has calls. Raises NotACall, EndOfText."""
         if begin == self.start:
-            found = yield from self._head(reader, calls)
-            if not found:
+            has_head = yield from self._head(reader, calls)
+            if not has_head:
                 return
-            begin = found
+            begin = has_head
         yield from self.calls.read(reader, calls, begin)
 
     @property
@@ -66,6 +66,6 @@ class MessageCalls:
         if stop != self.head_end:
             return stop
         yield from reader.skip_space()
-        if (found := (yield from reader.accept(*self.call_begins))) is None:
+        if (call_begin := (yield from reader.accept(*self.call_begins))) is None:
             raise NotACall
-        return found
+        return call_begin

@@ -35,16 +35,16 @@ class NamedCalls(SectionSyntax):
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
-        found: str | None = begin
+        marker: str | None = begin
         if begin == self.begin:
             yield from reader.skip_space()
-            found = yield from reader.accept(*self._nexts)
-        if found is None:
+            marker = yield from reader.accept(*self._nexts)
+        if marker is None:
             raise NotACall
-        while found == self.call_begin:
+        while marker == self.call_begin:
             yield from self._call(reader, calls)
             yield from reader.skip_space()
-            found = yield from reader.accept(*self._nexts)
+            marker = yield from reader.accept(*self._nexts)
 
     @property
     def _nexts(self) -> tuple[str, ...]:

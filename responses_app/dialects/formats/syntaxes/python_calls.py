@@ -117,8 +117,8 @@ class PythonCalls:
 
 
 def _arguments(tool: Tool) -> Format:
-    found = parameters(tool)
-    if found is None:
+    tool_parameters = parameters(tool)
+    if tool_parameters is None:
         return any_text(")")
-    items = [sequence(literal(f"{each.name}="), python_value(each.schema)) for each in found]
-    return separated(items, ", ", [each.is_required for each in found])
+    items = [sequence(literal(f"{each.name}="), python_value(each.schema)) for each in tool_parameters]
+    return separated(items, ", ", [each.is_required for each in tool_parameters])

@@ -99,11 +99,11 @@ def _array(schema: Mapping[str, Any]) -> Format:
 
 
 def _object(schema: Mapping[str, Any]) -> Format:
-    found = parameters({"parameters": schema})
-    if not found:
+    object_parameters = parameters({"parameters": schema})
+    if not object_parameters:
         return json_value(schema)
-    items = [sequence(_SPACE, _key(each.name), _SPACE, python_value(each.schema)) for each in found]
-    return sequence(literal("{"), separated(items, ",", [each.is_required for each in found]), literal("}"))
+    items = [sequence(_SPACE, _key(each.name), _SPACE, python_value(each.schema)) for each in object_parameters]
+    return sequence(literal("{"), separated(items, ",", [each.is_required for each in object_parameters]), literal("}"))
 
 
 def _key(name: str) -> Format:
@@ -135,31 +135,31 @@ class PythonValueScanner:
                 self._depth += (char in "([{") - (char in ")]}")
         return len(text), False
 
-    def _read_in_string(self, char: str, rest: str, *, closed: bool) -> bool:
+    def _read_in_string(self, char: str, following_text: str, *, closed: bool) -> bool:
         """Read a character of a string, with `rest` behind. Return False if more text is needed."""
         if self._is_escaped:
             self._is_escaped = False
         elif char == "\\":
             self._is_escaped = True
         elif char == self._quote:
-            ends = _ends_string(rest, is_nested=self._depth > 0)
-            if ends is None and not closed and len(rest) < _MAX_LOOKAHEAD:
+            ends = _ends_string(following_text, is_nested=self._depth > 0)
+            if ends is None and not closed and len(following_text) < _MAX_LOOKAHEAD:
                 return False
             self._quote = char if ends is False else ""
         return True
 
 
-def _ends_string(rest: str, *, is_nested: bool) -> bool | None:
+def _ends_string(following_text: str, *, is_nested: bool) -> bool | None:
     """Return True if a quote with `rest` behind ends a string, None if `rest` is too short."""
-    rest = rest.lstrip()
-    if not rest:
+    following_text = following_text.lstrip()
+    if not following_text:
         return None
     if is_nested:
-        return rest[0] in ",:]})"
-    if rest[0] == ")":
-        behind = rest[1:].lstrip()
+        return following_text[0] in ",:]})"
+    if following_text[0] == ")":
+        behind = following_text[1:].lstrip()
         return behind[0] not in ")\"'+.%" if behind else None
-    following = _NEXT_KEY.match(rest)
+    following = _NEXT_KEY.match(following_text)
     if following is None:
         return False
     if not following[2]:

@@ -81,18 +81,18 @@ class KeyedXmlCalls(SectionSyntax):
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read a call, or the calls of a section. Raises NotACall, EndOfText."""
         begins = (self.begin, self.section[1])
-        found: str | None = begin
+        marker: str | None = begin
         if begin == self.section[0]:
             yield from reader.skip_space()
-            found = yield from reader.accept(*begins)
-        if found != self.begin:
+            marker = yield from reader.accept(*begins)
+        if marker != self.begin:
             raise NotACall
-        while found == self.begin:
+        while marker == self.begin:
             yield from self._call(reader, calls)
             if not self.has_section:
                 return
             yield from reader.skip_space()
-            found = yield from reader.accept(*begins)
+            marker = yield from reader.accept(*begins)
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -193,8 +193,8 @@ class KeyedXmlCalls(SectionSyntax):
     # Grammar
 
     def _tag(self, tool: Tool) -> Format:
-        found = parameters(tool)
-        content = any_text(self.end) if found is None else sequence(_BREAKS, *map(self._element, found))
+        tool_parameters = parameters(tool)
+        content = any_text(self.end) if tool_parameters is None else sequence(_BREAKS, *map(self._element, tool_parameters))
         separator = self.separator_mark if self.has_separator else ""
         ends = (self.end,) if self.has_section else (f"{self.end}\n", self.end)
         return tag(f"{self.begin}{tool['name']}{separator}", content, *ends)

@@ -45,19 +45,19 @@ class NestedXmlCalls(SectionSyntax):
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
-        found: str | None = begin
+        marker: str | None = begin
         if begin == self.begin:
             yield from reader.skip_space()
-            found = yield from reader.accept(self.call_open, self.end)
-        if found is None:
+            marker = yield from reader.accept(self.call_open, self.end)
+        if marker is None:
             raise NotACall
-        while found == self.call_open:
+        while marker == self.call_open:
             body = _Body(self.mark, self.section, reader, calls)
             yield from body.read()
             if body.stop == f"</{self.section}>":
                 return
             yield from reader.skip_space()
-            found = yield from reader.accept(self.call_open, self.end)
+            marker = yield from reader.accept(self.call_open, self.end)
 
     @property
     def begin(self) -> str:
@@ -100,13 +100,16 @@ class NestedXmlCalls(SectionSyntax):
     # Grammar
 
     def _object_format(self, tool: Tool, end: str) -> Format:
-        found = parameters(tool)
-        if found is None:
+        tool_parameters = parameters(tool)
+        if tool_parameters is None:
             return any_text(end)
-        elements = [self._element_format(each.name, each.schema) for each in found]
+        elements = [self._element_format(each.name, each.schema) for each in tool_parameters]
         return sequence(
             literal(""),
-            *(element if each.is_required else optional(element) for each, element in zip(found, elements, strict=True)),
+            *(
+                element if each.is_required else optional(element)
+                for each, element in zip(tool_parameters, elements, strict=True)
+            ),
         )
 
     def _element_format(self, name: str, schema: object) -> Format:
@@ -167,11 +170,11 @@ class _Body:
         while not self.stop:
             text, _ = yield from self._reader.read_until(self._mark)
             self._calls.add_misplaced(text)
-            found = yield from self._reader.accept(*self._stops, "<")
-            if found == "<":
+            accepted = yield from self._reader.accept(*self._stops, "<")
+            if accepted == "<":
                 name, _ = yield from self._reader.read_until(Markers(">"))
                 return name.strip()
-            self.stop = found or ""
+            self.stop = accepted or ""
         return None
 
     def _parameter(self, key: str, schema: object) -> Steps[None]:
@@ -199,10 +202,10 @@ class _Body:
 
     def _is_end(self, name: str) -> Steps[bool]:
         """Read the end tag of an element, or of the call. Raises EndOfText."""
-        found = yield from self._reader.accept(f"</{name}>", *self._stops)
-        if found in self._stops and found != f"</{name}>":
-            self.stop = found
-        return found is not None
+        accepted = yield from self._reader.accept(f"</{name}>", *self._stops)
+        if accepted in self._stops and accepted != f"</{name}>":
+            self.stop = accepted
+        return accepted is not None
 
     def _element(self, name: str, depth: int) -> Steps[_Element]:
         """Read the inside of an element; the end of the generation ends the element too, unless cut off."""
@@ -252,8 +255,8 @@ def _properties(element: _Element, schema: Mapping[str, Any], calls: CallWriter)
     for name, each in element.children:
         child = known.get(name) if isinstance(known, Mapping) else None
         values.setdefault(name, []).append(_convert(each, child, calls))
-    for name, found in values.items():
-        value = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+    for name, texts in values.items():
+        value = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         yield f"{json.dumps(name, ensure_ascii=False)}: {value}"
 
 
@@ -263,7 +266,7 @@ def _container(schema: object) -> tuple[str, Mapping[str, Any]]:
         return "", {}
     alternatives = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key) or ()]
     for alternative in alternatives:
-        if (found := _container(alternative))[0]:
-            return found
+        if (container := _container(alternative))[0]:
+            return container
     kinds = types_of(schema) & {"array", "object"}
     return (min(kinds), schema) if kinds and not alternatives else ("", {})

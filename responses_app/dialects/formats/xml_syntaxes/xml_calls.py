@@ -70,17 +70,17 @@ class XmlCalls(SectionSyntax):
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
-        found: str | None = begin
+        marker: str | None = begin
         if begin != self.call_open:
-            found = yield from self._next(reader)
-        if found is None and self.has_json:
+            marker = yield from self._next(reader)
+        if marker is None and self.has_json:
             yield from JsonCalls(self.begin, self.end, ends=(self.end,)).read(reader, calls, begin)
             return
-        if found is None:
+        if marker is None:
             raise NotACall
-        while found == self.call_open:
+        while marker == self.call_open:
             yield from self._call(reader, calls)
-            found = yield from self._next(reader)
+            marker = yield from self._next(reader)
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -138,9 +138,9 @@ class XmlCalls(SectionSyntax):
         """Read parameters up to the closing marker of the call, or to other text."""
         while True:
             yield from reader.skip_space()
-            found = yield from reader.accept(self.parameter_open, self.call_close)
-            if found != self.parameter_open:
-                if found is None and reader.at == len(reader.text):
+            accepted = yield from reader.accept(self.parameter_open, self.call_close)
+            if accepted != self.parameter_open:
+                if accepted is None and reader.at == len(reader.text):
                     raise EndOfText
                 return
             head, _ = yield from reader.read_until(Markers(self.tag_end))
@@ -162,9 +162,9 @@ class XmlCalls(SectionSyntax):
     ) -> Steps[None]:
         """Read a value under `key`, which is no parameter: an object of parameters has all arguments, another value stays."""
         text, stop = yield from self._until(reader, self._value_ends)
-        found = as_object(text)
-        if found and found.keys() <= known.keys():
-            for name, each in found.items():
+        parsed_object = as_object(text)
+        if parsed_object and parsed_object.keys() <= known.keys():
+            for name, each in parsed_object.items():
                 writer.key(name)
                 calls.write(json.dumps(each, ensure_ascii=False))
         else:
@@ -249,10 +249,10 @@ class XmlCalls(SectionSyntax):
         return f'{opening}"{name}"{mark}{self.tag_end}' if self.attributes else f"{opening}{name}{self.tag_end}"
 
     def _parameters(self, tool: Tool) -> Format:
-        found = parameters(tool)
-        if found is None:
+        tool_parameters = parameters(tool)
+        if tool_parameters is None:
             return any_text(self.call_close)
-        return sequence(_BREAKS if self.line else literal(""), *map(self._parameter, found))
+        return sequence(_BREAKS if self.line else literal(""), *map(self._parameter, tool_parameters))
 
     def _line(self) -> list[Format]:
         return [optional(literal(self.line))] if self.line else []

@@ -52,8 +52,8 @@ def list_partitions() -> Sequence[Partition]:
     """List the partitions with a range, oldest first."""
     with connection.cursor() as cursor:
         cursor.execute(LIST_SQL)
-        found = [(name, BOUNDS.search(bounds)) for name, bounds in cursor.fetchall()]
-    ranges = [Partition(name, int(bounds[1] or 0), int(bounds[2])) for name, bounds in found if bounds]
+        named_bounds = [(name, BOUNDS.search(bounds)) for name, bounds in cursor.fetchall()]
+    ranges = [Partition(name, int(bounds[1] or 0), int(bounds[2])) for name, bounds in named_bounds if bounds]
     return sorted(ranges, key=lambda partition: partition.end)
 
 

@@ -168,8 +168,8 @@ def _text(frame: EventFrame) -> str:
     response = event.get("response")
     if isinstance(response, dict):
         return orjson.dumps({key: response[key] for key in SNAPSHOT_FIELDS if response.get(key) is not None}).decode()
-    rest = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
-    return delta if isinstance(delta, str) else orjson.dumps(rest).decode()
+    other_fields = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
+    return delta if isinstance(delta, str) else orjson.dumps(other_fields).decode()
 
 
 def _excerpt(text: str, *, has_more: bool) -> str:

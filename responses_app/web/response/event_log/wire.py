@@ -94,8 +94,8 @@ def _request(row: Response) -> dict[str, Any]:
     """Rebuild the request: the input items and all parameters with a value other than the default. Queries of MCP URLs are hidden."""
     first = reader.read(row.pk)[:1]
     snapshot = orjson.loads(hide_url_queries(reader.snapshot_bytes(first[0].data).decode())) if first else {}
-    own = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    input_items = [{key: value for key, value in json.loads(body).items() if key not in ADDED} for body in own]
+    bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
+    input_items = [{key: value for key, value in json.loads(body).items() if key not in ADDED} for body in bodies]
     other = {name: snapshot[name] for name, default in FIELDS.items() if name in snapshot and snapshot[name] != default}
     reasoning = {key: value for key, value in (snapshot.get("reasoning") or {}).items() if value is not None}
     text = snapshot.get("text") or {}

@@ -37,8 +37,8 @@ KINDS: Final = tuple(LABELS)
 @lru_cache(256)
 def event_kind(event_type: str) -> str:
     """Return the kind of an event type, from `KINDS`."""
-    rest = event_type.removeprefix("response.")
-    if rest == event_type:
+    event_name = event_type.removeprefix("response.")
+    if event_name == event_type:
         return "life" if event_type == "error" else "other"
-    found = next((kind for prefix, kind in KIND_PREFIXES if rest.startswith(prefix)), None)
-    return found or ("tools" if FAMILIES.of_event(event_type) else "other")
+    kind_name = next((kind for prefix, kind in KIND_PREFIXES if event_name.startswith(prefix)), None)
+    return kind_name or ("tools" if FAMILIES.of_event(event_type) else "other")

@@ -93,9 +93,9 @@ def tool_timeline(pk: int, headers: Sequence[EventHeader]) -> ToolTimeline | Non
 def _tool_spans(pk: int, headers: Sequence[EventHeader], total: int) -> Iterator[ToolSpan]:
     """Yield a span for each item, from its last start to its end. A tool without an end is running."""
     times = {header.number: header.ms for header in headers}
-    wanted = [header.number for header in headers if header.type == ADDED or header.type in TOOL_EVENTS]
+    numbers = [header.number for header in headers if header.type == ADDED or header.type in TOOL_EVENTS]
     items, starts, ends = dict[str, Any](), dict[str, int](), dict[str, int]()
-    for number, frame in sorted(events_by_number(pk, wanted).items()):
+    for number, frame in sorted(events_by_number(pk, numbers).items()):
         event = orjson.loads(frame.data)
         if frame.type == ADDED:
             items[event["item"]["id"]] = event["item"]
