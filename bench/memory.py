@@ -17,9 +17,9 @@ from responses_app.engines import orphan_guard
 from responses_app.server.supervision import process_tree
 from tests.chaos.findings import Findings
 from tests.chaos.load.cases import Case, story
-from tests.chaos.load.client import Client
+from tests.chaos.load.client import ChaosClient
 from tests.chaos.load.http import HttpClient
-from tests.chaos.options import Options
+from tests.chaos.options import ChaosOptions
 from tests.chaos.system.system import System
 
 AT_ONCE = 24
@@ -53,7 +53,7 @@ async def measure(system: System, findings: Findings, count: int, seed: int) -> 
 
     async def live(case: Case) -> None:
         async with room:
-            await Client(case, system, http, findings, seed).run()
+            await ChaosClient(case, system, http, findings, seed).run()
 
     print(f"{'responses':>9} {'memory':>9} {'files':>6} {'threads':>8} {'connections':>12}")
     await _look(system, 0)
@@ -75,7 +75,7 @@ async def _look(system: System, done: int) -> None:
 
 async def run(options: argparse.Namespace, folder: Path, findings: Findings) -> None:
     """One web process with a tape, and nothing that disturbs it."""
-    system = System(Options(engine="script", web=1, background=AT_ONCE), folder, findings)
+    system = System(ChaosOptions(engine="script", web=1, background=AT_ONCE), folder, findings)
     try:
         await system.start()
         await measure(system, findings, options.responses, options.seed)

@@ -95,8 +95,8 @@ def _asked(url: str, key: str) -> str:
         answer = httpx2.post(
             f"{url}/v1/responses", json={"model": MODEL, "temperature": 0, **body}, headers=headers, timeout=300
         )
-        told: dict[str, Any] = answer.raise_for_status().json()
-        return told
+        response: dict[str, Any] = answer.raise_for_status().json()
+        return response
 
     for question in QUESTIONS:
         first = ask(**question)
@@ -146,16 +146,16 @@ def _chat(page: Page, url: str, _uid: str) -> None:
     page.get_by_label("Temperature").fill("0")
     page.get_by_label("Max output tokens").fill("200")
     settings.click()
-    _say(page, "Hi! My name is Ada.")
+    _send_message(page, "Hi! My name is Ada.")
     settings.click()
     page.get_by_label("Weather", exact=True).check()
     settings.click()
-    _say(page, "What is the weather in Oslo?")
+    _send_message(page, "What is the weather in Oslo?")
     expect(page.locator("article.model")).to_have_count(3, timeout=ANSWER_LIMIT_MS)
     expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=ANSWER_LIMIT_MS)
 
 
-def _say(page: Page, text: str) -> None:
+def _send_message(page: Page, text: str) -> None:
     before = page.locator("article.model").count()
     page.get_by_label("Message", exact=True).fill(text)
     page.get_by_label("Message", exact=True).press("Enter")

@@ -48,7 +48,7 @@ SCOPE = {
 }
 
 
-class Client:
+class StartClient:
     """Client of one streaming request to the ASGI application."""
 
     def __init__(self, number: int, *, store: bool) -> None:
@@ -80,11 +80,11 @@ async def whole(requests: int, postgres: int, *, store: bool, profile: cProfile.
     """Begin `requests` requests at once and wait for their ends. Return CPU µs a request of both phases, and the median latency."""
     from project.asgi import application
 
-    clients = [Client(number, store=store) for number in range(requests)]
+    clients = [StartClient(number, store=store) for number in range(requests)]
     firsts: list[float] = []
     began, before = time.perf_counter(), cpu(postgres)
 
-    async def first(client: Client) -> None:
+    async def first(client: StartClient) -> None:
         await client.begun.wait()
         firsts.append(time.perf_counter() - began)
 
@@ -117,7 +117,7 @@ async def stages(requests: int) -> dict[str, float]:
 
     hub = manager.current()
     key, served = await authenticate_header(f"Bearer {KEY}"), hub.model(MODEL)
-    body = Client(1, store=True).body
+    body = StartClient(1, store=True).body
     request = create_response.parse_request(create_response.parse(body), key)
     planned = await plan(new_id("resp_"), request, served)
     worker, writer = await hub.worker(), hub._recorder

@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import hypothesis_profile
 from tests.support.suite import data_template, file_seconds, lanes
-from tests.support.suite.progress import Progress
+from tests.support.suite.progress import SuiteProgress
 
 if TYPE_CHECKING:
     from tests.support.server.serve_command import Server
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         database: dict[str, Any] = settings.DATABASES["default"]
         database.setdefault("TEST", {})["TEMPLATE"] = data_template.DATABASE
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Progress(record=config.getoption("--record")))
+        config.pluginmanager.register(SuiteProgress(record=config.getoption("--record")))
     gc.disable()
 
 

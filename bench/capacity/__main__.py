@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from bench.capacity.costs import Costs
-from bench.capacity.plan import Plan
-from bench.capacity.simulation import Cluster, Outcome, Simulation
+from bench.capacity.plan import CapacityPlan
+from bench.capacity.simulation import Cluster, Simulation, SimulationOutcome
 from bench.capacity.workload import HOUR_S, PROFILES, Workload
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--plan-only", action="store_true", help="without the simulated day")
     options = parser.parse_args()
     workload, costs = _workload(options), Costs()
-    plan = Plan(workload, costs)
+    plan = CapacityPlan(workload, costs)
     _print_table("Assumptions", _assumptions(workload, costs))
     _print_table("Plan", plan.rows())
     if not options.plan_only:
@@ -63,7 +63,7 @@ def _assumptions(workload: Workload, costs: Costs) -> Iterator[tuple[str, str]]:
     yield "mean events of a response", f"{workload.events_per_response:,.0f}"
 
 
-def day_rows(outcome: Outcome, plan: Plan) -> Iterator[tuple[str, str]]:
+def day_rows(outcome: SimulationOutcome, plan: CapacityPlan) -> Iterator[tuple[str, str]]:
     """Yield the rows of the table of a simulated day."""
     peak_events = max(outcome.events)
     per_event = plan.costs.postgres_us_per_event + plan.costs.archive_postgres_us_per_event

@@ -13,7 +13,7 @@ GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapacityPlan:
     """Plan of a workload with the costs."""
 
     workload: Workload

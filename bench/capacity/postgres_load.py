@@ -34,7 +34,7 @@ TABLES = ("event", "logpage", "response", "item", "storedrequest", "lease")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class PostgresUsage:
     """State of Postgres: CPU seconds by kind of process, WAL position in bytes, bytes of the tables with indexes."""
 
     cpu: dict[str, float]
@@ -42,7 +42,7 @@ class Usage:
     tables: dict[str, int]
 
 
-def usage() -> Usage:
+def usage() -> PostgresUsage:
     """Read the usage of the Postgres of DATABASE_URL."""
     from django.db import connection
 
@@ -51,7 +51,7 @@ def usage() -> Usage:
         wal = int(cursor.fetchone()[0])
         cursor.execute(SIZES_SQL, [list(TABLES)])
         tables = {name: int(size) for name, size in cursor.fetchall()}
-    return Usage(_cpu_by_kind(), wal, tables)
+    return PostgresUsage(_cpu_by_kind(), wal, tables)
 
 
 def _cpu_by_kind() -> dict[str, float]:
@@ -125,7 +125,7 @@ def _print_each(title: str, values: dict[str, float], factor: float) -> None:
     print(f"   {title}: " + ", ".join(f"{name} {value * factor:.1f}" for name, value in values.items() if value), flush=True)
 
 
-def _print_growth(before: Usage, after: Usage, events: int, responses: int) -> None:
+def _print_growth(before: PostgresUsage, after: PostgresUsage, events: int, responses: int) -> None:
     growth = {name: after.tables[name] - before.tables[name] for name in TABLES}
     _print_each("bytes an event", {"WAL": after.wal - before.wal, "table of events": growth.pop("event")}, 1 / events)
     _print_each("bytes a response, beside events", dict(growth), 1 / responses)

@@ -36,7 +36,7 @@ class Cluster:
 
 
 @dataclass(slots=True)
-class Outcome:
+class SimulationOutcome:
     """Result of a day. `running` and `events` have a mean for each second, spread over the seconds of a response."""
 
     running: list[float] = field(default_factory=lambda: [0.0] * DAY_S)
@@ -55,7 +55,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _SimulatedJob:
     """Response or its rest: time of arrival, seconds in a slot, events; `is_rest` after a failure."""
 
     arrived: float
@@ -72,18 +72,18 @@ class Simulation:
         self._chance = random.Random(seed)
         self._free = [cluster.slots] * cluster.hosts
         # Running responses by their end: time, number, host, job.
-        self._running: list[tuple[float, int, int, _Job]] = []
+        self._running: list[tuple[float, int, int, _SimulatedJob]] = []
         self._number = 0
-        self._queue: deque[_Job] = deque()
+        self._queue: deque[_SimulatedJob] = deque()
         # Changes of the cluster in order of time: the failed host, the takeover of its responses, its return.
         self._changes: deque[tuple[float, str]] = deque()
-        self._lost: list[_Job] = []
-        self.outcome = Outcome()
+        self._lost: list[_SimulatedJob] = []
+        self.outcome = SimulationOutcome()
         if cluster.fails_at is not None:
             times = {"fail": 0.0, "take over": TAKEOVER_S, "return": cluster.fails_for}
             self._changes.extend((cluster.fails_at + after, name) for name, after in times.items())
 
-    def run(self) -> Outcome:
+    def run(self) -> SimulationOutcome:
         """Run the day."""
         for at, tokens in self._workload.arrivals(self._chance):
             self._advance(at)
@@ -126,7 +126,7 @@ class Simulation:
             remaining_s = end - now
             events = job.events * remaining_s / job.seconds
             self._record(now, remaining_s, events, sign=-1)
-            self._lost.append(_Job(now, remaining_s + self._workload.first_token_s, events, is_rest=True))
+            self._lost.append(_SimulatedJob(now, remaining_s + self._workload.first_token_s, events, is_rest=True))
         self._free[last] = 0
 
     def _arrive(self, now: float, tokens: int) -> None:
@@ -136,7 +136,7 @@ class Simulation:
         self.outcome.responses += 1
         load = self._workload
         seconds = load.first_token_s + tokens / load.tokens_per_s
-        self._queue.append(_Job(now, seconds, FRAME_EVENTS + tokens / load.deltas_per_event))
+        self._queue.append(_SimulatedJob(now, seconds, FRAME_EVENTS + tokens / load.deltas_per_event))
         self._start_waiting(now)
         self.outcome.max_queue = max(self.outcome.max_queue, len(self._queue))
 

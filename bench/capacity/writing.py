@@ -40,7 +40,7 @@ class Counts:
     cpu: float = 0.0
 
 
-class Load:
+class WriteLoad:
     """Streams that write responses one after the other, `batch` deltas in an append, each append after the commit before."""
 
     def __init__(self, deltas: int, batch: int, rate: float) -> None:
@@ -129,7 +129,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=float, required=True)
     options = parser.parse_args()
     django.setup()
-    load = Load(options.deltas, options.batch, options.rate)
+    load = WriteLoad(options.deltas, options.batch, options.rate)
     print("ready", flush=True)
     sys.stdin.readline()
     asyncio.run(load.run(options.streams, options.seconds))

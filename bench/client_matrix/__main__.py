@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.client_matrix.clients import Client, all_clients
+from bench.client_matrix.clients import MatrixClient, all_clients
 from bench.client_matrix.install import CACHE, NotInstalled
-from bench.client_matrix.matrix import Address, run_matrix
-from bench.client_matrix.outcome import Result
+from bench.client_matrix.matrix import MatrixAddress, run_matrix
+from bench.client_matrix.outcome import TaskResult
 from bench.client_matrix.recording import write_recording
 from bench.client_matrix.table import format_results
 from bench.support.servers import ROOT, serve
@@ -73,7 +73,7 @@ def parse_options() -> argparse.Namespace:
     return options
 
 
-def installed_clients(options: argparse.Namespace) -> list[Client]:
+def installed_clients(options: argparse.Namespace) -> list[MatrixClient]:
     """Install the chosen clients; a client that cannot be installed is left out with a message."""
     chosen = all_clients(options.sandbox, options.context, options.homes)
     clients = []
@@ -87,14 +87,14 @@ def installed_clients(options: argparse.Namespace) -> list[Client]:
 
 
 @contextmanager
-def served(source: str, port: int) -> Iterator[Address]:
+def served(source: str, port: int) -> Iterator[MatrixAddress]:
     """Serve a model for as long as the block lasts."""
     port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="client-matrix-", ignore_cleanup_errors=True) as folder:
         env = {"RESPONSES_DATA_DIR": f"{folder}/data", "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
         command = [str(ROOT / "bin" / "serve"), "--port", str(port), "--model", source]
         with serve(command, port, env, Path(folder) / "serve.log"):
-            yield Address(f"http://127.0.0.1:{port}", KEY)
+            yield MatrixAddress(f"http://127.0.0.1:{port}", KEY)
 
 
 def free_port() -> int:
@@ -104,10 +104,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def results(options: argparse.Namespace, clients: list[Client]) -> Iterator[Result]:
+def results(options: argparse.Namespace, clients: list[MatrixClient]) -> Iterator[TaskResult]:
     """Do all tasks on all models."""
     if options.url:
-        address = Address(options.url.rstrip("/").removesuffix("/v1"), options.key)
+        address = MatrixAddress(options.url.rstrip("/").removesuffix("/v1"), options.key)
         for model in options.model:
             yield from run_matrix(address, model, clients, options.task, options.limit)
         return
@@ -123,7 +123,7 @@ def main() -> int:
     The exit code is 1 if a task failed, 2 if no task has ended.
     """
     options = parse_options()
-    all_results: list[Result] = []
+    all_results: list[TaskResult] = []
     with suppress(KeyboardInterrupt):
         for result in results(options, installed_clients(options)):
             all_results.append(result)

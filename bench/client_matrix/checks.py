@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.client_matrix.outcome import Check, Outcome
+from bench.client_matrix.outcome import Check, TaskOutcome
 from bench.client_matrix.recorder import calls
 
 MAX_SHOWN = 80
@@ -20,7 +20,7 @@ def has_all(*checks: Check) -> Check:
 def contains(*words: str) -> Check:
     """Make a check that the last text contains all words, in any case."""
 
-    def check(outcome: Outcome) -> str | None:
+    def check(outcome: TaskOutcome) -> str | None:
         if not outcome.text.strip():
             return "no answer"
         absent = [word for word in words if word.lower() not in outcome.text.lower()]
@@ -32,7 +32,7 @@ def contains(*words: str) -> Check:
 def has_calls(name: str, arguments: list[dict[str, Any]]) -> Check:
     """Make a check that the first response with calls has exactly these calls of `name`, in any order."""
 
-    def check(outcome: Outcome) -> str | None:
+    def check(outcome: TaskOutcome) -> str | None:
         made = next((made_calls for made_calls in calls(outcome.exchanges) if made_calls), [])
         if not made:
             return f"no call of {name}: {shorten(outcome.text)}"
@@ -58,7 +58,7 @@ def _decode(text: str) -> Any:
 def is_object(expected: Mapping[str, Any]) -> Check:
     """Make a check that the last text is a JSON object with exactly the keys and values of `expected`."""
 
-    def check(outcome: Outcome) -> str | None:
+    def check(outcome: TaskOutcome) -> str | None:
         if not outcome.text.strip():
             return "no answer"
         value = _decode(outcome.text)
@@ -72,7 +72,7 @@ def is_object(expected: Mapping[str, Any]) -> Check:
     return check
 
 
-def is_streamed(outcome: Outcome) -> str | None:
+def is_streamed(outcome: TaskOutcome) -> str | None:
     """Check that the text has arrived in several deltas, and that the deltas are the text."""
     if not outcome.text.strip():
         return "no answer"
@@ -89,7 +89,7 @@ def ran_command(word: str) -> Check:
     Codex does not always print an item for a command that ends at once. Without any item, a call in a response is enough.
     """
 
-    def check(outcome: Outcome) -> str | None:
+    def check(outcome: TaskOutcome) -> str | None:
         commands = [item for item in outcome.items if item["type"] == "command_execution"]
         if not commands:
             return None if any(calls(outcome.exchanges)) else f"no command was run: {shorten(outcome.text)}"
@@ -105,7 +105,7 @@ def ran_command(word: str) -> Check:
 def has_file(name: str, content: str) -> Check:
     """Make a check that the file `name` has the content, white space at its ends aside."""
 
-    def check(outcome: Outcome) -> str | None:
+    def check(outcome: TaskOutcome) -> str | None:
         path = outcome.folder / name
         if not path.is_file():
             return f"there is no file {name}: {shorten(outcome.text)}"
@@ -115,7 +115,7 @@ def has_file(name: str, content: str) -> Check:
     return check
 
 
-def has_patch(outcome: Outcome) -> str | None:
+def has_patch(outcome: TaskOutcome) -> str | None:
     """Check that Codex reports a changed file, as it does for its patch tool alone."""
     changes = [item for item in outcome.items if item["type"] == "file_change" and item["status"] == "completed"]
     return None if changes else "no patch was applied"

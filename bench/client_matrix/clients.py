@@ -17,7 +17,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from bench.client_matrix.install import CACHE, install_npm, install_pip
-from bench.client_matrix.outcome import Outcome
+from bench.client_matrix.outcome import TaskOutcome
 from bench.client_matrix.tasks import CODEX_TASKS, FORECASTS, LIBRARY_TASKS, SCHEMA, Task
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -45,7 +45,7 @@ args = ["{key_file}"]
 """
 
 
-class Client(ABC):
+class MatrixClient(ABC):
     """Client of the matrix. `tasks` are the tasks that the client can do."""
 
     name: str
@@ -56,11 +56,11 @@ class Client(ABC):
         """Install the client, unless an earlier run has. Raises NotInstalled."""
 
     @abstractmethod
-    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> Outcome:
+    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> TaskOutcome:
         """Do a task in the empty `folder`, with the server at `url`, in at most `limit_s` seconds."""
 
 
-class Driver(Client):
+class Driver(MatrixClient):
     """Client that is a library: a program of `drivers` does the task."""
 
     tasks = LIBRARY_TASKS
@@ -69,12 +69,12 @@ class Driver(Client):
         self.name = name
         self.command: list[str] = []
 
-    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> Outcome:
+    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> TaskOutcome:
         """Do the task in a process of its own."""
         prepare(task, folder)
         inputs = {"way": task.way, "prompts": task.prompts, "forecasts": FORECASTS, "image": str(folder / "picture.png")}
         environ = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": key, "MODEL": model, "AI_SDK_LOG_WARNINGS": "false"}
-        outcome = Outcome(folder)
+        outcome = TaskOutcome(folder)
         printed = call([*self.command, json.dumps(inputs)], folder, environ, limit_s, outcome)
         for line in printed:
             for name, value in line.items():
@@ -100,7 +100,7 @@ class AiSdk(Driver):
         self.command = ["node", str(shutil.copy(DRIVERS / "node" / "ai_sdk.mjs", folder))]
 
 
-class Codex(Client):
+class Codex(MatrixClient):
     """Codex CLI. `sandbox` is the `sandbox_mode` of its configuration, `context` the context window in tokens.
 
     Each task has a new CODEX_HOME in the folder `homes`. With a home below the folder for temporary files, Codex has no sandbox.
@@ -116,14 +116,16 @@ class Codex(Client):
         """Install the package."""
         self.program = install_npm(CODEX_PACKAGE, INSTALL_LIMIT_S) / "node_modules" / ".bin" / "codex"
 
-    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> Outcome:
+    def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> TaskOutcome:
         """Run `codex exec` for each turn."""
         self.homes.mkdir(parents=True, exist_ok=True)
         prepare(task, folder)
         with tempfile.TemporaryDirectory(prefix="codex-home-", dir=self.homes, ignore_cleanup_errors=True) as home:
-            return self.run_turns(task, model, url, key, Outcome(folder), Path(home), limit_s)
+            return self.run_turns(task, model, url, key, TaskOutcome(folder), Path(home), limit_s)
 
-    def run_turns(self, task: Task, model: str, url: str, key: str, outcome: Outcome, home: Path, limit_s: float) -> Outcome:
+    def run_turns(
+        self, task: Task, model: str, url: str, key: str, outcome: TaskOutcome, home: Path, limit_s: float
+    ) -> TaskOutcome:
         """Run the turns of a task, with the configuration in `home`."""
         key_file = home / "key"
         key_file.write_text(key)
@@ -147,7 +149,7 @@ class Codex(Client):
         return ["--image", str(folder / "picture.png")] if task.way == "image" else []
 
 
-def add_event(outcome: Outcome, event: dict[str, Any]) -> None:
+def add_event(outcome: TaskOutcome, event: dict[str, Any]) -> None:
     """Add an event of `codex exec --json` to the outcome."""
     if event.get("type") == "turn.failed":
         outcome.error = f"codex: {event['error']['message']}"
@@ -168,7 +170,7 @@ def prepare(task: Task, folder: Path) -> None:
 
 
 def call(
-    command: list[str], folder: Path, environ: Mapping[str, str], limit_s: float, outcome: Outcome
+    command: list[str], folder: Path, environ: Mapping[str, str], limit_s: float, outcome: TaskOutcome
 ) -> list[dict[str, Any]]:
     """Run a command and return the JSON objects among its lines; its seconds, a timeout and an exit code go into the outcome."""
     began = time.monotonic()
@@ -204,7 +206,7 @@ def run_command(command: list[str], folder: Path, environ: Mapping[str, str], li
         return printed, errors, None
 
 
-def all_clients(sandbox: str = "workspace-write", context: int = 32768, homes: Path = CACHE) -> dict[str, Client]:
+def all_clients(sandbox: str = "workspace-write", context: int = 32768, homes: Path = CACHE) -> dict[str, MatrixClient]:
     """Return the clients by name; the parameters are those of Codex."""
-    clients: list[Client] = [Codex(sandbox, context, homes), AgentsSdk("agents-sdk"), AiSdk("ai-sdk")]
+    clients: list[MatrixClient] = [Codex(sandbox, context, homes), AgentsSdk("agents-sdk"), AiSdk("ai-sdk")]
     return {client.name: client for client in clients}

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.client_matrix.clients import Client
-from bench.client_matrix.outcome import Result, judge
+from bench.client_matrix.clients import MatrixClient
+from bench.client_matrix.outcome import TaskResult, judge
 from bench.client_matrix.recorder import SETTLE_S, Recorder
 from bench.client_matrix.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class MatrixAddress:
     """Address of a server: base URL without `/v1`, and an API key."""
 
     url: str
@@ -22,8 +22,8 @@ class Address:
 
 
 def run_matrix(
-    address: Address, model: str, clients: Sequence[Client], names: Sequence[str] | None, limit_s: float
-) -> Iterator[Result]:
+    address: MatrixAddress, model: str, clients: Sequence[MatrixClient], names: Sequence[str] | None, limit_s: float
+) -> Iterator[TaskResult]:
     """Do the tasks of `names`, or all, with each client, one after the other. `limit_s` is for one task."""
     for client in clients:
         for task in client.tasks:
@@ -31,7 +31,7 @@ def run_matrix(
                 yield run_task(address, model, client, task, limit_s)
 
 
-def run_task(address: Address, model: str, client: Client, task: Task, limit_s: float) -> Result:
+def run_task(address: MatrixAddress, model: str, client: MatrixClient, task: Task, limit_s: float) -> TaskResult:
     """Do one task in a temporary folder and judge the outcome. A recorder of its own gets no late answers to an earlier task."""
     with (
         tempfile.TemporaryDirectory(prefix="client-matrix-", ignore_cleanup_errors=True) as folder,
@@ -40,4 +40,4 @@ def run_task(address: Address, model: str, client: Client, task: Task, limit_s: 
         outcome = client.run(task, model, recorder.url, address.key, Path(folder), limit_s)
         outcome.exchanges = recorder.take(0.0 if outcome.timed_out else SETTLE_S)
         verdict, reason = judge(outcome, task.check, needs_images=task.way == "image")
-    return Result(model, client.name, task.name, verdict, reason, outcome.seconds, outcome.tokens)
+    return TaskResult(model, client.name, task.name, verdict, reason, outcome.seconds, outcome.tokens)

@@ -13,7 +13,7 @@ Verdict: TypeAlias = Literal["pass", "fail", "skip"]
 
 
 @dataclass(slots=True)
-class Outcome:
+class TaskOutcome:
     """Outcome of a task: the final text of each turn, the number of text deltas, and the items that Codex prints.
 
     `error` is the error of the client, `timed_out` the sentence about a limit that was exceeded, `folder` the working folder.
@@ -40,12 +40,12 @@ class Outcome:
         return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
 
-Check: TypeAlias = Callable[[Outcome], str | None]
+Check: TypeAlias = Callable[[TaskOutcome], str | None]
 """Returns the problem of an outcome in one sentence, or None."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class TaskResult:
     """Result of a task of a client on a model."""
 
     model: str
@@ -57,7 +57,7 @@ class Result:
     tokens: tuple[int, int] = (0, 0)
 
 
-def judge(outcome: Outcome, check: Check, *, needs_images: bool = False) -> tuple[Verdict, str]:
+def judge(outcome: TaskOutcome, check: Check, *, needs_images: bool = False) -> tuple[Verdict, str]:
     """Return the verdict and the reason.
 
     A broken stream rule fails every task. A failed check names the cause that is nearest to the model: the refusal or the end of a

@@ -91,7 +91,7 @@ class Recorder:
 
 
 def _handler(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class RecordingHandler(BaseHTTPRequestHandler):
         """Handler that forwards a request and closes the connection behind the answer."""
 
         protocol_version = "HTTP/1.1"
@@ -135,7 +135,7 @@ def _handler(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: object) -> None:
             """Write no log."""
 
-    return Handler
+    return RecordingHandler
 
 
 def exchange(status: int, content_type: str, body: bytes) -> Exchange:

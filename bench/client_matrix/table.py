@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.client_matrix.outcome import Result
+from bench.client_matrix.outcome import TaskResult
 from bench.client_matrix.recording import NAME
 
 MAX_REASON = 160
 
 
-def format_results(results: Sequence[Result]) -> str:
+def format_results(results: Sequence[TaskResult]) -> str:
     """Return a table with a row for each client and task and a column for each model, and below a table of reasons."""
     models = list(dict.fromkeys(result.model for result in results))
     cells = {(result.client, result.task, result.model): result for result in results}
@@ -22,18 +22,18 @@ def format_results(results: Sequence[Result]) -> str:
     return "\n".join([*lines, *_reasons(results)])
 
 
-def _cell(result: Result | None) -> str:
+def _cell(result: TaskResult | None) -> str:
     if result is None or result.verdict == "skip":
         return "skip" if result else ""
     return f"{result.verdict}, {result.seconds:.1f} s, {result.tokens[0]} + {result.tokens[1]}"
 
 
-def _passed(results: Sequence[Result]) -> str:
+def _passed(results: Sequence[TaskResult]) -> str:
     tried = [result for result in results if result.verdict != "skip"]
     return f"{sum(result.verdict == 'pass' for result in tried)} of {len(tried)}"
 
 
-def _reasons(results: Sequence[Result]) -> list[str]:
+def _reasons(results: Sequence[TaskResult]) -> list[str]:
     failures = [result for result in results if result.reason]
     if not failures:
         return []
@@ -41,11 +41,11 @@ def _reasons(results: Sequence[Result]) -> list[str]:
     return head + [_row([*_names(one), one.verdict, _cause(one, results), _escape(one.reason)]) for one in failures]
 
 
-def _names(result: Result) -> list[str]:
+def _names(result: TaskResult) -> list[str]:
     return [result.model, result.client, result.task]
 
 
-def _cause(result: Result, results: Sequence[Result]) -> str:
+def _cause(result: TaskResult, results: Sequence[TaskResult]) -> str:
     """Return the cause of a failure: the model, if the same task passes with the recording of right answers."""
     if result.verdict != "fail":
         return ""

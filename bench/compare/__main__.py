@@ -19,8 +19,8 @@ from pathlib import Path
 
 from bench.compare import random_model
 from bench.compare.burst import Burst, bursts_table, describe_burst, measure_bursts
-from bench.compare.contenders import PARSERS, Contender, Model, start_contenders
-from bench.compare.measurement import Plan, Sample, measure_all, send_load
+from bench.compare.contenders import PARSERS, ComparedModel, Contender, start_contenders
+from bench.compare.measurement import MeasurementPlan, Sample, measure_all, send_load
 from bench.compare.plot import draw
 from bench.compare.report import describe, figures_table, ratios_table
 from bench.support.docs import MEASURE, WRITE_DOCS, conditions, require_section, write_section
@@ -36,7 +36,7 @@ def main() -> None:
     options = _parse()
     end_on_sigterm()
     load = os.getloadavg()[0]
-    plan = Plan(options.streams, options.rounds, options.turns, options.tokens)
+    plan = MeasurementPlan(options.streams, options.rounds, options.turns, options.tokens)
     with tempfile.TemporaryDirectory(prefix="verbatim-compare-") as name:
         folder, model = Path(name), _model(options, Path(name))
         if options.write_docs:
@@ -80,7 +80,7 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _model(options: argparse.Namespace, folder: Path) -> Model:
+def _model(options: argparse.Namespace, folder: Path) -> ComparedModel:
     name: str = options.model
     if name == random_model.NAME:
         source = str(random_model.build_random_model(folder))
@@ -91,10 +91,10 @@ def _model(options: argparse.Namespace, folder: Path) -> Model:
         parsers = (options.reasoning_parser, options.tool_call_parser)
     more = random_model.ENGINE_OPTIONS if name == random_model.NAME else {}
     more = more | dict(option.split("=", 1) for option in options.option)
-    return Model(name.rstrip("/").rpartition("/")[2], source, parsers, options.gpu, more)
+    return ComparedModel(name.rstrip("/").rpartition("/")[2], source, parsers, options.gpu, more)
 
 
-def _measure(contenders: Sequence[Contender], plan: Plan) -> list[Sample]:
+def _measure(contenders: Sequence[Contender], plan: MeasurementPlan) -> list[Sample]:
     samples: list[Sample] = []
     for sample in measure_all(contenders, plan):
         print(describe(sample), flush=True)
@@ -112,7 +112,7 @@ def _measure_bursts(contenders: Sequence[Contender], options: argparse.Namespace
     return bursts
 
 
-def _profile(contenders: Sequence[Contender], plan: Plan, folder: Path) -> None:
+def _profile(contenders: Sequence[Contender], plan: MeasurementPlan, folder: Path) -> None:
     for contender, level in itertools.product(contenders, plan.levels):
         send = partial(send_load, contender, level, level * plan.turns, plan.tokens)
         # With a gateway the last server is the gateway.

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 from bench.compare import random_model
-from bench.support.servers import Server, python, serve
+from bench.support.servers import BenchServer, python, serve
 from bench.support.stream_client import Target
 
 HOST, KEY = "127.0.0.1", "sk-bench"
@@ -42,7 +42,7 @@ OURS: Mapping[tuple[str, ...], Mapping[str, Mapping[str, object]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ComparedModel:
     """Model of the comparison: `source` is a folder or a hub name; the parsers are for vLLM's own server."""
 
     name: str
@@ -69,7 +69,7 @@ class Contender:
 
     kind: str
     target: Target
-    servers: tuple[Server, ...]
+    servers: tuple[BenchServer, ...]
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def cpu(self) -> dict[str, float]:
@@ -81,7 +81,7 @@ class Contender:
         return total
 
 
-def vllm_command(model: Model, port: int, *, pausing: bool = False) -> list[str]:
+def vllm_command(model: ComparedModel, port: int, *, pausing: bool = False) -> list[str]:
     """Build the command of vLLM's own server. `pausing` replaces vLLM's executor on a CPU, whose processes spin while they wait."""
     command = [python(), "-m", "vllm.entrypoints.openai.api_server", "--model", model.source, "--served-model-name", model.name]
     command += ["--host", HOST, "--port", str(port), "--disable-log-stats", "--uvicorn-log-level", "warning"]
@@ -93,7 +93,7 @@ def vllm_command(model: Model, port: int, *, pausing: bool = False) -> list[str]
     return [*command, "--distributed-executor-backend", EXECUTOR] if pausing and not model.on_gpu else command
 
 
-def our_command(model: Model, port: int, *options: str) -> list[str]:
+def our_command(model: ComparedModel, port: int, *options: str) -> list[str]:
     """Build the command of this server, by default with the engine in its web process."""
     url = f"vllm:///{quote(model.source.lstrip('/'))}?{urlencode(model.options)}"
     return [python(), "-m", "responses_app.server", "--model", f"{model.name}={url}", "--port", str(port), *options]
@@ -101,7 +101,7 @@ def our_command(model: Model, port: int, *options: str) -> list[str]:
 
 @contextmanager
 def start_contenders(
-    model: Model,
+    model: ComparedModel,
     folder: Path,
     port: int,
     without: Collection[str] = (),
@@ -126,7 +126,7 @@ def start_contenders(
         yield [contender for contender in contenders if contender.kind not in without]
 
 
-def _serve_ours(stack: ExitStack, model: Model, folder: Path, port: int, options: Sequence[str]) -> Server:
+def _serve_ours(stack: ExitStack, model: ComparedModel, folder: Path, port: int, options: Sequence[str]) -> BenchServer:
     data = folder / f"data-{port}"
     env = {"RESPONSES_DATA_DIR": str(data), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
     # Logs are sealed between the measurements, not beside the next one.
@@ -136,7 +136,9 @@ def _serve_ours(stack: ExitStack, model: Model, folder: Path, port: int, options
     )
 
 
-def _agentic_api(stack: ExitStack, address_or_program: str, model: Model, port: int, vllm: Server, folder: Path) -> Contender:
+def _agentic_api(
+    stack: ExitStack, address_or_program: str, model: ComparedModel, port: int, vllm: BenchServer, folder: Path
+) -> Contender:
     """Make the contender of a URL, or start a command with `{port}`, and `{vllm}` for the address of vLLM's server."""
     if address_or_program.startswith(("http://", "https://")):
         parts = urlsplit(address_or_program)

@@ -37,7 +37,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     """Extent of the comparison: levels of concurrency, rounds, requests per stream and round, tokens of a request."""
 
     levels: Sequence[int]
@@ -46,7 +46,7 @@ class Plan:
     tokens: int
 
 
-def measure_all(contenders: Sequence[Contender], plan: Plan) -> Iterator[Sample]:
+def measure_all(contenders: Sequence[Contender], plan: MeasurementPlan) -> Iterator[Sample]:
     """Yield the samples: for each round and level every contender in turn. Each round begins with another contender."""
     for level in plan.levels:
         for contender in contenders:
@@ -76,7 +76,7 @@ def _cpu_s(contenders: Sequence[Contender]) -> float:
     return sum(sum(server.parts().values()) for server in servers.values())
 
 
-def measure(contender: Contender, streams: int, plan: Plan) -> Sample:
+def measure(contender: Contender, streams: int, plan: MeasurementPlan) -> Sample:
     """Measure one round of a contender."""
     before = contender.cpu()
     load = send_load(contender, streams, requests_of(streams, plan), plan.tokens)
@@ -84,7 +84,7 @@ def measure(contender: Contender, streams: int, plan: Plan) -> Sample:
     return sample(contender.kind, streams, load, {part: after[part] - before.get(part, 0.0) for part in after})
 
 
-def requests_of(streams: int, plan: Plan) -> int:
+def requests_of(streams: int, plan: MeasurementPlan) -> int:
     """Count the requests of a round: a few streams get more turns, so that the round takes long enough."""
     return max(streams * plan.turns, 6)
 

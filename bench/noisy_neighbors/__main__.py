@@ -21,9 +21,9 @@ import psutil
 
 from bench.noisy_neighbors.attacker import LOWEST_PRIORITY, command
 from bench.noisy_neighbors.attacks import ATTACKS
-from bench.noisy_neighbors.target import READY, Target
+from bench.noisy_neighbors.target import READY, MeasuredTarget
 from bench.noisy_neighbors.tool_attacks import SLEEP_CODE, SLEEP_WORDS, TOOL_ATTACKS
-from bench.support.servers import ROOT, Server, end_on_sigterm, python, serve
+from bench.support.servers import ROOT, BenchServer, end_on_sigterm, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-neighbor"
@@ -62,7 +62,7 @@ def ask(client: httpx2.Client, model: str) -> float:
     return seconds if answer.status_code == 200 else math.inf
 
 
-def observe(server: Server, model: str, seconds: float) -> Latencies:
+def observe(server: BenchServer, model: str, seconds: float) -> Latencies:
     """Ask one request behind the other for so many seconds."""
     latencies: list[float] = []
     peak, end = 0, time.monotonic() + seconds
@@ -73,7 +73,7 @@ def observe(server: Server, model: str, seconds: float) -> Latencies:
     return Latencies(latencies, peak)
 
 
-def resident(server: Server) -> int:
+def resident(server: BenchServer) -> int:
     """Return the resident size of the server's process tree in bytes."""
     total, parent = 0, psutil.Process(server.process.pid)
     for process in (parent, *parent.children(recursive=True)):
@@ -83,7 +83,7 @@ def resident(server: Server) -> int:
 
 
 @contextmanager
-def attack(name: str, target: Target, niceness: int) -> Iterator[None]:
+def attack(name: str, target: MeasuredTarget, niceness: int) -> Iterator[None]:
     """Run an attack in a process of its own, which has prepared it, for as long as the block lasts."""
     with subprocess.Popen(command(name, target, niceness), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -121,10 +121,10 @@ def tape(folder: Path) -> str:
     return f"script://{path}?loop=1"
 
 
-def measure(server: Server, data: Path, options: argparse.Namespace) -> bool:
+def measure(server: BenchServer, data: Path, options: argparse.Namespace) -> bool:
     """Print a line for each attack; return whether every median stayed within twice the quiet one."""
     model = options.model or "tape"
-    target = Target(server.port, model, make_key(data, "attacker"))
+    target = MeasuredTarget(server.port, model, make_key(data, "attacker"))
     observe(server, model, options.seconds / 2)
     print(f"{'attack':<28} {'quiet':>8} {'attacked':>9} {'slowest':>9} {'ratio':>6} {'memory':>9}", flush=True)
     fine = True

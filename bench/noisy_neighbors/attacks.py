@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from bench.noisy_neighbors import payloads
-from bench.noisy_neighbors.target import Attack, Target, post
+from bench.noisy_neighbors.target import Attack, MeasuredTarget, post
 
 LEAVE_AFTER_S = 3.0
 MEGABYTE = 2**20
 
 
-async def repeat(target: Target, bodies: Iterable[bytes], parallel: int = 1, **options: object) -> None:
+async def repeat(target: MeasuredTarget, bodies: Iterable[bytes], parallel: int = 1, **options: object) -> None:
     """Send `bodies`, `parallel` at a time, one behind the other."""
     source = iter(bodies)
 
@@ -30,7 +30,7 @@ async def repeat(target: Target, bodies: Iterable[bytes], parallel: int = 1, **o
 def same(make: Callable[[str], bytes], parallel: int = 1, **options: object) -> Attack:
     """Return an attack that sends the same body again and again."""
 
-    async def attack(target: Target) -> None:
+    async def attack(target: MeasuredTarget) -> None:
         await repeat(target, itertools.repeat(make(target.model)), parallel, **options)
 
     return attack
@@ -39,13 +39,13 @@ def same(make: Callable[[str], bytes], parallel: int = 1, **options: object) -> 
 def numbered(make: Callable[[str, int], bytes], parallel: int = 1) -> Attack:
     """Return an attack whose every body is a new one."""
 
-    async def attack(target: Target) -> None:
+    async def attack(target: MeasuredTarget) -> None:
         await repeat(target, (make(target.model, number) for number in itertools.count()), parallel)
 
     return attack
 
 
-async def unfinished_bodies(target: Target, connections: int = 12, size: int = 50 * MEGABYTE) -> None:
+async def unfinished_bodies(target: MeasuredTarget, connections: int = 12, size: int = 50 * MEGABYTE) -> None:
     """Send bodies without a key that never end."""
 
     async def one() -> None:
@@ -64,7 +64,7 @@ async def unfinished_bodies(target: Target, connections: int = 12, size: int = 5
         await asyncio.sleep(1.0)
 
 
-async def unfinished_messages(target: Target, connections: int = 16, size: int = 40 * MEGABYTE) -> None:
+async def unfinished_messages(target: MeasuredTarget, connections: int = 16, size: int = 40 * MEGABYTE) -> None:
     """Send WebSocket messages whose last fragment never comes (RFC 6455 section 5.4)."""
 
     async def one() -> None:
@@ -89,14 +89,14 @@ async def unfinished_messages(target: Target, connections: int = 16, size: int =
         await asyncio.sleep(1.0)
 
 
-async def burst(target: Target, requests: int = 1000) -> None:
+async def burst(target: MeasuredTarget, requests: int = 1000) -> None:
     """Ask for more responses at the same moment than the server makes at a time."""
     body = payloads.create(target.model)
     while True:
         await asyncio.gather(*(post(target, body) for _ in range(requests)))
 
 
-async def progressive_jpegs(target: Target) -> None:
+async def progressive_jpegs(target: MeasuredTarget) -> None:
     """Upload pictures with thousands of scans and hang up after some seconds."""
     body = json.dumps({"items": [payloads.image_message(payloads.progressive_jpeg())]}).encode()
     await repeat(target, itertools.repeat(body), 10, path="/v1/conversations", limit_s=LEAVE_AFTER_S)

@@ -14,7 +14,7 @@ BOUNDARY = "neighbors"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MeasuredTarget:
     """The server under attack, the model it serves, and the attacker's API key."""
 
     port: int
@@ -26,11 +26,11 @@ class Target:
         print(READY, flush=True)
 
 
-Attack = Callable[[Target], Awaitable[None]]
+Attack = Callable[[MeasuredTarget], Awaitable[None]]
 
 
 async def post(
-    target: Target,
+    target: MeasuredTarget,
     body: bytes,
     path: str = "/v1/responses",
     limit_s: float = 60.0,
@@ -57,7 +57,7 @@ async def post(
     return bytes(answer)
 
 
-async def call(target: Target, path: str, **body: Any) -> dict[str, Any]:
+async def call(target: MeasuredTarget, path: str, **body: Any) -> dict[str, Any]:
     """Send a request with a JSON body and return the object of the answer."""
     answer = await post(target, json.dumps(body).encode(), path)
     return _parse(answer)
@@ -70,7 +70,7 @@ def upload(data: bytes, filename: str) -> bytes:
     return f"{head}{part}".encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
-async def add_file(target: Target, data: bytes, filename: str) -> str:
+async def add_file(target: MeasuredTarget, data: bytes, filename: str) -> str:
     """Upload a file and return its id."""
     answer = await post(target, upload(data, filename), "/v1/files", content_type=FORM)
     return str(_parse(answer)["id"])

@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from bench.noisy_neighbors import payloads
-from bench.noisy_neighbors.target import FORM, Attack, Target, add_file, call, post, upload
+from bench.noisy_neighbors.target import FORM, Attack, MeasuredTarget, add_file, call, post, upload
 from tests.support.mcp.raw_server import raw_mcp_server, reply
 
 PARALLEL = 12
@@ -23,20 +23,20 @@ SLEEP_CODE = "import time\ntime.sleep(20)"
 SLEEP_WORDS = " sleep"
 
 
-async def containers(target: Target) -> None:
+async def containers(target: MeasuredTarget) -> None:
     """Create containers."""
     target.ready()
     await _repeat(lambda _: post(target, b'{"name": "c"}', "/v1/containers"))
 
 
-async def uploads(target: Target) -> None:
+async def uploads(target: MeasuredTarget) -> None:
     """Upload files of 1 MiB."""
     form = upload(bytes(UPLOAD_BYTES), "zeros.txt")
     target.ready()
     await _repeat(lambda _: post(target, form, "/v1/files", content_type=FORM))
 
 
-async def searches(target: Target) -> None:
+async def searches(target: MeasuredTarget) -> None:
     """Search a vector store with long queries."""
     words = [f"{first}{second}{third}" for first, second, third in itertools.product("bdfglmnprst", "aeiou", "nrlst")]
     source = random.Random(1)
@@ -52,21 +52,21 @@ async def searches(target: Target) -> None:
     await _repeat(lambda _: post(target, body, f"{path}/search"))
 
 
-async def sleeping_code(target: Target) -> None:
+async def sleeping_code(target: MeasuredTarget) -> None:
     """Run code that sleeps, in more containers than a project may use."""
     body = payloads.create(target.model, input=f"Please{SLEEP_WORDS}", tools=[payloads.CODE])
     target.ready()
     await _repeat(lambda _: post(target, body, limit_s=600.0), SLEEPS)
 
 
-async def mcp_sessions(target: Target) -> None:
+async def mcp_sessions(target: MeasuredTarget) -> None:
     """Open sessions with MCP servers. The address is new each time, so that no list of tools is known."""
     async with raw_mcp_server(reply(result={})) as server:
         target.ready()
         await _repeat(lambda number: post(target, payloads.mcp(target.model, server.url(f"/mcp/{number}"))))
 
 
-async def slow_pdfs(target: Target) -> None:
+async def slow_pdfs(target: MeasuredTarget) -> None:
     """Add PDFs to a vector store that take long to read."""
     form = payloads.slow_pdf(PDF_PAGES)
     store = await call(target, "/v1/vector_stores", name="slow")

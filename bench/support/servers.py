@@ -20,7 +20,7 @@ STOP_LIMIT = 30.0
 ENGINE_NAMES = ("VLLM::EngineCor", "VLLM::Worker")
 
 
-class Server:
+class BenchServer:
     """A running server: its process tree is what it costs."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
@@ -55,13 +55,13 @@ def _part(process: psutil.Process) -> str:
 
 
 @contextmanager
-def serve(command: Sequence[str], port: int, env: dict[str, str], log: Path) -> Iterator[Server]:
+def serve(command: Sequence[str], port: int, env: dict[str, str], log: Path) -> Iterator[BenchServer]:
     """`command` until the block ends. Raises RuntimeError with the end of its log when it does not come up."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **env}, stdout=out, stderr=out, start_new_session=True)
         try:
             _wait(process, port, log)
-            yield Server(process, port)
+            yield BenchServer(process, port)
         finally:
             _stop(process)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
 from bench.support.profiling import profile
-from bench.support.servers import ROOT, Server, end_on_sigterm, serve
-from bench.tape.measurement import KEY, Measured, Round, measure, summarize
+from bench.support.servers import ROOT, BenchServer, end_on_sigterm, serve
+from bench.tape.measurement import KEY, Measured, MeasuredRound, measure, summarize
 from bench.tape.recording import write_tape
 from bench.tape.report import describe, describe_times, rates_table, times_table
 
@@ -61,11 +61,11 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure_level(server: Server, streams: int, options: argparse.Namespace) -> list[Measured]:
+def _measure_level(server: BenchServer, streams: int, options: argparse.Namespace) -> list[Measured]:
     kinds = [store for store, name in ((True, "stored"), (False, "unstored")) if options.only in (None, name)]
     requests = options.requests or (streams if options.rate else max(2 * streams, 10))
     measure(server, streams, streams, store=False)
-    rounds: dict[bool, list[Round]] = {store: [] for store in kinds}
+    rounds: dict[bool, list[MeasuredRound]] = {store: [] for store in kinds}
     for _ in range(options.rounds):
         for store in kinds:
             rounds[store].append(measure(server, streams, requests, store=store))

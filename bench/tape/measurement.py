@@ -8,14 +8,14 @@ from statistics import median
 
 from bench.support.load import Load, run_load
 from bench.support.quantiles import Spread
-from bench.support.servers import Server
+from bench.support.servers import BenchServer
 from bench.support.stream_client import Target
 
 HOST, KEY, MODEL = "127.0.0.1", "sk-bench", "tape"
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class MeasuredRound:
     """Load of a round with the CPU seconds of each part of the server, and of the client."""
 
     load: Load
@@ -46,7 +46,7 @@ class Measured:
     typical: Load
 
 
-def measure(server: Server, streams: int, requests: int, *, store: bool) -> Round:
+def measure(server: BenchServer, streams: int, requests: int, *, store: bool) -> MeasuredRound:
     """Measure one round of `requests` requests, `streams` of them at a time."""
     target = Target(HOST, server.port, MODEL, KEY)
     data = [target.request(input=f"{number}", store=store) for number in range(requests)]
@@ -54,16 +54,16 @@ def measure(server: Server, streams: int, requests: int, *, store: bool) -> Roun
     load = run_load(target, data, streams)
     after = server.parts()
     cpu = {part: after[part] - before.get(part, 0.0) for part in sorted(after)}
-    return Round(load, cpu | {"client": load.client_cpu})
+    return MeasuredRound(load, cpu | {"client": load.client_cpu})
 
 
-def summarize(streams: int, store: bool, rounds: Sequence[Round]) -> Measured:
+def summarize(streams: int, store: bool, rounds: Sequence[MeasuredRound]) -> Measured:
     """Compute the medians of the rounds."""
     loads = sorted((one.load for one in rounds), key=lambda load: load.gap(0.99))
     return Measured(_figures(streams, store, rounds), loads[len(loads) // 2])
 
 
-def _figures(streams: int, store: bool, rounds: Sequence[Round]) -> Figures:
+def _figures(streams: int, store: bool, rounds: Sequence[MeasuredRound]) -> Figures:
     parts = sorted({part for one in rounds for part in one.cpu})
     return Figures(
         streams,

@@ -102,7 +102,7 @@ class MinuteTest(LimitsCase):
             self.assertFalse(any(name.lower().startswith("x-ratelimit") for name in answer.headers))
 
 
-class TogetherTest(LimitsCase):
+class CombinedLimitsTest(LimitsCase):
     """So many responses at a time."""
 
     async def test_concurrent_request_over_the_limit_is_refused_until_a_run_ends(self) -> None:
@@ -175,7 +175,7 @@ class TogetherTest(LimitsCase):
             self.assertEqual((await self.post(client))["x-ratelimit-remaining-requests"], "1")
 
 
-class ModelsTest(LimitsCase):
+class ModelLimitsTest(LimitsCase):
     """The models that it may ask."""
 
     async def test_others_are_forbidden_and_not_listed(self) -> None:

@@ -13,7 +13,7 @@ from project.api_handler import ApiHandler
 from responses_app.wire.sse import StreamInterrupted
 
 
-class CutTest(SimpleTestCase):
+class CutStreamTest(SimpleTestCase):
     """As Daphne calls it."""
 
     def sent(self, error: Exception) -> list[str]:

@@ -46,7 +46,7 @@ async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
     return length
 
 
-class PromptTest(SeeingCase):
+class ImagePromptTest(SeeingCase):
     """What reaches the engine."""
 
     async def test_an_image_stands_where_it_was_sent_and_its_bytes_go_along(self) -> None:

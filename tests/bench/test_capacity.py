@@ -7,22 +7,24 @@ import statistics
 import pytest
 
 from bench.capacity.costs import Costs
-from bench.capacity.plan import Plan
-from bench.capacity.simulation import Cluster, Outcome, Simulation
+from bench.capacity.plan import CapacityPlan
+from bench.capacity.simulation import Cluster, Simulation, SimulationOutcome
 from bench.capacity.workload import DAY_S, FLAT, Workload
 
 WORKLOAD = Workload(50_000)
 PLENTY = Cluster(hosts=2, slots=1000)
 
 
-def simulated(workload: Workload = WORKLOAD, cluster: Cluster = PLENTY) -> Outcome:
+def simulated(workload: Workload = WORKLOAD, cluster: Cluster = PLENTY) -> SimulationOutcome:
     return Simulation(workload, cluster).run()
 
 
 def test_mean_number_of_running_responses_is_rate_times_duration() -> None:
     """Little's law."""
     outcome = simulated()
-    assert statistics.fmean(outcome.running) == pytest.approx(Plan(WORKLOAD, Costs()).concurrency(WORKLOAD.mean_rate), rel=0.02)
+    assert statistics.fmean(outcome.running) == pytest.approx(
+        CapacityPlan(WORKLOAD, Costs()).concurrency(WORKLOAD.mean_rate), rel=0.02
+    )
     assert outcome.responses == pytest.approx(50_000, rel=0.02)
 
 
@@ -59,7 +61,7 @@ def test_same_seed_gives_the_same_day() -> None:
 
 
 def test_plan_grows_in_proportion() -> None:
-    small, large = (Plan(Workload(requests), Costs()) for requests in (1e6, 1e8))
+    small, large = (CapacityPlan(Workload(requests), Costs()) for requests in (1e6, 1e8))
     assert large.kept_bytes_per_day == pytest.approx(100 * small.kept_bytes_per_day)
     rates = [plan.postgres_cores(plan.workload.peak_rate) for plan in (small, large)]
     assert rates[1] == pytest.approx(100 * rates[0])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.client_matrix import checks, recorder
-from bench.client_matrix.outcome import Check, Outcome, Result, Verdict, judge
+from bench.client_matrix.outcome import Check, TaskOutcome, TaskResult, Verdict, judge
 from bench.client_matrix.recorder import Exchange
 from bench.client_matrix.recording import NAME
 from bench.client_matrix.table import format_results
@@ -62,7 +62,7 @@ def command(output: str, exit_code: int) -> dict[str, Any]:
     ],
 )
 def test_checks_name_the_problem(check: Check, outcome: dict[str, Any], problem: str | None, tmp_path: Path) -> None:
-    assert check(Outcome(tmp_path, **outcome)) == problem
+    assert check(TaskOutcome(tmp_path, **outcome)) == problem
 
 
 REFUSED = Exchange(400, {"error": {"message": "The model has no images."}})
@@ -86,11 +86,11 @@ INCOMPLETE = Exchange(200, {"incomplete_details": {"reason": "max_output_tokens"
     ],
 )
 def test_verdict_names_the_nearest_cause(outcome: dict[str, Any], expected: tuple[str, str], tmp_path: Path) -> None:
-    assert judge(Outcome(tmp_path, **outcome), checks.contains("42")) == expected
+    assert judge(TaskOutcome(tmp_path, **outcome), checks.contains("42")) == expected
 
 
 def test_model_without_images_skips_the_task(tmp_path: Path) -> None:
-    outcome = Outcome(tmp_path, exchanges=[REFUSED])
+    outcome = TaskOutcome(tmp_path, exchanges=[REFUSED])
     assert judge(outcome, checks.contains("red"), needs_images=True) == ("skip", "the model does not accept images")
 
 
@@ -103,9 +103,9 @@ def test_recorder_finds_the_broken_rules_of_a_stream() -> None:
 
 def test_table_has_a_column_for_each_model_and_the_reasons() -> None:
     results = [
-        Result("small", "codex", "read", "fail", "a | b", 1.25, (10, 2)),
-        Result("large", "codex", "read", "pass", "", 2.0, (11, 3)),
-        Result("large", "codex", "image", "skip", "no images"),
+        TaskResult("small", "codex", "read", "fail", "a | b", 1.25, (10, 2)),
+        TaskResult("large", "codex", "read", "pass", "", 2.0, (11, 3)),
+        TaskResult("large", "codex", "image", "skip", "no images"),
     ]
     assert format_results(results).splitlines() == [
         "| client | task | small | large |",
@@ -125,8 +125,8 @@ def test_table_has_a_column_for_each_model_and_the_reasons() -> None:
     ("recorded", "cause"), [("pass", "model"), ("fail", "client or server"), ("skip", "unknown"), (None, "unknown")]
 )
 def test_table_names_the_cause_of_a_failure(recorded: Verdict | None, cause: str) -> None:
-    results = [Result("small", "codex", "read", "fail", "no file"), Result(NAME, "codex", "write", "pass")]
-    results += [Result(NAME, "codex", "read", recorded)] if recorded else []
+    results = [TaskResult("small", "codex", "read", "fail", "no file"), TaskResult(NAME, "codex", "write", "pass")]
+    results += [TaskResult(NAME, "codex", "read", recorded)] if recorded else []
     assert f"| small | codex | read | fail | {cause} | no file |" in format_results(results).splitlines()
 
 

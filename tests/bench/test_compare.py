@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.compare.burst import burst, bursts_table, describe_burst
-from bench.compare.contenders import Model, our_command, vllm_command
-from bench.compare.measurement import Plan, Sample, requests_of, sample
+from bench.compare.contenders import ComparedModel, our_command, vllm_command
+from bench.compare.measurement import MeasurementPlan, Sample, requests_of, sample
 from bench.compare.random_model import WIDTH, build_random_model
 from bench.compare.report import describe, figures_table, ratio, ratios_table
 from bench.support.load import Load
@@ -82,13 +82,13 @@ def test_burst_counts_requests_and_cpu_per_request() -> None:
 
 
 def test_few_streams_get_more_requests() -> None:
-    plan = Plan((1, 64), 3, 3, 128)
+    plan = MeasurementPlan((1, 64), 3, 3, 128)
     assert [requests_of(streams, plan) for streams in plan.levels] == [6, 192]
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_both_servers_get_the_same_engine_options(on_gpu: bool) -> None:
-    model = Model("random-64", "/srv/random-64", ("qwen3", "hermes"), on_gpu, {"dtype": "float32"})
+    model = ComparedModel("random-64", "/srv/random-64", ("qwen3", "hermes"), on_gpu, {"dtype": "float32"})
     theirs, our_options = " ".join(vllm_command(model, 1)), our_command(model, 2)[4]
     assert our_options.startswith("random-64=vllm:///srv/random-64?")
     for name, value in model.options.items():

@@ -17,7 +17,7 @@ from bench.support.markdown import format_spread, markdown_table
 from bench.support.profiling import summarize
 from bench.support.quantiles import Spread
 from bench.support.stream_client import StreamResult
-from bench.tape.measurement import Round
+from bench.tape.measurement import MeasuredRound
 from bench.tape.measurement import summarize as summarize_rounds
 from bench.tape.report import describe, describe_times, rates_table, times_table
 
@@ -92,7 +92,9 @@ def test_profile_counts_a_function_once_per_sample() -> None:
 
 def test_tables_of_the_recording() -> None:
     stream = StreamResult(0.0, 0.1, 0.2, 2.0, 100, 90, 90, "completed", [0.5, 1.0, 1.6])
-    rounds = [Round(Load([stream], seconds, 0.001, [0.0, 0.003]), {"web": 0.01, "client": 0.001}) for seconds in (1, 2, 4)]
+    rounds = [
+        MeasuredRound(Load([stream], seconds, 0.001, [0.0, 0.003]), {"web": 0.01, "client": 0.001}) for seconds in (1, 2, 4)
+    ]
     measured = summarize_rounds(1, True, rounds)
     assert rates_table([measured])[2] == "| 1 | stored | 50 (25 to 100) | 45 | 100 | client 10, web 100 |"
     assert (

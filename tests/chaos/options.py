@@ -12,7 +12,7 @@ DURABILITY = ("visible", "disk")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ChaosOptions:
     """Options of the chaos test: the number of each fault, and `at_once`, the number of concurrent responses."""
 
     responses: int = 200
@@ -53,22 +53,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--at-once", type=int, default=12, help="responses under way at a time (default: %(default)s)")
 
 
-def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Options:
+def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> ChaosOptions:
     """Fill the options that depend on others. Print a usage error and raise SystemExit, as argparse does."""
     kills, some = options.kills, -(-options.kills // 8)
     usual: dict[str, float] = {"engine_kills": kills // 10, "stops": some, "pauses": some, "cuts": kills, "restarts": 1}
     usual |= {"blackouts": kills // 20, "seconds": 1800 + 30 * kills}
-    values = {one.name: getattr(options, one.name) for one in fields(Options) if hasattr(options, one.name)}
+    values = {one.name: getattr(options, one.name) for one in fields(ChaosOptions) if hasattr(options, one.name)}
     values |= {name: value for name, value in usual.items() if values[name] is None}
     if options.engine == "script":
         # A recording is played inside each web process, so no engine can be killed.
         values["engine_kills"] = 0
     if options.web < 2:
         parser.error("--web: a second process has to take over, so at least 2")
-    return Options(**values)
+    return ChaosOptions(**values)
 
 
-def parse(argv: Sequence[str]) -> Options:
+def parse(argv: Sequence[str]) -> ChaosOptions:
     """Parse a command line of this case alone."""
     parser = argparse.ArgumentParser()
     declare(parser)

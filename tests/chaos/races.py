@@ -12,9 +12,9 @@ import httpx2
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases
-from tests.chaos.load.client import Client
+from tests.chaos.load.client import ChaosClient
 from tests.chaos.load.http import HttpClient
-from tests.chaos.options import Options
+from tests.chaos.options import ChaosOptions
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.processes import WebProcess
@@ -28,9 +28,9 @@ BACKGROUND = 64
 async def cancel(system: System, http: HttpClient, findings: Findings, count: int, seed: int) -> None:
     """Cancel responses just as they end, every other one through a process that does not run it; then check all."""
     chance, slots = Random(f"races {seed}"), asyncio.Semaphore(AT_ONCE)
-    clients = [Client(cases.raced(number, chance), system, http, findings, seed) for number in range(count)]
+    clients = [ChaosClient(cases.raced(number, chance), system, http, findings, seed) for number in range(count)]
 
-    async def one(client: Client) -> None:
+    async def one(client: ChaosClient) -> None:
         async with slots:
             await client.run()
 
@@ -66,7 +66,7 @@ async def _read(client: httpx2.AsyncClient, web: WebProcess, uid: str) -> bytes:
 
 async def race(options: argparse.Namespace, folder: Path, findings: Findings, _spare: frozenset[int]) -> None:
     """Start a system of two web processes and run both races."""
-    system = System(Options(engine="script", web=2, background=BACKGROUND, seed=options.seed), folder, findings)
+    system = System(ChaosOptions(engine="script", web=2, background=BACKGROUND, seed=options.seed), folder, findings)
     try:
         await system.start()
         http = HttpClient(system.key)

@@ -19,9 +19,9 @@ from responses_app.server.supervision import process_tree
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases, tape
-from tests.chaos.load.client import Client
+from tests.chaos.load.client import ChaosClient
 from tests.chaos.load.http import HttpClient
-from tests.chaos.options import DURABILITY, Options
+from tests.chaos.options import DURABILITY, ChaosOptions
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.database import Database
@@ -127,16 +127,18 @@ def _reap(spare: int) -> None:
 
 async def restart_under_load(options: argparse.Namespace, folder: Path, findings: Findings, guards: frozenset[int]) -> None:
     """Run load and faults until both are over, then the proof."""
-    chosen = Options(
+    chosen = ChaosOptions(
         engine="script", web=options.web, seed=options.seed, responses=options.responses, durability=options.durability
     )
     system = ServedSystem(chosen, folder, findings)
     try:
         await system.start()
         http, slots = HttpClient(system.key), asyncio.Semaphore(AT_ONCE)
-        clients = [Client(case, system, http, findings, options.seed) for case in cases.load(options.responses, options.seed)]
+        clients = [
+            ChaosClient(case, system, http, findings, options.seed) for case in cases.load(options.responses, options.seed)
+        ]
 
-        async def live(client: Client) -> None:
+        async def live(client: ChaosClient) -> None:
             async with slots:
                 await client.run()
 

@@ -12,9 +12,9 @@ from tests.chaos.faults.injector import FaultInjector
 from tests.chaos.faults.takeovers import PROMISED, Takeovers, summary
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases
-from tests.chaos.load.client import Client
+from tests.chaos.load.client import ChaosClient
 from tests.chaos.load.http import HttpClient
-from tests.chaos.options import Options, complete, declare
+from tests.chaos.options import ChaosOptions, complete, declare
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.system import System
@@ -26,12 +26,12 @@ REPORT_EVERY_S = 10.0
 class ChaosRun:
     """Chaos test of a whole system; `run` fills `findings`."""
 
-    def __init__(self, options: Options, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
+    def __init__(self, options: ChaosOptions, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
         self.options, self.findings = options, findings
         self._system = System(options, folder, self.findings)
         self._takeovers = Takeovers(self._system)
         self._injector = FaultInjector(self._system, self.findings, self._takeovers)
-        self._clients: list[Client] = []
+        self._clients: list[ChaosClient] = []
         self._done = 0
         self._began = time.monotonic()
         self._spare = spare
@@ -78,12 +78,12 @@ class ChaosRun:
             for case in cases.load(self.options.responses, self.options.seed):
                 await slots.acquire()
                 await self._injector.wait_until_due(case.number)
-                client = Client(case, self._system, http, self.findings, self.options.seed)
+                client = ChaosClient(case, self._system, http, self.findings, self.options.seed)
                 self._clients.append(client)
                 group.create_task(self._run_client(client, slots))
         await self._injector.wait_until_due(self.options.responses)
 
-    async def _run_client(self, client: Client, slots: asyncio.Semaphore) -> None:
+    async def _run_client(self, client: ChaosClient, slots: asyncio.Semaphore) -> None:
         try:
             await client.run()
         finally:
@@ -130,7 +130,7 @@ class ChaosRun:
         sys.stdout.flush()
 
 
-async def run(options: Options, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
+async def run(options: ChaosOptions, folder: Path, findings: Findings, spare: frozenset[int]) -> None:
     """Run the chaos test."""
     await ChaosRun(options, folder, findings, spare).run()
 

@@ -20,10 +20,10 @@ from tests.chaos.faults.injector import schedule
 from tests.chaos.findings import Findings
 from tests.chaos.load import cases
 from tests.chaos.load.cases import Case
-from tests.chaos.load.client import Client, ResponseRecord
+from tests.chaos.load.client import ChaosClient, ResponseRecord
 from tests.chaos.load.follower import StreamFollower
-from tests.chaos.load.http import HttpAnswer, HttpClient, SseBlock, Stream, block
-from tests.chaos.options import Options, parse
+from tests.chaos.load.http import ChaosStream, HttpAnswer, HttpClient, ReceivedBlock, block
+from tests.chaos.options import ChaosOptions, parse
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import WebProcess
@@ -70,25 +70,27 @@ def test_moment_wakes_the_waiting_task() -> None:
     asyncio.run(main())
 
 
-def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[SseBlock]:
+def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[ReceivedBlock]:
     """Return a complete log as its stream has it."""
     writer = Writer(response(id=uid, metadata={"case": "0"}, **changes), counted())
     events = [*writer.open(), *(event for one in text for event in writer.write(TextDelta(one)))]
     events += writer.complete(now=2, usage=USAGE, service_tier="default")
-    return [SseBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+    return [ReceivedBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
 
 
-def failed(message: str) -> list[SseBlock]:
+def failed(message: str) -> list[ReceivedBlock]:
     """Return the log of a failed response."""
     writer = Writer(response(id="resp_1", metadata={"case": "0"}), counted())
     events = [*writer.open(), *writer.fail("server_error", message, usage=USAGE)]
-    return [SseBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+    return [ReceivedBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
 
 
-class Server:
+class ChaosServer:
     """Scripted server; `other` is the log as a second process has it."""
 
-    def __init__(self, log: list[SseBlock], other: list[SseBlock] | None = None, got: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, log: list[ReceivedBlock], other: list[ReceivedBlock] | None = None, got: dict[str, Any] | None = None
+    ) -> None:
         self.logs = [log, log if other is None else other]
         self.terminal = json.loads(log[-1].data)["response"]
         self.got = got or self.terminal
@@ -102,13 +104,13 @@ class Server:
     async def stream(self, web: object, method: str, path: str) -> Any:
         """Stream the log of one process, and then of the other."""
         self.logs.append(self.logs[0])
-        yield Replay([*self.logs.pop(0), SseBlock("", b"", None)])
+        yield Replay([*self.logs.pop(0), ReceivedBlock("", b"", None)])
 
 
 class Replay:
     """Scripted stream."""
 
-    def __init__(self, all_: list[SseBlock]) -> None:
+    def __init__(self, all_: list[ReceivedBlock]) -> None:
         self.all = all_
 
     async def blocks(self) -> Any:
@@ -118,13 +120,13 @@ class Replay:
 
 
 TWO = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
-SYSTEM = cast("System", SimpleNamespace(up=TWO, options=Options(), moments=Moments()))
+SYSTEM = cast("System", SimpleNamespace(up=TWO, options=ChaosOptions(), moments=Moments()))
 
 
-def proven(server: Server, seen: list[SseBlock], case: Case | None = None) -> str:
+def proven(server: ChaosServer, seen: list[ReceivedBlock], case: Case | None = None) -> str:
     """Return the contradictions that the proof finds, one per line."""
     findings, http = Findings(), cast("HttpClient", server)
-    client = Client(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, http, findings, 1)
+    client = ChaosClient(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, http, findings, 1)
     client.records.append(ResponseRecord("resp_1", client.case, [follower(findings)]))
     client.records[0].followers[0].seen = seen
     asyncio.run(Proof(SYSTEM, http, findings, [client]).run())
@@ -137,37 +139,41 @@ def follower(findings: Findings) -> StreamFollower:
 
 
 def test_proof_accepts_correct_streams() -> None:
-    assert proven(Server(log()), log()) == ""
+    assert proven(ChaosServer(log()), log()) == ""
 
 
 @pytest.mark.parametrize(
     ("server", "seen", "wrong"),
     [
-        (Server(log()), log(text=("Hel", "p!")), "a client has seen something else"),
-        (Server(log()), [*log(), SseBlock("x", b"{}", 99)], "a client has seen something else"),
-        (Server(log(), log(text=("Hello",))), [], "two processes replay it differently"),
-        (Server(log()[:3] + log()[4:]), [], "the log has number 4 where 3 is due"),
-        (Server([*log(), log()[-1]]), [], "terminal events at"),
-        (Server(log(), got={**json.loads(log()[-1].data)["response"], "model": "x"}), [], "GET is not the terminal snapshot"),
-        (Server(failed("Something else.")), [], "has failed (plain)"),
-        (Server(failed("It cannot be continued exactly.")), [], "has failed (plain)"),
+        (ChaosServer(log()), log(text=("Hel", "p!")), "a client has seen something else"),
+        (ChaosServer(log()), [*log(), ReceivedBlock("x", b"{}", 99)], "a client has seen something else"),
+        (ChaosServer(log(), log(text=("Hello",))), [], "two processes replay it differently"),
+        (ChaosServer(log()[:3] + log()[4:]), [], "the log has number 4 where 3 is due"),
+        (ChaosServer([*log(), log()[-1]]), [], "terminal events at"),
+        (
+            ChaosServer(log(), got={**json.loads(log()[-1].data)["response"], "model": "x"}),
+            [],
+            "GET is not the terminal snapshot",
+        ),
+        (ChaosServer(failed("Something else.")), [], "has failed (plain)"),
+        (ChaosServer(failed("It cannot be continued exactly.")), [], "has failed (plain)"),
     ],
 )
-def test_proof_reports_contradictions(server: Server, seen: list[SseBlock], wrong: str) -> None:
+def test_proof_reports_contradictions(server: ChaosServer, seen: list[ReceivedBlock], wrong: str) -> None:
     assert wrong in proven(server, seen)
 
 
 def test_proof_accepts_failures_of_constrained_sampling_only() -> None:
     bound = {"input": "Hi", "tool_choice": "required"}
-    server = Server(failed("It cannot be continued exactly."))
+    server = ChaosServer(failed("It cannot be continued exactly."))
     assert proven(server, [], Case(0, "bound", bound)) == ""
     assert "has failed (bound)" in proven(server, [], Case(0, "bound", {**bound, "temperature": 0}))
 
 
-class ScriptedStream(Stream):
+class ScriptedStream(ChaosStream):
     """Scripted stream of these blocks."""
 
-    def __init__(self, blocks: list[SseBlock]) -> None:
+    def __init__(self, blocks: list[ReceivedBlock]) -> None:
         self.all = blocks
 
     async def blocks(self) -> Any:
@@ -176,7 +182,7 @@ class ScriptedStream(Stream):
             yield one
 
 
-END = SseBlock("", b"", None)
+END = ReceivedBlock("", b"", None)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +197,7 @@ END = SseBlock("", b"", None)
         (log(), "the stream ended without [DONE]"),
     ],
 )
-def test_follower_reports_gaps_and_repetitions(blocks: list[SseBlock], wrong: str) -> None:
+def test_follower_reports_gaps_and_repetitions(blocks: list[ReceivedBlock], wrong: str) -> None:
     findings = Findings()
     asyncio.run(follower(findings).read(ScriptedStream(blocks)))
     assert wrong in "\n".join(str(one) for one in findings.wrong)

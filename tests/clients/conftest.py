@@ -105,8 +105,8 @@ def environ(server: Server) -> dict[str, str]:
 
 
 def _environ(server: Server) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON", "DJANGO_"))}
-    return {**kept, **QUIET, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "SERVER_URL": server.url}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON", "DJANGO_"))}
+    return {**inherited, **QUIET, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "SERVER_URL": server.url}
 
 
 @pytest.fixture

@@ -69,8 +69,8 @@ def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, s
             check=False,
         )
         assert result.returncode == 0, result.stdout + result.stderr
-        told = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
-        items = [one["item"] for one in told if one["type"] == "item.completed"]
+        events = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+        items = [one["item"] for one in events if one["type"] == "item.completed"]
         return [item for item in items if item["type"] not in ("error", "reasoning")]
 
     return run

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.client_matrix.clients import Client, all_clients
+from bench.client_matrix.clients import MatrixClient, all_clients
 from bench.client_matrix.install import NotInstalled
-from bench.client_matrix.matrix import Address, run_matrix
+from bench.client_matrix.matrix import MatrixAddress, run_matrix
 from bench.client_matrix.recording import NAME, write_recording
 from bench.client_matrix.tasks import ANSWER, LIBRARY_TASKS
 from tests.support.clients.drive import LIMIT_S, give_up
@@ -26,7 +26,7 @@ TASKS = {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MatrixAddress]:
     """Serve the recording of right answers, and a recording of wrong answers."""
     folder = tmp_path_factory.mktemp("matrix")
     models = [write_recording(folder), write_recording(folder, WRONG, "wrong")]
@@ -34,12 +34,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     server = Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-matrix")
     try:
         server.ready()
-        yield Address(server.url, server.key)
+        yield MatrixAddress(server.url, server.key)
     finally:
         server.end()
 
 
-def installed_client(name: str, homes: Path) -> Client:
+def installed_client(name: str, homes: Path) -> MatrixClient:
     """Install a client, or skip the test; in continuous integration (`CI=true`) the test fails.
 
     Codex runs without its sandbox, which a container may not allow.
@@ -53,13 +53,13 @@ def installed_client(name: str, homes: Path) -> Client:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_matrix_passes_with_right_answers(name: str, address: Address, tmp_path: Path) -> None:
+def test_matrix_passes_with_right_answers(name: str, address: MatrixAddress, tmp_path: Path) -> None:
     results = list(run_matrix(address, NAME, [installed_client(name, tmp_path)], TASKS[name], LIMIT_S))
     assert [(result.task, result.verdict, result.reason) for result in results] == [(task, "pass", "") for task in TASKS[name]]
     assert all(result.tokens[1] > 0 for result in results)
 
 
-def test_matrix_names_the_reason_of_a_failure(address: Address, tmp_path: Path) -> None:
+def test_matrix_names_the_reason_of_a_failure(address: MatrixAddress, tmp_path: Path) -> None:
     client = installed_client("agents-sdk", tmp_path)
     results = run_matrix(address, "wrong", [client], ["answer", "call"], LIMIT_S)
     assert [(result.verdict, result.reason) for result in results] == [
@@ -68,7 +68,7 @@ def test_matrix_names_the_reason_of_a_failure(address: Address, tmp_path: Path) 
     ]
 
 
-def test_matrix_ends_a_client_at_the_limit(address: Address, tmp_path: Path) -> None:
+def test_matrix_ends_a_client_at_the_limit(address: MatrixAddress, tmp_path: Path) -> None:
     client = installed_client("agents-sdk", tmp_path)
     (result,) = run_matrix(address, NAME, [client], [ANSWER.name], 0.01)
     assert (result.verdict, result.reason) == ("fail", "timeout: no end within 0.01 s")

@@ -67,7 +67,7 @@ async def _endless() -> AsyncIterator[bytes]:
     await asyncio.Event().wait()
 
 
-class Client:
+class ApplicationClient:
     """Client that sends a body in parts, and disconnects when told to."""
 
     def __init__(self, *parts: bytes) -> None:
@@ -90,7 +90,7 @@ class Client:
             self.got.set()
 
 
-async def request(handler: ApiHandler, client: Client) -> None:
+async def request(handler: ApiHandler, client: ApplicationClient) -> None:
     async with asyncio.timeout(LIMIT_S):
         await handler(SCOPE, client.receive, client.send)
 
@@ -99,7 +99,7 @@ def test_body_in_parts_is_joined() -> None:
     async def main() -> list[bytes]:
         handler = FakeView("answers")
         for parts in ((b"",), (b"whole",), (b"in ", b"three ", b"parts")):
-            client = Client(*parts)
+            client = ApplicationClient(*parts)
             await request(handler, client)
             assert client.sent[-1]["body"] == b"done"
         return handler.bodies
@@ -109,7 +109,7 @@ def test_body_in_parts_is_joined() -> None:
 
 def test_disconnect_cancels_the_view_and_nothing_is_sent() -> None:
     async def main() -> None:
-        handler, client = FakeView("waits"), Client(b"{}")
+        handler, client = FakeView("waits"), ApplicationClient(b"{}")
         asyncio.get_running_loop().call_soon(client.gone.set)
         await request(handler, client)
         assert (handler.cancelled, client.sent) == (1, [])
@@ -120,7 +120,7 @@ def test_disconnect_cancels_the_view_and_nothing_is_sent() -> None:
 @pytest.mark.parametrize(("kind", "thread"), [("streams", "MainThread"), ("queries", "database-0")])
 def test_stream_is_closed_in_the_thread_of_its_queries(kind: str, thread: str) -> None:
     async def main() -> None:
-        handler, client = FakeView(kind), Client(b"{}")
+        handler, client = FakeView(kind), ApplicationClient(b"{}")
         running = asyncio.create_task(request(handler, client))
         await client.got.wait()
         client.gone.set()
@@ -133,7 +133,7 @@ def test_stream_is_closed_in_the_thread_of_its_queries(kind: str, thread: str) -
 
 def test_cancellation_by_the_server_reaches_the_caller() -> None:
     async def main() -> None:
-        handler, client = FakeView("waits"), Client(b"{}")
+        handler, client = FakeView("waits"), ApplicationClient(b"{}")
         running = asyncio.create_task(request(handler, client))
         await client.waits.wait()
         running.cancel()

@@ -9,7 +9,7 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 from tests.support.suite.file_seconds import FOLDER_TEST_S, TEST_S, expected, guess, recorded
-from tests.support.suite.progress import INTERVAL_S, Progress
+from tests.support.suite.progress import INTERVAL_S, SuiteProgress
 
 TESTS = [f"tests/none.py::test_{number}" for number in range(100)]
 
@@ -39,7 +39,7 @@ def report(
 
 def test_line_has_the_time_that_is_left() -> None:
     seconds, out = [0.0], io.StringIO()
-    progress = Progress(out, lambda: seconds[0])
+    progress = SuiteProgress(out, lambda: seconds[0])
     progress.collected(TESTS)
     for nodeid in TESTS[:25]:
         seconds[0] += 1
@@ -51,7 +51,7 @@ def test_line_has_the_time_that_is_left() -> None:
 
 def test_failure_is_printed_at_once_and_counted() -> None:
     out = io.StringIO()
-    progress = Progress(out, lambda: 0.0)
+    progress = SuiteProgress(out, lambda: 0.0)
     progress.collected(TESTS)
     progress.pytest_runtest_logreport(report(TESTS[0], "call", "failed"))
     progress.pytest_runtest_logreport(report(TESTS[0], "teardown"))
@@ -60,7 +60,7 @@ def test_failure_is_printed_at_once_and_counted() -> None:
 
 
 def test_summary_names_what_was_not_tested() -> None:
-    progress, summary = Progress(io.StringIO(), lambda: 0.0), Summary()
+    progress, summary = SuiteProgress(io.StringIO(), lambda: 0.0), Summary()
     for nodeid in TESTS[:3]:
         progress.pytest_runtest_logreport(report(nodeid, "call", "skipped", ("file.py", 3, "Skipped: there is no browser")))
     progress.pytest_terminal_summary(summary)
@@ -68,7 +68,7 @@ def test_summary_names_what_was_not_tested() -> None:
 
 
 def test_summary_has_measurements_once() -> None:
-    progress, summary = Progress(io.StringIO(), lambda: 0.0), Summary()
+    progress, summary = SuiteProgress(io.StringIO(), lambda: 0.0), Summary()
     progress.collected(TESTS)
     for when in ("call", "teardown"):
         progress.pytest_runtest_logreport(report(TESTS[0], when, properties=[("measured", "3 s"), ("other", 1)]))

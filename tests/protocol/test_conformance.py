@@ -531,9 +531,9 @@ rubbish = junk | st.builds(
 
 @settings(max_examples=20, deadline=None)
 @given(speeches(), st.data())
-def test_validator_never_raises_on_changed_events(speech: tuple[list[Delta], str], data: st.DataObject) -> None:
+def test_validator_never_raises_on_changed_events(response: tuple[list[Delta], str], data: st.DataObject) -> None:
     """Whatever stands where, the judge answers."""
-    events: list[Any] = json.loads(json.dumps(write_response(*speech)[0]))
+    events: list[Any] = json.loads(json.dumps(write_response(*response)[0]))
     for _ in range(3):
         event = data.draw(st.sampled_from(events))
         spot: Any = event

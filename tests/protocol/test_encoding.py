@@ -32,13 +32,13 @@ def dumped(deltas: list[Delta]) -> list[EventFrame]:
 
 
 @given(speeches())
-def test_encoded_events_of_any_speech_have_the_bytes_of_its_events(speech: tuple[list[Delta], str]) -> None:
-    assert encoded(speech[0]) == dumped(speech[0])
+def test_encoded_events_of_any_speech_have_the_bytes_of_its_events(response: tuple[list[Delta], str]) -> None:
+    assert encoded(response[0]) == dumped(response[0])
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.booleans(), st.sampled_from([None, "commentary", "final_answer"]))))
 def test_texts_with_log_probabilities_and_phases(texts: list[tuple[str, bool, str | None]]) -> None:
-    deltas: list[Delta] = [TextDelta(text, LOGPROBS if sure else (), phase) for text, sure, phase in texts]  # type: ignore[arg-type]
+    deltas: list[Delta] = [TextDelta(text, LOGPROBS if has_logprobs else (), phase) for text, has_logprobs, phase in texts]  # type: ignore[arg-type]
     assert encoded(deltas) == dumped(deltas)
 
 

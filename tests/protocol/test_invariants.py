@@ -49,16 +49,16 @@ def wire(value: Any) -> Any:
 
 @many
 @given(speeches())
-def test_law_1_numbers_are_given_once_from_0_without_gaps(speech: Speech) -> None:
-    events, _ = write_response(*speech)
+def test_law_1_numbers_are_given_once_from_0_without_gaps(output: Speech) -> None:
+    events, _ = write_response(*output)
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert all(list(event)[:2] == ["type", "sequence_number"] for event in events)
 
 
 @many
 @given(speeches())
-def test_law_2_items_open_once_and_close_once_and_keep_their_names(speech: Speech) -> None:
-    events, _ = write_response(*speech)
+def test_law_2_items_open_once_and_close_once_and_keep_their_names(output: Speech) -> None:
+    events, _ = write_response(*output)
     opened = [event for event in events if event["type"] == "response.output_item.added"]
     closed = [event for event in events if event["type"] == "response.output_item.done"]
     assert [event["output_index"] for event in opened] == list(range(len(opened)))
@@ -72,8 +72,8 @@ def test_law_2_items_open_once_and_close_once_and_keep_their_names(speech: Speec
 
 @many
 @given(speeches())
-def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usage_and_times(speech: Speech) -> None:
-    events, _ = write_response(*speech)
+def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usage_and_times(output: Speech) -> None:
+    events, _ = write_response(*output)
     first, last = events[0]["response"], events[-1]["response"]
     assert list(first) == [key for key in last if key != "output_problems"]
     late = {"status", "usage", "completed_at", "error", "incomplete_details", "service_tier", "output"}
@@ -83,15 +83,15 @@ def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usag
 
 @many
 @given(speeches())
-def test_law_4_folding_the_events_gives_the_final_object(speech: Speech) -> None:
-    events, writer = write_response(*speech)
+def test_law_4_folding_the_events_gives_the_final_object(output: Speech) -> None:
+    events, writer = write_response(*output)
     assert fold(wire(events)) == wire(events[-1]["response"]) == wire(writer.response)
 
 
 @many
 @given(speeches(), st.data())
-def test_law_4_folding_a_prefix_gives_the_snapshot_of_that_moment(speech: Speech, data: st.DataObject) -> None:
-    pieces, ending = speech
+def test_law_4_folding_a_prefix_gives_the_snapshot_of_that_moment(output: Speech, data: st.DataObject) -> None:
+    pieces, ending = output
     events, _ = write_response(pieces, ending)
     writer = Writer(response(), counted())
     written = writer.open()
@@ -104,8 +104,8 @@ def test_law_4_folding_a_prefix_gives_the_snapshot_of_that_moment(speech: Speech
 
 @many
 @given(speeches())
-def test_law_5_grouping_changes_nothing(speech: Speech) -> None:
-    pieces, ending = speech
+def test_law_5_grouping_changes_nothing(output: Speech) -> None:
+    pieces, ending = output
     written = [write_response(group(pieces), ending)[0] for group in (list, merged, crumbled)]
     assert written[0][-1]["response"] == written[1][-1]["response"] == written[2][-1]["response"]
     assert len({len([e for e in events if not e["type"].endswith(".delta")]) for events in written}) == 1
@@ -113,8 +113,8 @@ def test_law_5_grouping_changes_nothing(speech: Speech) -> None:
 
 @many
 @given(speeches())
-def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_closed_before(speech: Speech) -> None:
-    pieces, ending = speech
+def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_closed_before(output: Speech) -> None:
+    pieces, ending = output
     events, writer = write_response(pieces, ending)
     names = [event["type"] for event in events]
     assert [index for index, name in enumerate(names) if name in TERMINAL] == [len(names) - 1]
@@ -126,24 +126,24 @@ def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_c
 
 @many
 @given(speeches(), st.sampled_from(["in_progress", "queued"]))
-def test_the_judge_finds_nothing(speech: Speech, status: str) -> None:
-    events, _ = write_response(*speech, status=status)
+def test_the_judge_finds_nothing(output: Speech, status: str) -> None:
+    events, _ = write_response(*output, status=status)
     assert validate(wire(events)) == []
 
 
 @many
 @given(speeches(), st.data())
-def test_the_judge_finds_nothing_in_a_resume_at_any_point(speech: Speech, data: st.DataObject) -> None:
+def test_the_judge_finds_nothing_in_a_resume_at_any_point(output: Speech, data: st.DataObject) -> None:
     """B5: a resume cursor may stand anywhere."""
-    events, _ = write_response(*speech)
+    events, _ = write_response(*output)
     after = data.draw(st.integers(0, len(events) - 1))
     assert validate(wire(events[after + 1 :]), starting_after=after) == []
 
 
 @few
 @given(speeches())
-def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
-    events, _ = write_response(*speech)
+def test_every_event_is_valid_for_the_official_client(output: Speech) -> None:
+    events, _ = write_response(*output)
     for event in wire(events):
         assert sdk.validate(event).type == event["type"]
     assert sdk.validate_response(wire(events[-1]["response"])).status == events[-1]["response"]["status"]
@@ -151,8 +151,8 @@ def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
 
 @few
 @given(speeches())
-def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech: Speech) -> None:
-    events, writer = write_response(*speech)
+def test_the_accumulator_of_the_official_client_ends_with_the_same_items(output: Speech) -> None:
+    events, writer = write_response(*output)
     assert [
         given_keys(item, written_item)
         for item, written_item in zip(sdk.accumulate(wire(events)), writer.output.items, strict=True)
@@ -161,8 +161,8 @@ def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech:
 
 @few
 @given(speeches())
-def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_response(speech: Speech) -> None:
-    events, writer = write_response(*speech)
+def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_response(output: Speech) -> None:
+    events, writer = write_response(*output)
     final = sdk.accumulate_socket(wire(events))
     assert (final.id, final.status) == ("resp_1", writer.response["status"])
     assert [item.id for item in final.output] == [item["id"] for item in writer.output.items]
@@ -175,9 +175,9 @@ def given_keys(item: dict[str, Any], written_item: dict[str, Any]) -> dict[str, 
 
 @many
 @given(speeches())
-def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> None:
+def test_a_writer_that_is_given_the_same_ids_says_the_same(output: Speech) -> None:
     """A1, A2: a continued run hands out the logged ids first and goes on with the same names."""
-    pieces, ending = speech
+    pieces, ending = output
     events, _ = write_response(pieces, ending)
     ids = iter(ids_in_order(events))
     writer = Writer(response(), lambda _prefix: next(ids))
@@ -189,8 +189,8 @@ def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> No
 
 @many
 @given(speeches(), st.integers(0, 100), st.sampled_from(["fail", "cancel"]))
-def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, ending: str) -> None:
-    pieces, _ = speech
+def test_law_6_holds_for_a_log_whose_writer_is_lost(output: Speech, place: int, ending: str) -> None:
+    pieces, _ = output
     first = writer()
     written = first.open()
     for piece in pieces[: place % (len(pieces) + 1)]:

@@ -31,10 +31,10 @@ def _no_automatic_collection() -> Iterator[None]:
 @pytest.mark.parametrize(("share", "is_collected"), [(0.0, True), (0.9, False)])
 def test_cycles_are_freed_when_idle(share: float, is_collected: bool) -> None:
     cycle = weakref.ref(Node())
-    kept: list[list[int]] = [[] for _ in range(2 * MIN_OBJECTS)]
+    live_lists: list[list[int]] = [[] for _ in range(2 * MIN_OBJECTS)]
     assert collect_if_idle(share) is is_collected
     assert (cycle() is None) is is_collected
-    assert len(kept) == 2 * MIN_OBJECTS
+    assert len(live_lists) == 2 * MIN_OBJECTS
 
 
 @pytest.mark.usefixtures("_no_automatic_collection")

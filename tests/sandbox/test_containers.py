@@ -101,7 +101,7 @@ def test_endless_runs_of_a_project_leave_place_for_the_code_of_others(small: Run
         running = await begin_run(client, "a1", project="busy")
         with pytest.raises(SandboxBusy, match="RESPONSES_SANDBOX_CONTAINERS"):
             await client.create("a2", project="busy")
-        kept = await client.run("mine", "x")
+        own_run = await client.run("mine", "x")
         await client.delete("mine")
         # The second container of the project waits for a place, and ends for the container of another project.
         await client.create("a2", project="busy")
@@ -114,7 +114,7 @@ def test_endless_runs_of_a_project_leave_place_for_the_code_of_others(small: Run
         for one in ("a1", "mine"):
             await client.delete(one)
         await running
-        return kept.value, result.value
+        return own_run.value, result.value
 
     assert small.use(work) == ("1", "2")
 

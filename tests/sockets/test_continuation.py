@@ -16,7 +16,7 @@ from tests.support.runs.server_tools import HiddenOutputTools, RoundsCase, answe
 MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
 
 
-class ToolOutputTest(RoundsCase, SocketCase):
+class ContinuedToolOutputTest(RoundsCase, SocketCase):
     """Outputs of server tools that only the model reads."""
 
     async def test_unstored_response_is_continued_with_the_output(self) -> None:

@@ -24,7 +24,7 @@ def without_ids(value: Any) -> Any:
     return [without_ids(one) for one in value] if isinstance(value, list) else value
 
 
-class CreateTest(SocketCase):
+class SocketCreateTest(SocketCase):
     async def test_the_events_are_those_of_sse(self) -> None:
         async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client, self.socket() as socket:
             streamed = await self.stream(client)

@@ -23,7 +23,7 @@ async def until(socket: SocketClient, kind: str) -> list[dict[str, Any]]:
     return events
 
 
-class ApprovalTest(McpCase, SocketCase):
+class SocketApprovalTest(McpCase, SocketCase):
     async def request(self, socket: SocketClient) -> tuple[dict[str, Any], dict[str, Any]]:
         """Create a response that needs an approval. Return the response and the request for the approval."""
         first = await socket.create_response(tools=[self.tool])
@@ -50,7 +50,7 @@ class ApprovalTest(McpCase, SocketCase):
             self.assertEqual((second["status"], self.calls(second)), ("completed", []))
 
 
-class SteeringTest(RoundsCase, SocketCase):
+class ToolSteeringTest(RoundsCase, SocketCase):
     """A steer stops the generation; a call under way is made to its end, and the successor has the result."""
 
     async def test_steering_stops_the_generation_and_waits_for_the_call(self) -> None:

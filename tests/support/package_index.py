@@ -77,7 +77,7 @@ class PackageIndex:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         index = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class PackageIndexHandler(BaseHTTPRequestHandler):
             """Handler of GET and HEAD requests for the pages of the index."""
 
             def do_GET(self) -> None:
@@ -96,7 +96,7 @@ class PackageIndex:
             def log_message(self, *_: object) -> None:
                 """Write no log."""
 
-        return Handler
+        return PackageIndexHandler
 
 
 def _links(files: Mapping[str, bytes]) -> bytes:

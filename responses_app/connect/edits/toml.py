@@ -49,14 +49,14 @@ def _with_values(top: str, values: Mapping[str, str]) -> str:
 
 
 def _without_table(lines: list[str], table: str) -> str:
-    kept, inside = [], False
+    kept_lines, inside = [], False
     for line in lines:
         header = _HEADER.match(line)
         if header:
             inside = header[1] == table or header[1].startswith(table + ".")
         if not inside:
-            kept.append(line)
-    return "".join(kept)
+            kept_lines.append(line)
+    return "".join(kept_lines)
 
 
 def _table(name: str, content: Mapping[str, Any]) -> str:

@@ -40,17 +40,17 @@ def keep_unread(
 
     The turns are those that the template writes. Without a known form of calls, tokens that seem to mark calls stay as well.
     """
-    inside, kept = tokens.inside(plain_text), set[str]()
+    inside, kept_tokens = tokens.inside(plain_text), set[str]()
     if detection.reasoning is ReadBack.DIFFERENT:
-        kept |= _written(inside, reasoning_turns)
+        kept_tokens |= _written(inside, reasoning_turns)
     if not _may_be_unknown(detection):
-        return replace(output, kept=tuple(sorted(kept)))
+        return replace(output, kept=tuple(sorted(kept_tokens)))
     heads: tuple[str, ...] = ()
     if detection.calls is ReadBack.DIFFERENT:
-        kept |= _written(inside, call_turns)
+        kept_tokens |= _written(inside, call_turns)
         heads = tuple(dict.fromkeys(_heads(call_turns, tokens.special - inside)))
-    kept |= {token for token in inside if _CALL_TOKEN.search(token)}
-    return replace(output, kept=tuple(sorted(kept)), keeps_markers=True, unknown_calls=heads)
+    kept_tokens |= {token for token in inside if _CALL_TOKEN.search(token)}
+    return replace(output, kept=tuple(sorted(kept_tokens)), keeps_markers=True, unknown_calls=heads)
 
 
 def _may_be_unknown(detection: Detection) -> bool:

@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> None:
     options = _parse(argv)
     try:
         bwrap = bubblewrap.find_bubblewrap()
-        listening = _listen(options.listen) if options.listen else socket.socket(fileno=options.socket)
+        listening = _listening_socket(options.listen) if options.listen else socket.socket(fileno=options.socket)
     except (bubblewrap.BubblewrapMissing, OSError) as error:
         raise SystemExit(f"sandbox: {error}") from None
     limits = RunnerOptions.from_json(options.options)
@@ -137,7 +137,7 @@ def _packages(folder: Path) -> Path | None:
         return None
 
 
-def _listen(address: str) -> socket.socket:
+def _listening_socket(address: str) -> socket.socket:
     """Return a listening socket. A Unix socket gets mode 0600."""
     if address.startswith("unix:"):
         return unix_socket.listen(Path(address.removeprefix("unix:")))

@@ -68,7 +68,7 @@ def _serve(options: argparse.Namespace) -> int:
             sys.stderr.writelines(f"{line}\n" for line in model_lines(manager.current().served.values()))
         from project.asgi import application, gate, limits
 
-        _listen(options.listening, BACKLOG)
+        _start_listening(options.listening, BACKLOG)
         if failure := life.listen(application, adopted(options.listening), lambda: notify_ready(options.ready), gate, limits):
             raise CannotStart(failure)
         return life.code
@@ -77,7 +77,7 @@ def _serve(options: argparse.Namespace) -> int:
         close_connections()
 
 
-def _listen(descriptor: int, backlog: int) -> None:
+def _start_listening(descriptor: int, backlog: int) -> None:
     """Start listening on the inherited socket; until then connections are refused."""
     with socket.socket(fileno=os.dup(descriptor)) as shared:
         shared.listen(backlog)

@@ -51,8 +51,8 @@ class CutCallTest(McpCase):
                     self.assertEqual([one["type"] for one in made.get("output_problems", ())], CALLS[kind][2])
 
     async def test_call_of_the_server_that_the_model_ends_is_told_to_the_model(self) -> None:
-        told = record_text(HELLO, match=shows("The arguments are not valid JSON"))
-        async with self.serving(record_text(self.text("mcp_call", "<|call|>")), told) as client:
+        answer = record_text(HELLO, match=shows("The arguments are not valid JSON"))
+        async with self.serving(record_text(self.text("mcp_call", "<|call|>")), answer) as client:
             made = await self.made(client, tools=self.tools)
             listing, call, message = made["output"]
             self.assertEqual((made["status"], listing["type"], message["type"]), ("completed", "mcp_list_tools", "message"))

@@ -51,8 +51,8 @@ class ServerToolsTest(ServerToolsCase, SocketCase):
         await self.check_forced("web_search")
 
     async def test_limit_of_calls_counts_calls_of_code(self) -> None:
-        told = self.record(type(self).answer("Enough."), "limit of tool calls")
-        lines = [self.use("code_interpreter"), told]
+        answer = self.record(type(self).answer("Enough."), "limit of tool calls")
+        lines = [self.use("code_interpreter"), answer]
         async with self.serving(*lines) as client:
             made = await self.made(client, tools=[CODE_TOOL], max_tool_calls=1, include=INCLUDES)
         self.assertEqual([one["type"] for one in made["output"]], ["code_interpreter_call", "message"])

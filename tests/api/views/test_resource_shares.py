@@ -20,10 +20,10 @@ def test_many_requests_of_a_project_leave_a_place_for_others(monkeypatch: pytest
     monkeypatch.setattr(http, "MAX_WAITING", 2)
 
     async def main() -> None:
-        gate, begun = asyncio.Event(), list[str]()
+        gate, started_projects = asyncio.Event(), list[str]()
 
         async def handler(_request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-            begun.append(key.project)
+            started_projects.append(key.project)
             if key.project == "busy":
                 await gate.wait()
             return HttpResponse()
@@ -34,9 +34,9 @@ def test_many_requests_of_a_project_leave_a_place_for_others(monkeypatch: pytest
         await handle(HttpRequest(), ApiKey(project="quiet"))
         with pytest.raises(RateLimited, match="wait already"):
             await handle(HttpRequest(), busy)
-        assert begun == ["busy", "quiet"]
+        assert started_projects == ["busy", "quiet"]
         gate.set()
         await asyncio.gather(*waiting)
-        assert begun == ["busy", "quiet", "busy", "busy"]
+        assert started_projects == ["busy", "quiet", "busy", "busy"]
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ from random import Random
 
 from tests.chaos.faults.takeovers import Takeovers
 from tests.chaos.findings import Findings
-from tests.chaos.options import Options
+from tests.chaos.options import ChaosOptions
 from tests.chaos.system.database import OTHERS
 from tests.chaos.system.moments import MOMENTS
 from tests.chaos.system.processes import WebProcess
@@ -38,7 +38,7 @@ ENGINE_LIMIT = 600.0
 RECOVERY_S = 5.0
 
 
-def schedule(options: Options) -> list[tuple[int, str]]:
+def schedule(options: ChaosOptions) -> list[tuple[int, str]]:
     """Return the faults in order: each with the number of started responses at which it is due."""
     chance = Random(f"faults {options.seed}")
     kinds = {

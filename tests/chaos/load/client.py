@@ -34,7 +34,7 @@ class ResponseRecord:
     deleted: bool = False
 
 
-class Client:
+class ChaosClient:
     """Client of one case; `run` follows the response to its end, and `records` are left for the proof."""
 
     def __init__(self, case: Case, system: System, http: HttpClient, findings: Findings, seed: int) -> None:

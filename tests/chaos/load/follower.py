@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.chaos.findings import Findings
-from tests.chaos.load.http import ConnectionBroken, HttpClient, SseBlock, Stream, StreamSilent, pause_before_retry
+from tests.chaos.load.http import ChaosStream, ConnectionBroken, HttpClient, ReceivedBlock, StreamSilent, pause_before_retry
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
 
@@ -22,7 +22,7 @@ class StreamFollower:
 
     def __init__(self, system: System, http: HttpClient, findings: Findings, chance: Random, padded: bool) -> None:
         self.uid = ""
-        self.seen: list[SseBlock] = []
+        self.seen: list[ReceivedBlock] = []
         self.over = self.marked = False
         self.connections = 0
         # Where it listens now, and whether its response holds a conversation meanwhile.
@@ -56,7 +56,7 @@ class StreamFollower:
                 self.broke(error)
             await pause_before_retry()
 
-    async def read(self, stream: Stream, until: int | None = None) -> None:
+    async def read(self, stream: ChaosStream, until: int | None = None) -> None:
         """Read the events of one connection. Raises ConnectionBroken."""
         try:
             async for block in stream.blocks():
@@ -78,7 +78,7 @@ class StreamFollower:
     def _reached(self, until: int | None) -> bool:
         return until is not None and self.last >= until
 
-    def _take(self, block: SseBlock) -> None:
+    def _take(self, block: ReceivedBlock) -> None:
         if block.number is None:
             if not self.over or self.marked:
                 self._wrong("[DONE] where there is no end")
@@ -93,7 +93,7 @@ class StreamFollower:
             self.over = block.terminal
             self._notify(block)
 
-    def _notify(self, block: SseBlock) -> None:
+    def _notify(self, block: ReceivedBlock) -> None:
         if block.name in NEAR_THE_END:
             self._system.moments.notify("end", self.web)
         elif self.conversation and block.number == BEGUN:
@@ -108,6 +108,6 @@ class StreamFollower:
         if status not in (500, 503):
             self._wrong(f"a resume was answered {status}")
 
-    def _wrong(self, what: str, block: SseBlock | None = None) -> None:
+    def _wrong(self, what: str, block: ReceivedBlock | None = None) -> None:
         number, seen = (block.number, block.data) if block else (None, b"")
         self._findings.contradict(self.uid or "?", what, number=number, seen=seen)

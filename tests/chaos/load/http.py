@@ -27,7 +27,7 @@ class StreamSilent(ConnectionBroken):
 
 
 @dataclass(frozen=True, slots=True)
-class SseBlock:
+class ReceivedBlock:
     """Event of a stream: the bytes of its data, without padding. `number` is None for `[DONE]`."""
 
     name: str
@@ -75,11 +75,11 @@ class HttpClient:
         return HttpAnswer(answer.status_code, answer.content)
 
     @asynccontextmanager
-    async def stream(self, web: WebProcess, method: str, path: str, body: Any = None) -> AsyncIterator[Stream]:
+    async def stream(self, web: WebProcess, method: str, path: str, body: Any = None) -> AsyncIterator[ChaosStream]:
         """Send a request whose answer is read as a stream. Raises ConnectionBroken."""
         try:
             async with self._client.stream(method, f"{web.url}{path}", json=body) as response:
-                yield Stream(response)
+                yield ChaosStream(response)
         except httpx2.ReadTimeout as error:
             raise StreamSilent(f"{web.name} sent nothing for {SILENCE_S:.0f} s") from error
         except httpx2.HTTPError as error:
@@ -90,7 +90,7 @@ class HttpClient:
         await self._client.aclose()
 
 
-class Stream:
+class ChaosStream:
     """Answer to a request for a stream; the answer may be a refusal."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -101,7 +101,7 @@ class Stream:
         """Read the body of a refusal."""
         return HttpAnswer(self.status, await self._response.aread())
 
-    async def blocks(self) -> AsyncGenerator[SseBlock, None]:
+    async def blocks(self) -> AsyncGenerator[ReceivedBlock, None]:
         """Yield the events and the end mark. Raises ValueError for bytes that are no event."""
         incomplete_block = b""
         async for data in self._response.aiter_raw():
@@ -113,16 +113,16 @@ class Stream:
             raise ValueError(f"the stream ended within a block: {incomplete_block[:100]!r}")
 
 
-def block(text: bytes) -> SseBlock:
+def block(text: bytes) -> ReceivedBlock:
     """Parse one block between two blank lines."""
     if text == b"data: [DONE]":
-        return SseBlock("", b"", None)
+        return ReceivedBlock("", b"", None)
     name, newline, data = text.partition(b"\ndata: ")
     if not newline or not name.startswith(b"event: ") or b"\n" in data:
         raise ValueError(f"no event: {text[:100]!r}")
     at = data.rfind(PAD)
     data = data if at < 0 else data[:at] + b"}"
-    return SseBlock(name[7:].decode(), data, json.loads(data)["sequence_number"])
+    return ReceivedBlock(name[7:].decode(), data, json.loads(data)["sequence_number"])
 
 
 async def pause_before_retry(seconds: float = 0.3) -> None:

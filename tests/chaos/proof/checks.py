@@ -13,8 +13,8 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from tests.chaos.findings import Findings
 from tests.chaos.load import tape
-from tests.chaos.load.client import Client, ResponseRecord
-from tests.chaos.load.http import ConnectionBroken, HttpAnswer, HttpClient, SseBlock
+from tests.chaos.load.client import ChaosClient, ResponseRecord
+from tests.chaos.load.http import ConnectionBroken, HttpAnswer, HttpClient, ReceivedBlock
 from tests.chaos.system.system import System
 
 ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
@@ -25,7 +25,7 @@ AT_ONCE = 4
 class Proof:
     """Proof over HTTP; `run` it when every response has ended."""
 
-    def __init__(self, system: System, http: HttpClient, findings: Findings, clients: Sequence[Client]) -> None:
+    def __init__(self, system: System, http: HttpClient, findings: Findings, clients: Sequence[ChaosClient]) -> None:
         self._system, self._http, self._findings = system, http, findings
         self._chance = Random(0)
         self._conversations = [client.conversation for client in clients if client.conversation]
@@ -123,7 +123,7 @@ class Proof:
         if HONEST not in message or case is None or not case.chancy:
             self._findings.contradict(uid, f"has failed ({case.kind if case else 'of no case'})", seen=message)
 
-    def _numbers(self, uid: str, log: list[SseBlock]) -> None:
+    def _numbers(self, uid: str, log: list[ReceivedBlock]) -> None:
         for due, block in enumerate(log):
             if block.number != due:
                 self._findings.contradict(
@@ -134,7 +134,7 @@ class Proof:
         if ends != [log[-1].number]:
             self._findings.contradict(uid, f"terminal events at {ends} of {len(log)}")
 
-    def _seen(self, record: ResponseRecord, log: list[SseBlock], terminal: dict[str, Any]) -> None:
+    def _seen(self, record: ResponseRecord, log: list[ReceivedBlock], terminal: dict[str, Any]) -> None:
         for follower in record.followers:
             self._findings.count("events seen by clients", len(follower.seen))
             for block in follower.seen:
@@ -168,7 +168,7 @@ class Proof:
         if text != whole if got["status"] == "completed" else not whole.startswith(text):
             self._findings.contradict(uid, f"{got['status']}, and the text is not that of the tape", seen=text, log=whole)
 
-    async def _log(self, uid: str) -> list[SseBlock]:
+    async def _log(self, uid: str) -> list[ReceivedBlock]:
         """Replay the log through two web processes and compare."""
         one, other = await self._replay(uid, 0), await self._replay(uid, 1)
         if one != other:
@@ -178,7 +178,7 @@ class Proof:
             )
         return one
 
-    async def _replay(self, uid: str, which: int) -> list[SseBlock]:
+    async def _replay(self, uid: str, which: int) -> list[ReceivedBlock]:
         web = self._system.up[(hash(uid) + which) % len(self._system.up)]
         try:
             async with self._http.stream(web, "GET", f"/v1/responses/{uid}?stream=true&include_obfuscation=false") as stream:

@@ -32,7 +32,7 @@ LINES = 60_000
 BOUNDARY = "drill-boundary"
 
 
-class Drill:
+class ServerToolDrill:
     """Drill over a started server. Uploads have `megabytes` MiB."""
 
     def __init__(self, target: ServerTarget, findings: Findings, megabytes: int) -> None:

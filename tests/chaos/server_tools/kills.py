@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
-from tests.chaos.server_tools.drill import CASES, CODES, Drill
+from tests.chaos.server_tools.drill import CASES, CODES, ServerToolDrill
 from tests.chaos.server_tools.target import ServerTarget
 
 
@@ -17,7 +17,7 @@ async def run(options: argparse.Namespace, folder: Path, findings: Findings, _sp
     target = ServerTarget(folder, CODES)
     try:
         target.start()
-        drill = Drill(target, findings, options.megabytes)
+        drill = ServerToolDrill(target, findings, options.megabytes)
         for number in options.kills:
             drill.run(*CASES[number])
             sys.stdout.write(f"{findings.rows[-1][0]}: {findings.rows[-1][1]}; {len(findings.wrong)} contradictions\n")

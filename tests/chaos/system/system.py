@@ -14,7 +14,7 @@ import httpx2
 from responses_app.server.postgres.cluster import Postgres
 from tests.chaos.findings import Findings
 from tests.chaos.load import tape
-from tests.chaos.options import Options
+from tests.chaos.options import ChaosOptions
 from tests.chaos.system.database import Database
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import EngineProcess, WebProcess
@@ -31,7 +31,7 @@ POLL_S = 0.1
 class System:
     """System under test: call `start`, then `stop` in every case."""
 
-    def __init__(self, options: Options, folder: Path, findings: Findings) -> None:
+    def __init__(self, options: ChaosOptions, folder: Path, findings: Findings) -> None:
         self.options, self.folder, self.findings = options, folder, findings
         self.key = f"sk-{secrets.token_hex(16)}"
         self.model = "m"

@@ -14,10 +14,10 @@ from typing import Any
 from responses_app.protocol.conformance import validate
 from responses_app.protocol.reducer import fold
 from tests.chaos.findings import Findings
-from tests.chaos.load.http import ConnectionBroken, HttpClient, SseBlock
+from tests.chaos.load.http import ConnectionBroken, HttpClient, ReceivedBlock
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.tool_calls.counting_server import GUARDED, IDEMPOTENT, OUTPUT, SAFE, UNSAFE
-from tests.chaos.tool_calls.places import Place
+from tests.chaos.tool_calls.places import KillPlace
 from tests.chaos.tool_calls.system import ANSWER, APPROVAL, PLAIN, TOOL, ToolSystem
 from tests.chaos.waits import pause
 
@@ -26,7 +26,7 @@ ONCE = (UNSAFE, GUARDED)
 END_LIMIT_S = 60.0
 
 
-class Drill:
+class ToolCallDrill:
     """Drill over a started system."""
 
     def __init__(self, system: ToolSystem, findings: Findings) -> None:
@@ -34,7 +34,7 @@ class Drill:
         self._http = HttpClient(system.key)
         self._seconds: list[float] = []
 
-    async def run(self, places: Sequence[Place]) -> None:
+    async def run(self, places: Sequence[KillPlace]) -> None:
         """Kill at each place in turn, by turns one and the other web process."""
         try:
             for number, place in enumerate(places):
@@ -46,7 +46,7 @@ class Drill:
         if self._seconds:
             self._findings.row("from kill to end of the response", f"at most {max(self._seconds):.1f} s")
 
-    async def _kill_at(self, place: Place, web: WebProcess, other: WebProcess) -> None:
+    async def _kill_at(self, place: KillPlace, web: WebProcess, other: WebProcess) -> None:
         body = await self._body(place, web)
         before = {tool: self._system.runs(tool) for tool in (*ONCE, SAFE, IDEMPOTENT)}
         if place.closed:
@@ -66,7 +66,7 @@ class Drill:
         sys.stdout.write(f"{place}: {self._seconds[-1]:.1f} s, {len(seen)} of {len(log)} events seen; runs: {repeats}\n")
         sys.stdout.flush()
 
-    async def _body(self, place: Place, web: WebProcess) -> dict[str, Any]:
+    async def _body(self, place: KillPlace, web: WebProcess) -> dict[str, Any]:
         """Return the request; for an approved call, make the response that requests the approval first."""
         common = {"model": self._system.model, "tools": [TOOL], "temperature": 0}
         if not place.approved:
@@ -77,10 +77,10 @@ class Drill:
         return {**common, "input": [answer], "previous_response_id": first["id"], "stream": True}
 
     async def _stream_until_kill(
-        self, place: Place, web: WebProcess, body: dict[str, Any], before: dict[str, int]
-    ) -> tuple[list[SseBlock], float]:
+        self, place: KillPlace, web: WebProcess, body: dict[str, Any], before: dict[str, int]
+    ) -> tuple[list[ReceivedBlock], float]:
         """Stream the response and kill `web` at `place`. Return the events that the client has seen, and the time of the kill."""
-        seen: list[SseBlock] = []
+        seen: list[ReceivedBlock] = []
         reached = asyncio.Event()
 
         async def read() -> None:
@@ -106,14 +106,14 @@ class Drill:
         await reader
         return [block for block in seen if block.number is not None], killed
 
-    async def _log(self, web: WebProcess, uid: str) -> list[SseBlock]:
+    async def _log(self, web: WebProcess, uid: str) -> list[ReceivedBlock]:
         """Follow the response to its end."""
         async with asyncio.timeout(END_LIMIT_S):
             path = f"/v1/responses/{uid}?stream=true&include_obfuscation=false"
             async with self._http.stream(web, "GET", path) as stream:
                 return [block async for block in stream.blocks() if block.number is not None]
 
-    def _check_log(self, uid: str, place: Place, seen: Sequence[SseBlock], log: Sequence[SseBlock]) -> None:
+    def _check_log(self, uid: str, place: KillPlace, seen: Sequence[ReceivedBlock], log: Sequence[ReceivedBlock]) -> None:
         """Check that the log is lawful, that the client has seen its beginning, and that fold is the terminal snapshot."""
         events = [json.loads(block.data) for block in log]
         for broken in validate(events):
@@ -124,12 +124,12 @@ class Drill:
             self._findings.contradict(uid, f"{place}: fold is not the terminal snapshot")
         self._findings.count("events of all logs", len(log))
 
-    async def _check_get(self, uid: str, web: WebProcess, log: Sequence[SseBlock]) -> None:
+    async def _check_get(self, uid: str, web: WebProcess, log: Sequence[ReceivedBlock]) -> None:
         got = (await self._http.request(web, "GET", f"/v1/responses/{uid}")).json
         if got != json.loads(log[-1].data)["response"]:
             self._findings.contradict(uid, "GET is not the terminal snapshot")
 
-    def _check_runs(self, uid: str, place: Place, response: dict[str, Any], runs: dict[str, int]) -> None:
+    def _check_runs(self, uid: str, place: KillPlace, response: dict[str, Any], runs: dict[str, int]) -> None:
         """Check the answer, and that the runs of each tool fit its item."""
         texts = [part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"]]
         if response["status"] != "completed" or texts != [ANSWER]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.chaos.case import ChaosCase
 from tests.chaos.findings import Findings
 from tests.chaos.proof import leftovers
-from tests.chaos.tool_calls.drill import Drill
+from tests.chaos.tool_calls.drill import ToolCallDrill
 from tests.chaos.tool_calls.places import places
 from tests.chaos.tool_calls.system import ToolSystem
 
@@ -18,7 +18,7 @@ async def run(options: argparse.Namespace, folder: Path, findings: Findings, _sp
     system = ToolSystem(folder, findings)
     try:
         await system.start()
-        await Drill(system, findings).run(places(options.kills))
+        await ToolCallDrill(system, findings).run(places(options.kills))
         await leftovers.check_nothing_held(system, findings)
     finally:
         await system.stop()

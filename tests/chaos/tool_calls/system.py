@@ -11,7 +11,7 @@ from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.installation.data_dir import ROOT
 from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
 from tests.chaos.findings import Findings
-from tests.chaos.options import Options
+from tests.chaos.options import ChaosOptions
 from tests.chaos.system.processes import free_port
 from tests.chaos.system.system import System, harmony
 from tests.chaos.tool_calls.counting_server import CLOSED, GUARDED, IDEMPOTENT, OUTPUT, SAFE, UNSAFE
@@ -37,7 +37,7 @@ class ToolSystem(System):
     """System of two web processes with the counting MCP server."""
 
     def __init__(self, folder: Path, findings: Findings) -> None:
-        super().__init__(Options(engine="script", web=2, durability="visible"), folder, findings)
+        super().__init__(ChaosOptions(engine="script", web=2, durability="visible"), folder, findings)
         self.counts = folder / "counts"
         self._mcp_port = free_port()
         self._mcp: subprocess.Popen[bytes] | None = None

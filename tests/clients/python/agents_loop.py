@@ -85,7 +85,7 @@ async def turns() -> Any:
 
 async def conversation() -> Any:
     session = OpenAIConversationsSession(openai_client=client)
-    said = [
+    answers = [
         (await Runner.run(agent(), "Three", session=session)).final_output,
         (await streamed(agent(), "Four", session=session)).final_output,
     ]
@@ -93,7 +93,7 @@ async def conversation() -> Any:
     await session.pop_item()
     left = len(await session.get_items(limit=10))
     await session.clear_session()
-    return [said, items, left]
+    return [answers, items, left]
 
 
 async def shell() -> Any:

@@ -34,12 +34,12 @@ async def complete(messages: list[Any], **more: Any) -> Any:
     return await litellm.acompletion(model=model, messages=messages, num_retries=0, **ADDRESS, **more)
 
 
-def said(response: Any) -> str:
+def output_text(response: Any) -> str:
     return "".join(part.text for item in response.output if item.type == "message" for part in item.content)
 
 
 async def text() -> Any:
-    return said(await respond("Hi"))
+    return output_text(await respond("Hi"))
 
 
 async def stream() -> Any:
@@ -53,7 +53,7 @@ async def tools() -> Any:
     calls = [item for item in first.output if item.type == "function_call"]
     outputs = [{"type": "function_call_output", "call_id": call.call_id, "output": "Paris: sunny"} for call in calls]
     second = await respond(outputs, tools=function_tools, previous_response_id=first.id)
-    return [[json.loads(call.arguments)["city"] for call in calls], said(second)]
+    return [[json.loads(call.arguments)["city"] for call in calls], output_text(second)]
 
 
 async def parallel() -> Any:
@@ -83,7 +83,7 @@ async def turns() -> Any:
     got = await litellm.aget_responses(second.id, **known)
     await litellm.adelete_responses(first.id, **known)
     gone = await failure(lambda: litellm.aget_responses(first.id, **known))
-    return [said(first), said(second), len(items), said(got), gone]
+    return [output_text(first), output_text(second), len(items), output_text(got), gone]
 
 
 async def error() -> Any:

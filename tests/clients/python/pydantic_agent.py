@@ -37,8 +37,8 @@ async def text() -> Any:
 
 async def stream() -> Any:
     async with agent().run_stream("Think") as result:
-        said = [delta async for delta in result.stream_text(delta=True, debounce_by=None)]
-    return ["".join(said), [type(part).__name__ for part in result.all_messages()[-1].parts]]
+        deltas = [delta async for delta in result.stream_text(delta=True, debounce_by=None)]
+    return ["".join(deltas), [type(part).__name__ for part in result.all_messages()[-1].parts]]
 
 
 async def tools() -> Any:
@@ -62,8 +62,8 @@ async def turns() -> Any:
 
 
 async def conversation() -> Any:
-    kept = await AsyncOpenAI().conversations.create()
-    made = agent(model_settings=Settings(openai_conversation_id=kept.id))
+    stored = await AsyncOpenAI().conversations.create()
+    made = agent(model_settings=Settings(openai_conversation_id=stored.id))
     return [(await made.run("Three")).output, (await made.run("Four")).output]
 
 

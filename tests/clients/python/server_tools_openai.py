@@ -97,7 +97,7 @@ async def vector_stores() -> Any:
     batch = await stores.file_batches.upload_and_poll(store.id, files=[("three.txt", b"Three."), ("four.txt", b"Four.")])
     again = await stores.file_batches.create_and_poll(store.id, file_ids=[(await upload("five.txt", "Five.")).id])
     in_batch = [file.id async for file in stores.file_batches.list_files(batch.id, vector_store_id=store.id, limit=1)]
-    kept = await stores.files.update(one.id, vector_store_id=store.id, attributes={"year": 1966})
+    updated_file = await stores.files.update(one.id, vector_store_id=store.id, attributes={"year": 1966})
     parts = [part.text async for part in stores.files.content(one.id, vector_store_id=store.id)]
     results = [hit async for hit in stores.search(store.id, query="spice", max_num_results=2, rewrite_query=False)]
     old = {"type": "eq", "key": "year", "value": 1966}
@@ -113,7 +113,15 @@ async def vector_stores() -> Any:
         "content": parts,
         "search": [[hit.filename, hit.content[0].text, 0 < hit.score <= 1] for hit in results],
         "filtered": [[hit.filename, hit.attributes] for hit in filtered],
-        "changed": [kept.attributes, changed.name, changed.metadata, names, counts.completed, counts.total, gone.deleted],
+        "changed": [
+            updated_file.attributes,
+            changed.name,
+            changed.metadata,
+            names,
+            counts.completed,
+            counts.total,
+            gone.deleted,
+        ],
     }
 
 

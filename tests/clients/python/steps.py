@@ -9,10 +9,10 @@ from typing import Any
 
 async def step(name: str, run: Callable[[], Awaitable[Any]]) -> None:
     try:
-        said = await run()
+        result = await run()
     except Exception as error:
-        said = {"error": f"{type(error).__name__}: {error}"}
-    print(json.dumps({"step": name, "said": said}), flush=True)  # noqa: T201
+        result = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps({"step": name, "said": result}), flush=True)  # noqa: T201
 
 
 async def failure(run: Callable[[], Awaitable[Any]]) -> Any:

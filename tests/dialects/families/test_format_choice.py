@@ -61,8 +61,8 @@ def renamed(value: Any, markers: list[str]) -> Any:
 def with_other_calls(family: FamilyFormat, output: OutputFormat) -> FamilyFormat | None:
     """Return the family with other markers of calls, None if its calls have no markers."""
     assert output.calls is not None
-    kept = {*output.ignored, *(output.reasoning.begins + output.reasoning.ends if output.reasoning else ())}
-    texts = {*output.calls.begins, *output.calls.ends, *output.calls.syntax.markers} - kept
+    known_markers = {*output.ignored, *(output.reasoning.begins + output.reasoning.ends if output.reasoning else ())}
+    texts = {*output.calls.begins, *output.calls.ends, *output.calls.syntax.markers} - known_markers
     markers = sorted((text for text in texts if len(text) > 2 and text in family.template), key=len, reverse=True)
     # A marker that is renamed with a longer one is not renamed again.
     markers = [each for each in markers if not any(each != other and each in other for other in markers)]

@@ -22,7 +22,7 @@ from responses_app.utils import unix_socket
 from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
-from tests.support.server.processes import born, left
+from tests.support.server.processes import left, process_identity
 from tests.support.waiting import eventually, wait_until
 
 # Ignore warnings from vLLM and torch.
@@ -199,7 +199,7 @@ def test_cancelled_simultaneous_starts_leave_no_process(runner: asyncio.Runner, 
         assert set(multiprocessing.active_children()) == before
 
     runner.run(main())
-    assert left({born(pid) for pid in started()}, within=3) == []
+    assert left({process_identity(pid) for pid in started()}, within=3) == []
     assert runner.run(engine.is_healthy())
 
 

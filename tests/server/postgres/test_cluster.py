@@ -19,7 +19,7 @@ from responses_app.server.postgres import cluster
 from responses_app.server.postgres.account import account_for, run_as
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from tests.support.server import closed_folders as closed
-from tests.support.server.processes import born, family, left
+from tests.support.server.processes import family, left, process_identity
 from tests.support.waiting import wait_until
 
 # Start Postgres in a process that guards it, print its pid, and wait for a signal.
@@ -74,7 +74,7 @@ def test_cluster_ends_with_its_killed_owner_and_recovers(tmp_path: Path) -> None
         pid = int(owner.stdout.readline())
         with psycopg.connect(default_url(tmp_path)) as connection:
             connection.execute("CREATE TABLE stored AS SELECT 42 AS number")
-        processes = family(owner.pid) | {born(pid)}
+        processes = family(owner.pid) | {process_identity(pid)}
         owner.kill()
     assert left(processes, within=5) == []
     with Postgres(tmp_path) as postgres:
@@ -190,6 +190,6 @@ def test_cluster_runs_as_an_ordinary_user(tmp_path: Path) -> None:
             assert owner.stdout
             pid = int(owner.stdout.readline())
             assert Path(f"/proc/{pid}").stat().st_uid == 65534
-            processes = family(owner.pid) | {born(pid)}
+            processes = family(owner.pid) | {process_identity(pid)}
             owner.terminate()
         assert left(processes, within=5) == []

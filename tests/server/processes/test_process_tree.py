@@ -11,7 +11,7 @@ import pytest
 
 from responses_app.engines import orphan_guard
 from responses_app.server.supervision import process_tree
-from tests.support.server.processes import born, left
+from tests.support.server.processes import left, process_identity
 
 IGNORES_SIGTERM = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"
 
@@ -30,7 +30,7 @@ def root() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_end_descendants_terminates_and_then_kills(root: subprocess.Popen[str]) -> None:
-    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    family = {process_identity(pid) for pid in process_tree.descendants(root.pid)}
     signalled = process_tree.end_descendants(root.pid, spare=())
     assert {pid for pid, _ in family} <= set(signalled)
     assert left(family, within=1) == []
@@ -39,7 +39,7 @@ def test_end_descendants_terminates_and_then_kills(root: subprocess.Popen[str]) 
 def test_end_descendants_kills_when_one_round_takes_longer_than_the_limit(
     root: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    family = {process_identity(pid) for pid in process_tree.descendants(root.pid)}
     look = process_tree.descendants
 
     def slowly(of: int) -> list[int]:

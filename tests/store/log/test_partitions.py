@@ -99,13 +99,13 @@ class PartitionTest(TestCase):
         move_sequence(self.first - 10)
         partitions.make_next(SOON)
         archived("resp_old", self.first + 1)
-        kept = archived("resp_kept")
+        kept_row = archived("resp_kept")
         archived("resp_next", self.first + self.step + 1)
         Response.objects.filter(uid="resp_kept").update(ended_at=SOON + timedelta(days=1))
         self.assertEqual(partitions.list_due(SOON), [])
         self.assertEqual(sum(retention.prune("responses", SOON)), 2)
-        self.assertEqual(table_of(kept), f"responses_app_logpage_from_{self.first}")
-        self.assertEqual(set(LogPage.objects.values_list("response_id", flat=True)), {kept.pk})
+        self.assertEqual(table_of(kept_row), f"responses_app_logpage_from_{self.first}")
+        self.assertEqual(set(LogPage.objects.values_list("response_id", flat=True)), {kept_row.pk})
 
     def test_partition_with_a_running_response_is_not_due(self) -> None:
         move_sequence(self.first)

@@ -113,7 +113,7 @@ class RetentionTest(TestCase):
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_new"])
 
 
-class EraseTest(TestCase):
+class LogEraseTest(TestCase):
     """DELETE is for good."""
 
     MARK = "resp_mark"

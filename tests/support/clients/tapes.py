@@ -16,20 +16,22 @@ DIFF = "*** Begin Patch\n*** Add File: hello.txt\n+Hello!\n*** End Patch\n"
 Line = tuple[str, str]
 
 
-def text(said: str, told: str = "") -> Line:
+def text(answer: str, shown_input: str = "") -> Line:
     """A message; `told` is a whole message or output that the prompt must have, or else nothing is said."""
-    return f"<|channel|>final<|message|>{said}<|return|>", told
+    return f"<|channel|>final<|message|>{answer}<|return|>", shown_input
 
 
-def thought(reason: str, said: str, told: str = "") -> Line:
+def thought(reason: str, answer: str, shown_input: str = "") -> Line:
     """A message behind reasoning."""
-    return f"<|channel|>analysis<|message|>{reason}{NEXT}{text(said)[0]}", told
+    return f"<|channel|>analysis<|message|>{reason}{NEXT}{text(answer)[0]}", shown_input
 
 
-def calls(name: str, *arguments: dict[str, Any], told: str = "") -> Line:
+def calls(name: str, *arguments: dict[str, Any], shown_input: str = "") -> Line:
     """Calls of one function, behind reasoning."""
-    said = [f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(one)}" for one in arguments]
-    return f"<|channel|>analysis<|message|>I need it.{NEXT}{NEXT.join(said)}<|call|>", told
+    call_texts = [
+        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(one)}" for one in arguments
+    ]
+    return f"<|channel|>analysis<|message|>I need it.{NEXT}{NEXT.join(call_texts)}<|call|>", shown_input
 
 
 PARIS, OSLO = {"city": "Paris"}, {"city": "Oslo"}
@@ -38,19 +40,19 @@ USUAL: list[Line] = [
     text("Hello there!"),
     thought("Hm.", "Forty-two."),
     calls("get_weather", PARIS),
-    text("It is sunny.", told="Paris: sunny"),
+    text("It is sunny.", shown_input="Paris: sunny"),
     calls("get_weather", PARIS, OSLO),
-    text("Both are sunny.", told="Oslo: sunny"),
+    text("Both are sunny.", shown_input="Oslo: sunny"),
     text(json.dumps(PERSON)),
     thought("First.", "One."),
-    text("Two.", told="One."),
+    text("Two.", shown_input="One."),
 ]
 # The turns of a client that keeps one connection open for all of them.
 TALK: list[Line] = [*USUAL[:6], *USUAL[7:]]
 # Where a line is silent for a while.
 PAUSE = "\f"
 SHELL: list[Line] = [calls("shell", {"commands": ["pwd"]}), text("Home.")]
-CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", told="Three.")]
+CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", shown_input="Three.")]
 TAPES: dict[str, list[Line]] = {
     "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
     "agents-node": [*USUAL, *CONVERSATION, *SHELL],
@@ -68,7 +70,7 @@ TAPES: dict[str, list[Line]] = {
     "codex": [
         calls("exec_command", {"cmd": "echo made > made.txt"}),
         text("Made."),
-        text("Resumed.", told="Made."),
+        text("Resumed.", shown_input="Made."),
         text(json.dumps(PERSON)),
     ],
     "sockets": [
@@ -77,10 +79,10 @@ TAPES: dict[str, list[Line]] = {
         thought("Hm.", "Forty-two."),
         *USUAL[2:4],
         text("Root."),
-        *[text("Fork.", told="Root.")] * 2,
-        text("Looked.", told="Look"),
+        *[text("Fork.", shown_input="Root.")] * 2,
+        text("Looked.", shown_input="Look"),
         text(f"Once upon a time {PAUSE}"),
-        text("Short.", told="Short"),
+        text("Short.", shown_input="Short"),
         text("Hello there!"),
     ],
     "agents-node-sockets": TALK,
@@ -88,7 +90,7 @@ TAPES: dict[str, list[Line]] = {
     "codex-sockets": [
         calls("exec_command", {"cmd": "echo made > made.txt"}),
         text("Made."),
-        text("Resumed.", told="Made."),
+        text("Resumed.", shown_input="Made."),
     ],
     # A name that Codex knows: it is given the patch tool, whose input has a grammar.
     "gpt-5.5": [calls("apply_patch", {"input": DIFF}), text("Patched.")],
@@ -113,14 +115,14 @@ def record(folder: Path, encoding: HarmonyEncoding, tapes: Mapping[str, Sequence
 
 
 def _line(line: Line, encoding: HarmonyEncoding) -> dict[str, Any]:
-    said, told = line
+    output_text, shown_input = line
     chunks: list[dict[str, Any]] = []
-    for place, part in enumerate(said.split(PAUSE)):
+    for place, part in enumerate(output_text.split(PAUSE)):
         chunks += [{"delay": 30}] if place else []
         chunks += [{"tokens": [token]} for token in _ids(part, encoding)]
-    return {"chunks": chunks, "match": _ids(f"<|message|>{told}<|end|>", encoding) if told else None}
+    return {"chunks": chunks, "match": _ids(f"<|message|>{shown_input}<|end|>", encoding) if shown_input else None}
 
 
-def _ids(said: str, encoding: HarmonyEncoding) -> Sequence[int]:
-    ids: Sequence[int] = encoding.encode(said, allowed_special="all")
+def _ids(output_text: str, encoding: HarmonyEncoding) -> Sequence[int]:
+    ids: Sequence[int] = encoding.encode(output_text, allowed_special="all")
     return ids

@@ -113,7 +113,7 @@ class ModelHub:
             def do_GET(self) -> None:
                 """Answer a request."""
                 hub.requests.append((self.command, self.path, self.headers.get("Range", "")))
-                Answer(hub, self).send()
+                HubRequestHandler(hub, self).send()
 
             do_HEAD = do_GET
 
@@ -123,7 +123,7 @@ class ModelHub:
         return Handler
 
 
-class Answer:
+class HubRequestHandler:
     """Answer to a request of the hub."""
 
     def __init__(self, hub: ModelHub, request: BaseHTTPRequestHandler) -> None:

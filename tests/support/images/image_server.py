@@ -38,7 +38,7 @@ def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[Imag
     """Run a server on the loopback interface."""
     here = ImageServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class ImageHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             here.requests.append((self.path, self.headers["Host"]))
             page = here.pages.get(self.path)
@@ -52,7 +52,7 @@ def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[Imag
         def log_message(self, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ImageHandler)
     server.handle_error = lambda *args: None  # type: ignore[method-assign]  # Clients that hang up are what is tested.
     if certificate is not None:
         server.socket = certificate.wrap_socket(server.socket, server_side=True)

@@ -15,7 +15,7 @@ from tests.support.waiting import WaitTimeout, wait_until
 IDLE_POLL_S, IDLE_CPU_S = 0.5, 0.1
 
 
-def born(pid: int) -> tuple[int, str]:
+def process_identity(pid: int) -> tuple[int, str]:
     """Return a process id with its start time, since process ids are reused; the time is empty for a dead process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -34,7 +34,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 def family(root: int) -> set[tuple[int, str]]:
     """Return the process and its descendants."""
-    return {born(pid) for pid in [root, *descendants(root)]}
+    return {process_identity(pid) for pid in [root, *descendants(root)]}
 
 
 def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
@@ -42,7 +42,7 @@ def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
     processes = [(pid, start) for pid, start in family if start]
 
     def alive() -> list[int]:
-        return [pid for pid, start in processes if born(pid)[1] == start]
+        return [pid for pid, start in processes if process_identity(pid)[1] == start]
 
     with suppress(WaitTimeout):
         wait_until(lambda: not alive(), limit_s=within, poll_s=0.05)

@@ -55,14 +55,14 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = config.getoption("--lane")
     if chosen is None:
         return
-    kept: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
     dropped: list[pytest.Item] = []
     for item in items:
         of_item = lane(item)
         is_kept = of_item == chosen if chosen != WHOLE else of_item not in ON_DEMAND
-        (kept if is_kept else dropped).append(item)
+        (selected if is_kept else dropped).append(item)
     config.hook.pytest_deselected(items=dropped)
-    items[:] = kept
+    items[:] = selected
 
 
 def ignores(config: pytest.Config, path: Path) -> bool:

@@ -18,7 +18,7 @@ SLOWEST = 12
 MEASURED = "measured"
 
 
-class Progress:
+class SuiteProgress:
     """Plugin of pytest in the process that distributes the tests. `clock` returns seconds."""
 
     def __init__(self, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic, *, record: bool = False) -> None:

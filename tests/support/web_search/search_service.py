@@ -49,7 +49,7 @@ def run_search_service() -> Iterator[SearchService]:
     """Run a server on the loopback interface."""
     service = SearchService()
 
-    class Handler(BaseHTTPRequestHandler):
+    class SearchServiceHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._answer({})
 
@@ -75,7 +75,7 @@ def run_search_service() -> Iterator[SearchService]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SearchServiceHandler)
     service.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

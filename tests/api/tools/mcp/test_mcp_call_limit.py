@@ -14,7 +14,7 @@ PICK = {"type": "function", "name": "pick", "parameters": {"type": "object", "pr
 NOTE = "limit of tool calls"
 
 
-class CallLimitTest(McpCase):
+class McpCallLimitTest(McpCase):
     async def test_call_beyond_the_limit_has_no_item(self) -> None:
         tool = {**self.tool, "require_approval": "never"}
         names = [{"type": "mcp", "server_label": "files"}, {"type": "function", "name": "pick"}]

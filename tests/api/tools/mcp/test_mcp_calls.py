@@ -38,7 +38,7 @@ WARM = "It is warm in Oslo."
 
 @override_settings(RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"127.0.0.1"}))
 @pytest.mark.usefixtures("class_url")
-class McpCase(RoundsCase):
+class McpCallCase(RoundsCase):
     url: str
 
     @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ class McpCase(RoundsCase):
             return self.calls(last)[0]
 
 
-class CallTest(McpCase):
+class CallTest(McpCallCase):
     async def test_tools_are_listed_and_called(self) -> None:
         first = record_text(WEATHER, match=shows("Get the weather of a city"))
         async with self.serving(first, record_text(answer("Warm."), match=shows(WARM))) as client:
@@ -121,7 +121,7 @@ class CallTest(McpCase):
             self.assertNotIn("tests__delete", str(constraint.value))
 
 
-class FailureTest(McpCase):
+class FailureTest(McpCallCase):
     async def test_a_tool_that_fails_is_told_to_the_model(self) -> None:
         then = record_text(answer("It failed."), match=shows("mcp_tool_execution_error"))
         made = await self.outcome(call("tests__fail", '{"reason": "no paper"}'), then)
@@ -152,7 +152,7 @@ PROGRAMS = {"tests": {"command": list(STDIO)}}
 
 
 @override_settings(RESPONSES_MCP_SERVERS=PROGRAMS)
-class LostConnectionTest(McpCase):
+class LostConnectionTest(McpCallCase):
     """A program that ends during the first call of a tool."""
 
     async def runs_of(self, name: str) -> tuple[dict[str, Any], int]:
@@ -175,7 +175,7 @@ class LostConnectionTest(McpCase):
         self.assertEqual(made["error"]["message"], "The MCP server closed the connection before it had answered.")
 
 
-class ApprovalTest(McpCase):
+class ApprovalTest(McpCallCase):
     async def test_an_approved_call_is_made_before_the_model_goes_on(self) -> None:
         async with self.serving(record_text(WEATHER), record_text(answer("Warm."), match=shows(WARM))) as client:
             first = await self.made(client, tools=[self.tool(require_approval="always")])

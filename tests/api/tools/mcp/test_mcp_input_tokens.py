@@ -16,7 +16,7 @@ from tests.support.api.mcp_case import McpCase
 CHOICE = {"type": "mcp", "server_label": "files"}
 
 
-class InputTokensTest(McpCase):
+class McpInputTokensTest(McpCase):
     dead: ClassVar[dict[str, Any]] = {"type": "mcp", "server_label": "dead", "server_url": "http://127.0.0.1:1/mcp"}
 
     def setUp(self) -> None:
