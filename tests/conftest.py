@@ -7,14 +7,18 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest import runner
+from _pytest.unittest import TestCaseFunction
 from django.conf import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from responses_app.utils import imports
 from tests.support import hypothesis_profile
 from tests.support.suite import data_template, file_seconds, lanes
 from tests.support.suite.progress import SuiteProgress
@@ -62,9 +66,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over all that was imported."""
+    """Let the garbage collector pass over all that was imported, and be rare while a test imports vLLM."""
     gc.freeze()
+    imports.collect_rarely()
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run each test of Django in a copy of the context.
+
+    The event loop of each asynchronous test leaves a context variable behind, and asgiref sets all of these at each call of a thread:
+    after hundreds of tests this takes longer than the tests.
+    """
+    if not isinstance(item, TestCaseFunction):
+        return None
+    return copy_context().run(runner.pytest_runtest_protocol, item, nextitem)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

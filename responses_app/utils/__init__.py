@@ -1,1 +1,1 @@
-"""Small helpers of several packages, as `django.utils`: log lines, durations, pauses, shares, invisible characters."""
+"""Small helpers of several packages, as `django.utils`: log lines, durations, pauses, shares, imports, invisible characters."""

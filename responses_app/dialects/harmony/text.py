@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 
 import tiktoken
 from openai_harmony import HarmonyEncoding
@@ -45,10 +45,17 @@ class HarmonyText:
     """Encoder of ordinary text; special tokens are encoded as text."""
 
     def __init__(self, encoding: HarmonyEncoding) -> None:
-        ranks = _ranks(encoding)
-        self._split = tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
-        self._unsplit = tiktoken.Encoding("harmony-whole", pat_str=_NO_SPLIT, mergeable_ranks=ranks, special_tokens={})
-        self._bound = LowerBound(ranks)
+        self._ranks = _ranks(encoding)
+        self._split = tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=self._ranks, special_tokens={})
+
+    # Made for the first long text.
+    @cached_property
+    def _unsplit(self) -> tiktoken.Encoding:
+        return tiktoken.Encoding("harmony-whole", pat_str=_NO_SPLIT, mergeable_ranks=self._ranks, special_tokens={})
+
+    @cached_property
+    def _bound(self) -> LowerBound:
+        return LowerBound(self._ranks)
 
     def encode(self, text: str, budget: Budget | None = None) -> list[int]:
         """Return the token ids. Raises TooLong and Stopped by the budget, UnicodeEncodeError for lone surrogates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -26,10 +27,14 @@ class LowerBound:
     """
 
     def __init__(self, tokens: Iterable[bytes]) -> None:
-        longest = [1] * 256
+        by_length = defaultdict[int, list[bytes]](list)
         for token in tokens:
-            for byte in set(token):
-                longest[byte] = max(longest[byte], len(token))
+            by_length[len(token)].append(token)
+        longest = [1] * 256
+        # By length, as a loop over the bytes of each of 200,000 tokens would take a third of a second.
+        for length in sorted(by_length):
+            for byte in set(b"".join(by_length[length])):
+                longest[byte] = length
         groups: dict[int, list[int]] = {}
         for byte, length in enumerate(longest):
             groups.setdefault(next((step for step in _STEPS if step >= length), length), []).append(byte)

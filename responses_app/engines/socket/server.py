@@ -15,7 +15,7 @@ from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption, set_env
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.engines.vllm.server import EXIT_PERMANENT
-from responses_app.utils import unix_socket
+from responses_app.utils import imports, unix_socket
 
 
 def command(model: str, path: Path, options: Mapping[str, str]) -> list[str]:
@@ -63,5 +63,7 @@ async def _serve(engine: InProcessVllm, path: Path) -> None:
         await engine.close()
 
 
+if __name__ in ("__main__", imports.SPAWNED):
+    imports.collect_rarely()
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

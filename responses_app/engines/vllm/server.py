@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.engines.vllm.args import InvalidEngineOption, engine_fields, set_env
+from responses_app.utils import imports
 
 # Exit code of a permanent failure: a restart would fail the same way.
 EXIT_PERMANENT = 78
@@ -64,5 +65,7 @@ def _run(arguments: Any) -> None:
     uvloop.run(run_server(arguments))
 
 
+if __name__ in ("__main__", imports.SPAWNED):
+    imports.collect_rarely()
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

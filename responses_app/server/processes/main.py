@@ -32,6 +32,7 @@ from responses_app.server.model_files.prepare import prepare as prepare_models
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.processes import package_installer, sandbox_starter, startup, supervisor
 from responses_app.server.supervision.process_tree import die_with_parent
+from responses_app.utils import imports
 
 if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import ServerLifecycle
@@ -241,3 +242,5 @@ def _demo(name: str, folder: Path, progress: Progress) -> Path:
 
 if __name__ == "__main__":
     startup.exit_now(main(sys.argv[1:]))
+if __name__ == imports.SPAWNED:
+    imports.collect_rarely()
