@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import text_checkpoint as checkpoint
+from tests.support.engines import image_checkpoint, text_checkpoint
 
-# Rewrite the assertions of this module like those of test modules.
-pytest.register_assert_rewrite("tests.support.engines.requirements")
+# Rewrite the assertions of these modules like those of test modules.
+pytest.register_assert_rewrite("tests.support.engines.requirements", "tests.support.engines.image_requirements")
 
 
 @pytest.fixture(scope="module")
@@ -22,5 +22,11 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a model directory."""
-    return checkpoint.write(tmp_path_factory.mktemp("tiny"))
+    """Create the directory of a model of texts."""
+    return text_checkpoint.write(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def seeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create the directory of a model that accepts images."""
+    return image_checkpoint.write(tmp_path_factory.mktemp("seeing"))

@@ -17,25 +17,13 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import orphan_guard
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.pool.engine import EnginePool
-from tests.support.engines import text_checkpoint as checkpoint
+from tests.support.engines import image_checkpoint as checkpoint
 from tests.support.engines.generate import collect, make_request
+from tests.support.engines.image_requirements import ImageRequirements
 from tests.support.engines.requirements import START_LIMIT_S, EngineRequirements, Running
-from tests.support.engines.vllm_server import connected, serving
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(START_LIMIT_S)]
-
-
-@pytest.fixture(scope="module")
-def server(tiny: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    with serving(tiny) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) -> Iterator[HttpVllm]:
-    with connected(runner, *server) as engine:
-        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +40,16 @@ def running(base: str) -> Running:
     return count
 
 
-def test_engine_reads_the_served_model(engine: HttpVllm, tiny: Path) -> None:
-    assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(tiny), checkpoint.MAX_MODEL_LEN)
+def test_engine_reads_the_served_model(engine: HttpVllm, seeing: Path) -> None:
+    assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(seeing), checkpoint.MAX_MODEL_LEN)
 
 
 class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
+
+
+class TestImages(ImageRequirements):
+    """Common requirements of engines that accept images."""
 
 
 class TestRequirementsOfPool(EngineRequirements):
@@ -81,7 +73,7 @@ class TestRequirementsOfPool(EngineRequirements):
 def test_dead_server_is_reported_and_leaves_no_process(
     runner: asyncio.Runner, engine: HttpVllm, server: tuple[subprocess.Popen[bytes], str]
 ) -> None:
-    """Must be the last test of the module: it kills the server."""
+    """Must be the last test of the folder that needs the server: it kills the server."""
     process, _ = server
 
     async def main() -> None:

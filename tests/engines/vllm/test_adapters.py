@@ -15,6 +15,8 @@ from responses_app.engines import orphan_guard
 from responses_app.engines.adapters import AdapterEngine
 from responses_app.engines.registry import open_engine
 from responses_app.engines.vllm.inprocess import InProcessVllm
+from tests.support.engines.constraints import PIXEL
+from tests.support.engines.generate import collect, make_request
 from tests.support.engines.text_checkpoint import write_adapter
 from tests.support.engines.vllm_server import START_LIMIT_S
 
@@ -56,3 +58,9 @@ def test_an_unknown_adapter_is_refused(engine: InProcessVllm, runner: asyncio.Ru
     with pytest.raises(RequestRejected, match="no LoRA adapter 'quiet'"):
         runner.run(generate(AdapterEngine(engine, "quiet"), "g"))
     assert runner.run(engine.is_healthy())
+
+
+def test_a_picture_for_a_model_without_eyes_is_refused(engine: InProcessVllm, runner: asyncio.Runner) -> None:
+    assert not engine.supports_images
+    with pytest.raises(RequestRejected):
+        runner.run(collect(engine, make_request(images=[PIXEL])))

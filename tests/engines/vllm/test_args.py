@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +14,7 @@ from responses_app.engines.vllm.args import (
     InvalidEngineOption,
     cpu_context_limit,
 )
-from responses_app.engines.vllm.command_line import parse_words, read_options
+from responses_app.engines.vllm.command_line import EXIT_INVALID, main, parse_words, read_options
 
 SMALL = {"num_hidden_layers": 5, "num_attention_heads": 8, "head_dim": 64}
 LARGE = {"num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
@@ -69,5 +71,25 @@ def test_wrong_words_are_refused_with_the_sentence_of_vllm(words: list[str], pro
 @pytest.mark.engine
 def test_a_program_reads_options_without_torch_in_this_process() -> None:
     assert read_options(["--seed", "7"]) == {"seed": "7"}
-    with pytest.raises(InvalidEngineOption, match="unrecognized arguments: --no-such-option"):
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore")  # torch warns at its import.
+def test_program_prints_the_sentence_of_vllm_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--no-such-option"]) == EXIT_INVALID
+    assert capsys.readouterr().err.splitlines()[-1] == "unrecognized arguments: --no-such-option"
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"), [(EXIT_INVALID, "^the reason$"), (1, "^vLLM's options could not be read: the reason$")]
+)
+def test_last_line_of_a_program_that_fails_is_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, sentence: str
+) -> None:
+    """A program of two lines in place of the one that imports vLLM, which takes seconds."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nprintf 'a warning\\nthe reason\\n' >&2\nexit {code}\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(InvalidEngineOption, match=sentence):
         read_options(["--no-such-option"])

@@ -1,14 +1,26 @@
-"""Executors for CPUs: the engine has one process on few CPUs, and processes that wait without spinning on more."""
+"""Executors for CPUs: one process on few CPUs, processes that wait without spinning on more, and the permission to use AMX."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 PROGRAM = """
-import os, pickle, time
+import ctypes, os, pickle, time
+
+def amx():
+    # The permitted states of the processor: arch_prctl(ARCH_GET_XCOMP_PERM).
+    states = ctypes.c_ulong()
+    return ctypes.CDLL(None).syscall(158, 0x1022, ctypes.byref(states)) == 0 and bool(states.value & 1 << 18)
+
+before = amx()
+import responses_app.engines.vllm.executor
+print("AMX", before, amx())
+
 from vllm.distributed.device_communicators import shm_broadcast
 from responses_app.engines.vllm.args import engine_fields
 from responses_app.engines.vllm.executor import PAUSE_S, OneProcessExecutor, PausingCondition, PausingExecutor
@@ -36,8 +48,25 @@ assert pauses == [PAUSE_S], pauses
 """
 
 
+@pytest.fixture(scope="module")
+def ran() -> subprocess.CompletedProcess[str]:
+    """Run the program: a process of its own, as the import of vLLM takes seconds, and replaces the condition for the whole process."""
+    return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+
+
 @pytest.mark.slow
-def test_engine_on_a_cpu_has_one_process_or_processes_that_pause() -> None:
-    """A process of its own: the import of vLLM takes seconds, and replaces the condition for the whole process."""
-    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+def test_engine_on_a_cpu_has_one_process_or_processes_that_pause(ran: subprocess.CompletedProcess[str]) -> None:
     assert ran.returncode == 0, ran.stderr
+
+
+def has_amx() -> bool:
+    """Return True on Linux with a processor that has AMX."""
+    cpuinfo = Path("/proc/cpuinfo")
+    return platform.machine() == "x86_64" and cpuinfo.exists() and " amx_tile" in cpuinfo.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_amx(), reason="needs a processor with AMX")
+def test_import_of_the_executor_permits_amx(ran: subprocess.CompletedProcess[str]) -> None:
+    """A permission lasts as long as the process."""
+    assert "AMX False True" in ran.stdout.splitlines(), ran.stderr

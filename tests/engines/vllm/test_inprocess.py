@@ -21,6 +21,7 @@ from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.utils import unix_socket
 from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
+from tests.support.engines.image_requirements import ImageRequirements
 from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
 from tests.support.server.processes import left, process_identity
 from tests.support.waiting import eventually, wait_until
@@ -36,9 +37,9 @@ def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def vllm(runner: asyncio.Runner, tiny: Path, inductor_cache: Path) -> Iterator[InProcessVllm]:
+def vllm(runner: asyncio.Runner, seeing: Path, inductor_cache: Path) -> Iterator[InProcessVllm]:
     orphan_guard.guard_children()
-    engine = open_engine(f"vllm://{tiny}")
+    engine = open_engine(f"vllm://{seeing}")
     assert isinstance(engine, InProcessVllm)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor_cache))
@@ -88,6 +89,10 @@ def cpu_seconds_within(pid: int, window_s: float) -> float:
 
 class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
+
+
+class TestImages(ImageRequirements):
+    """Common requirements of engines that accept images."""
 
 
 class TestRequirementsOverSocket(EngineRequirements):

@@ -38,9 +38,9 @@ LONG = "The offer for the northern plant is 41 million. " * 20
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[EngineWorker]]:
-    """With a binding of threads an engine has several processes on any machine, and these share memory."""
+    """With a binding of threads the second engine has several processes on any machine, and these share memory."""
     folder = tmp_path_factory.mktemp("engines")
-    workers = [EngineWorker(folder / f"engine-{number}", VLLM_CPU_OMP_THREADS_BIND="auto") for number in range(2)]
+    workers = [EngineWorker(folder / "engine-0"), EngineWorker(folder / "engine-1", VLLM_CPU_OMP_THREADS_BIND="auto")]
     try:
         yield [worker.ready() for worker in workers]
     finally:

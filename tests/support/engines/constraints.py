@@ -60,5 +60,4 @@ BAD: dict[str, dict[str, Any]] = {
     "no tokens wanted": {"max_tokens": 0},
     "a temperature below zero": {"sampling": {"temperature": -1.0}},
     "too many logprobs": {"sampling": {"logprobs": 99}},
-    "a picture for a model without eyes": {"images": [PIXEL]},
 }

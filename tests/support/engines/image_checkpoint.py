@@ -1,4 +1,4 @@
-"""Writes a tiny random Idefics3 checkpoint, which accepts images."""
+"""Writes a tiny random Idefics3 checkpoint, which accepts images and, in all else, what a model of texts does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 IMAGE, FAKE, GLOBAL, END = "<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"
-SPECIAL = ("<|endoftext|>", "<|im_start|>", END, IMAGE, FAKE, GLOBAL)
+SPECIAL = ("<|endoftext|>", "<|im_start|>", END, IMAGE, FAKE, GLOBAL, "<|stop|>")
+PLAIN = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 MAX_MODEL_LEN = 512
 SIDE, PATCH, SCALE = 64, 16, 2
 # Number of tokens of the image itself, and with the markers around it.
@@ -23,7 +24,7 @@ TEMPLATE = (
 
 
 def write(into: Path) -> Path:
-    """Write a checkpoint directory: a token per byte, then SPECIAL; about 300,000 parameters."""
+    """Write a checkpoint directory: a token per byte, then SPECIAL and PLAIN; about 300,000 parameters."""
     import torch
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
@@ -91,6 +92,7 @@ def tokenizer() -> Any:
     inner.pre_tokenizer = ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
     inner.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
+    inner.add_tokens([AddedToken(text, special=False, normalized=False) for text in PLAIN])
     return PreTrainedTokenizerFast(
         tokenizer_object=inner, eos_token=END, pad_token="<|endoftext|>", bos_token="<|im_start|>", chat_template=TEMPLATE
     )

@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from tests.support.engines import constraints as cases
-from tests.support.engines import text_checkpoint as checkpoint
+from tests.support.engines import image_checkpoint as checkpoint
 from tests.support.engines.generate import cached, collect, make_request, tokens
 from tests.support.waiting import eventually
 

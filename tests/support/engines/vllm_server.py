@@ -31,6 +31,8 @@ QUIET = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
+    # Inductor compiles 20 s for the first log-probabilities. A server of this project sets it too.
+    "TORCH_COMPILE_DISABLE": "1",
 }
 
 
