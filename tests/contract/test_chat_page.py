@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, FilePayload, expect
 from tests.support.contract_server import Address
 from tests.support.web.browser import started_browser
 from tests.support.web.chat_visitor import Visitor
+from tests.support.web.operator import sign_in_link
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(600)]
 def browser(server: Address) -> Iterator[Browser]:
     """Start a browser whose first context has the cookies of the operator."""
     with started_browser() as browser:
-        browser.new_context().new_page().goto(server.server.manage("signin", "--url", server.server.url))
+        browser.new_context().new_page().goto(sign_in_link(server.server))
         yield browser
 
 

@@ -17,6 +17,7 @@ from tests.support.suite import lanes
 from tests.support.web.axe import axe_source
 from tests.support.web.browser import LIMIT_MS, PageErrors, started_browser
 from tests.support.web.chat_visitor import Visitor, tape
+from tests.support.web.operator import sign_in_link
 
 FOLDER = Path(__file__).parent
 
@@ -60,7 +61,7 @@ def signed_in(chat_server: Server, chromium: Browser, cookies: dict[str, Storage
     """Return the cookies of the operator."""
     if chat_server.url not in cookies:
         context = chromium.new_context()
-        context.new_page().goto(chat_server.manage("signin", "--url", chat_server.url))
+        context.new_page().goto(sign_in_link(chat_server))
         cookies[chat_server.url] = context.storage_state()
         context.close()
     return cookies[chat_server.url]

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.server.serve_command import Server
+from tests.support.web.operator import sign_in_link
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 NAME, PASSWORD = "ada", "countess of lovelace"
@@ -53,5 +54,5 @@ def test_a_link_of_the_command_signs_the_operator_in(chat_server: Server, page: 
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.goto(chat_server.manage("signin", "--url", chat_server.url))
+    page.goto(sign_in_link(chat_server))
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()

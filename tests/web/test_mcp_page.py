@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.server.serve_command import Server
+from tests.support.web.operator import sign_in_link
 
 pytestmark = pytest.mark.browser
 SERVERS = {"closed": {"url": "http://127.0.0.1:9/mcp?key=query-secret", "headers": {"X-Key": "hdr-secret-value"}}}
@@ -23,7 +24,7 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 
 def test_button_shows_the_tools_or_the_error_of_a_server(server: Server, page: Page) -> None:
-    page.goto(server.ready().manage("signin", "--url", server.url))
+    page.goto(sign_in_link(server.ready()))
     page.goto(server.url)
     page.get_by_role("link", name="MCP servers").click()
     page.get_by_role("button", name="Test demo").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,30 @@ def tape(folder: Path) -> str:
     lines.append({"match": matched("breakage"), "chunks": [{"fault": "bad", "message": "the model is out of sorts"}]})
     path = folder / "chat.jsonl"
     path.write_text("\n".join(json.dumps(entry) for entry in lines) + "\n")
+    return f"script://{path}?loop=1"
+
+
+def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]]) -> str:
+    """Write recordings of the generated texts by the end of the message that each answers. Return the URL of the engine.
+
+    `FOLDER` in a text stands for `folder`. All prompts of a conversation contain its message: a used recording moves to the end, so
+    that each is used in turn.
+    """
+    from openai_harmony import load_harmony_encoding
+
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    path = folder / "tools.jsonl"
+
+    def ids(text: str) -> list[int]:
+        found: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
+        return found
+
+    lines = [
+        {"match": ids(f"{message}<|end|>"), "chunks": [{"tokens": ids(text)}]}
+        for message, generated in texts.items()
+        for text in generated
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
     return f"script://{path}?loop=1"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Route, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor, tape
@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the tape of `chat_visitor` and the demo tools."""
     folder = tmp_path_factory.mktemp("mcp")
     server = Server(folder / "data", "--engine", tape(folder), "--demo-tools")
     try:
@@ -24,15 +25,10 @@ def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def demo_visitor(demo_server: Server, chromium: Browser) -> Iterator[Visitor]:
-    page = chromium.new_page()
-    page.goto(demo_server.manage("signin", "--url", demo_server.url))
-    visitor = Visitor(demo_server, chromium, storage_state=page.context.storage_state())
+def demo_visitor(visitor: Visitor) -> Visitor:
+    """Let the chat use the demo server."""
     visitor.use_server("demo")
-    yield visitor
-    visitor.close()
-    page.context.close()
-    assert visitor.errors.seen == []
+    return visitor
 
 
 def card(visitor: Visitor, name: str) -> Locator:

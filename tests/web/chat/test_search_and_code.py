@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from openai_harmony import load_harmony_encoding
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from project.container_startup import DEMO_STARTUP, read_startup_code
 from responses_app.sandbox.launch import packages
@@ -19,65 +16,47 @@ from tests.support.sandbox.runner import PACKAGES, runner
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 from tests.support.web.axe import violations
-from tests.support.web.chat_visitor import Visitor
+from tests.support.web.chat_visitor import Visitor, matching_tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
 CODE = 'plot(9)\nopen("/mnt/data/squares.csv", "w").write("1,4,9")\nprint("written")'
 PAGE = "https://tides.example/spring.html"
-DRAWN = [
-    f"<|channel|>analysis to=python code<|message|>{CODE}<|call|>",
-    "<|channel|>final<|message|>See [the table](sandbox:/mnt/data/squares.csv).<|return|>",
-]
-SEARCHED = [
-    '<|channel|>analysis to=browser.search code<|message|>{"query": "tides"}<|call|>',
-    f"<|channel|>final<|message|>The sun and the moon pull in one line ([Spring tides]({PAGE})).<|return|>",
-]
-FOUND = [
-    '<|channel|>commentary to=functions.file_search <|constrain|>json<|message|>{"query": "vacation"}<|call|>',
-    "<|channel|>final<|message|>You have 30 days【0†rules.txt】.<|return|>",
-]
+# Ends of messages, and the texts that the model generates for each, one after the other.
+TEXTS = {
+    'plot(9)".': (
+        f"<|channel|>analysis to=python code<|message|>{CODE}<|call|>",
+        "<|channel|>final<|message|>See [the table](sandbox:/mnt/data/squares.csv).<|return|>",
+    ),
+    "What are spring tides?": (
+        '<|channel|>analysis to=browser.search code<|message|>{"query": "tides"}<|call|>',
+        f"<|channel|>final<|message|>The sun and the moon pull in one line ([Spring tides]({PAGE})).<|return|>",
+    ),
+    "How many days?": (
+        '<|channel|>commentary to=functions.file_search <|constrain|>json<|message|>{"query": "vacation"}<|call|>',
+        "<|channel|>final<|message|>You have 30 days【0†rules.txt】.<|return|>",
+    ),
+}
 
 
-def tape(folder: Path, *texts: str) -> str:
-    """Write recordings of `texts`, which the engine plays in order. Return the URL of the engine."""
-    encoding = load_harmony_encoding("HarmonyGptOss")
-    path = folder / "tools.jsonl"
-    lines = [{"chunks": [{"tokens": encoding.encode(text, allowed_special="all")}]} for text in texts]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    return f"script://{path}"
-
-
-@pytest.fixture
-def sandbox_url(tmp_path: Path) -> Iterator[str]:
-    """Start a runner with matplotlib and the startup code of the demo."""
+@pytest.fixture(scope="module")
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the demo tools, and a sandbox with matplotlib and the startup code of the demo."""
     try:
         packages.install(PACKAGES)
     except packages.PackagesMissing as error:
         pytest.skip(f"no package index: {error}")
+    folder = tmp_path_factory.mktemp("tools")
     options = RunnerOptions(startup_code=read_startup_code(DEMO_STARTUP))
-    with runner(tmp_path, options, with_packages=True) as started:
-        yield started.url
+    with runner(folder, options, with_packages=True) as sandbox:
+        engine = matching_tape(folder, TEXTS)
+        server = Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url)
+        try:
+            yield server.ready()
+        finally:
+            server.end()
 
 
-@pytest.fixture
-def visitor(request: pytest.FixtureRequest, tmp_path: Path, sandbox_url: str, chromium: Browser) -> Iterator[Visitor]:
-    """Open the chat page of a server with the demo tools, whose model generates the texts of the parameter."""
-    server = Server(
-        tmp_path / "data", "--engine", tape(tmp_path, *request.param), "--demo-tools", RESPONSES_SANDBOX_URL=sandbox_url
-    )
-    try:
-        page = chromium.new_page()
-        page.goto(server.ready().manage("signin", "--url", server.url))
-        visitor = Visitor(server, chromium, storage_state=page.context.storage_state())
-        yield visitor
-        visitor.close()
-    finally:
-        server.end()
-    assert visitor.errors.seen == []
-
-
-@pytest.mark.parametrize("visitor", [DRAWN], indirect=True)
 def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str) -> None:
     page = visitor.page
     assert violations(page, axe) == []
@@ -103,7 +82,6 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
     expect(page.locator(".inherited")).to_be_hidden()
 
 
-@pytest.mark.parametrize("visitor", [SEARCHED], indirect=True)
 def test_web_search_shows_the_pages_and_the_citation_is_a_link(visitor: Visitor, axe: str) -> None:
     page = visitor.page
     page.locator("details.settings > summary").click()
@@ -122,7 +100,6 @@ def test_web_search_shows_the_pages_and_the_citation_is_a_link(visitor: Visitor,
     expect(card.get_by_role("link", name="Spring tides")).to_be_visible()
 
 
-@pytest.mark.parametrize("visitor", [FOUND], indirect=True)
 def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor: Visitor, axe: str) -> None:
     store = add_store(visitor.server)
     page = visitor.page

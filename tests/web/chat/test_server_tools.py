@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_harmony import load_harmony_encoding
 from playwright.sync_api import Locator, expect
 
 from responses_app.installation.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
-from tests.support.web.chat_visitor import Visitor
+from tests.support.web.chat_visitor import Visitor, matching_tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
@@ -36,7 +35,7 @@ def answer(text: str) -> str:
     return f"<|channel|>final<|message|>{text}<|return|>"
 
 
-# Texts that the model generates for each message of a person, one after the other.
+# Texts that the model generates for each message of a person, one after the other. FOLDER is the folder of the tape.
 TEXTS = {
     "Delete the file": (call("delete", path="a<b>.txt"), answer("It is gone.")),
     "Wait for me": (call("wait", entered="FOLDER/entered", gate="FOLDER/gate"), answer("It is done.")),
@@ -45,25 +44,6 @@ TEXTS = {
     "Do structured": (call("structured", name="Ada"), answer("Well.")),
     "Do picture": (call("picture"), answer("Well.")),
 }
-
-
-def tape(folder: Path) -> str:
-    """Write recordings of `TEXTS`, with `FOLDER` replaced. Return the URL of the engine."""
-    encoding = load_harmony_encoding("HarmonyGptOss")
-    path = folder / "tools.jsonl"
-
-    def ids(text: str) -> list[int]:
-        found: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
-        return found
-
-    # Both prompts of a conversation contain its message. A used recording moves to the end, so that each is used in turn.
-    lines = [
-        {"match": ids(f"{message}<|end|>"), "chunks": [{"tokens": ids(text)}]}
-        for message, texts in TEXTS.items()
-        for text in texts
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    return f"script://{path}?loop=1"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def chat_server(folder: Path) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
-    server = Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+    server = Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
     try:
         yield server.ready()
     finally:
