@@ -22,8 +22,13 @@ def client(shared: Server) -> Iterator[openai.OpenAI]:
             client.containers.delete(container.id)
 
 
+@pytest.fixture(scope="session")
+def stranger_key(shared: Server) -> str:
+    """Return a key of another project."""
+    return shared.manage("createkey", "stranger", "--project", "stranger").split()[-1]
+
+
 @pytest.fixture
-def stranger(shared: Server) -> Iterator[openai.OpenAI]:
-    key = shared.manage("createkey", "stranger", "--project", "stranger").split()[-1]
-    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=key, max_retries=0) as client:
+def stranger(shared: Server, stranger_key: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=stranger_key, max_retries=0) as client:
         yield client
