@@ -66,7 +66,6 @@ class ServedSystem(System):
         """Start `bin/serve` and wait until it answers. Raises RuntimeError."""
         line = f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
         environ = {"RESPONSES_API_KEY": self.key, "RESPONSES_MODELS": f"{self.model}={line}", **self.settings}
-        environ["RESPONSES_SANDBOX_PACKAGES"] = "off"
         self.webs = [Serve(self.folder, environ, self.options.web)]
         data_template.copy_to(self.webs[0].folder)
         self.engine_up.set()

@@ -35,7 +35,13 @@ class WebProcess:
         self.log = folder / "logs" / f"{name}.log"
         self.state = "down"
         self.settled = 0  # Resident bytes when it had just started.
-        self._environ = {**os.environ, **environ, "RESPONSES_DATA_DIR": str(self.folder)}
+        # An installation of packages for code takes more CPU than the load.
+        self._environ = {
+            **os.environ,
+            "RESPONSES_SANDBOX_PACKAGES": "off",
+            **environ,
+            "RESPONSES_DATA_DIR": str(self.folder),
+        }
         self.command = [sys.executable, "-m", "responses_app.server.processes.main", "--port", str(self.port)]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -61,7 +61,7 @@ def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> N
     port, (ours, theirs) = free_port(), pty.openpty()
     environ = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
     command = [str(ROOT / "bin" / "serve"), "--engine", tape, "--port", str(port)]
-    environ["RESPONSES_DATA_DIR"] = str(tmp_path / "data")
+    environ |= {"RESPONSES_DATA_DIR": str(tmp_path / "data"), "RESPONSES_SANDBOX_PACKAGES": "off"}
     data_template.copy_to(tmp_path / "data")
     process = subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)

@@ -46,9 +46,8 @@ class Server:
         self.port = free_port()
         self.folder = folder
         self.given_key = environ.get("RESPONSES_API_KEY")
-        if root == ROOT:
-            # An installation occupies the processors of other tests.
-            environ = {"RESPONSES_SANDBOX_PACKAGES": "off", **environ}
+        # An installation occupies the processors of other tests.
+        environ = {"RESPONSES_SANDBOX_PACKAGES": "off", **environ}
         self.log = folder.with_suffix(f".{self.port}.log")
         inherited = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:
