@@ -28,12 +28,19 @@ HEARTBEAT = b": keep-alive\n\n"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
-@pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
-@settings(max_examples=4, derandomize=False)
+@settings(max_examples=6, derandomize=False)
 @given(bodies=GROUPS)
 @example(bodies=EVERY_SHAPE)
-def test_concurrent_requests_follow_every_rule(server: Address, model: str, bodies: list[Body]) -> None:
-    asyncio.run(_send_all(server, model, bodies))
+def test_concurrent_requests_follow_every_rule(server: Address, bodies: list[Body]) -> None:
+    asyncio.run(_send_all(server, "demo-chat", bodies))
+
+
+# With its large vocabulary this model takes five times the CPU of the other one.
+@settings(max_examples=1, derandomize=False)
+@given(bodies=GROUPS)
+@example(bodies=EVERY_SHAPE)
+def test_concurrent_requests_to_gpt_oss_follow_every_rule(server: Address, bodies: list[Body]) -> None:
+    asyncio.run(_send_all(server, "demo-harmony", bodies))
 
 
 async def _send_all(server: Address, model: str, bodies: list[Body]) -> None:
