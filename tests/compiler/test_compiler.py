@@ -185,6 +185,7 @@ def test_a_process_that_was_killed_is_replaced(compiler: Compiler) -> None:
     assert asyncio.run(compiler.run("p", lark('start: "b"')))
 
 
+@pytest.mark.slow
 def test_a_schema_is_compiled_without_torch(compiler: Compiler) -> None:
     pytest.importorskip("xgrammar")
     before = set(workers(os.getpid()))

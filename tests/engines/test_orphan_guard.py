@@ -14,6 +14,8 @@ import pytest
 from responses_app.engines import orphan_guard
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 # A server with a child, a grandchild in its own session, an orphaned process, and a process that ignores signals.
 OWNER = """
 import signal, subprocess, sys

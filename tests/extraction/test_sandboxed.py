@@ -14,6 +14,8 @@ from responses_app.sandbox.client import SandboxClient
 from tests.support.extraction import documents
 from tests.support.sandbox.runner import Runner, runner
 
+pytestmark = pytest.mark.slow
+
 
 def extract(sandbox: Runner, data: bytes, name: str) -> ExtractedText:
     async def work(client: SandboxClient) -> ExtractedText:

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import orjson
+import pytest
 from asgiref.sync import async_to_sync
 from django.db import OperationalError
 from django.test import AsyncClient, override_settings
@@ -96,6 +97,7 @@ class AdmissionCase(SocketCase):
 class ConcurrentRequestsTest(AdmissionCase):
     """Requests that come at once."""
 
+    @pytest.mark.slow
     async def test_of_fifty_at_once_four_are_let_in_and_the_others_are_told_when_to_come_back(self) -> None:
         async with self.serving() as client:
             tasks = [asyncio.ensure_future(self.post(client, stream=number % 2 == 0, store=False)) for number in range(MANY)]
@@ -219,6 +221,7 @@ ROUNDS = st.lists(st.lists(REQUESTS, min_size=1, max_size=12), min_size=1, max_s
 
 
 @override_settings(RESPONSES_MAX_CONCURRENT=4, RESPONSES_MAX_BACKGROUND=4, RESPONSES_FINISH_ON_DISCONNECT=False)
+@pytest.mark.slow
 class HammerTest(AdmissionCase):
     """Drawn requests that end in drawn ways."""
 

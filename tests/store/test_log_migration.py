@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -12,6 +13,8 @@ from responses_app.store.log import reader
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.rows import partitions
 from tests.support.store.stored_logs import log_frames, stored_response
+
+pytestmark = pytest.mark.slow
 
 
 def migrate(name: str) -> None:

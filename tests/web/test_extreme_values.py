@@ -11,6 +11,8 @@ from django.test import Client
 from responses_app.web.responses import filters
 from tests.support.web.page_case import made
 
+pytestmark = pytest.mark.slow
+
 VALUES = (
     "0001-01-01T00:00",
     "0001-01-01T00:00+14:00",

@@ -39,6 +39,7 @@ def test_process_answers_jobs_in_turn() -> None:
     assert int(pid) != os.getpid()
 
 
+@pytest.mark.slow
 def test_a_job_that_computes_too_long_is_stopped_and_the_next_one_gets_a_new_process() -> None:
     workers = pool()
     pid = workers.call("a", b"pid")

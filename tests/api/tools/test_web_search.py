@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from django.test import override_settings
 
 from responses_app.dialects.base import Dialect
@@ -119,6 +120,7 @@ class WebSearchCase(CutCase):
             if event["type"] == "response.output_text.annotation.added":
                 self.assertEqual(len(text), event["annotation"]["end_index"])
 
+    @pytest.mark.slow
     async def test_second_owner_goes_on_behind_every_append(self) -> None:
         self.engine = ReplayEngine(self.recordings(), loop=True)
         async with self.serving() as client:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
+import pytest
 
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.runs import manager
@@ -106,6 +107,7 @@ class Observation:
 class RequestFieldsTest(ApiCase):
     """The kind of each field: honoured, echoed, accepted or refused."""
 
+    @pytest.mark.slow
     async def test_table_has_the_kind_of_every_field(self) -> None:
         rows = {name: cells[0] for name, cells in table_rows("api/fields.md", "# Fields of a create request").items()}
         self.assertEqual(list(dict.fromkeys([*PROBES, *rows])), list(PROBES), "a row without a probe")

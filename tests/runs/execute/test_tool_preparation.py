@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.protocol.reducer import fold
 from tests.support.api.case import bare, record_text
@@ -78,6 +80,7 @@ class PreparationTest(RoundsCase):
             )
 
 
+@pytest.mark.slow
 class PreparationCutTest(CutCase):
     async def test_every_cut_goes_on_to_the_same_bytes(self) -> None:
         rounds = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from unittest.mock import patch
 
+import pytest
 from asgiref.sync import async_to_sync
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -35,6 +36,8 @@ from tests.support.runs.server_tools import (
     same,
     shows,
 )
+
+pytestmark = pytest.mark.slow
 
 
 class CutTest(CutCase):

@@ -75,6 +75,7 @@ def test_slow_server_delays_the_next_opening_for_a_moment_only(monkeypatch: pyte
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_client_library_is_imported_outside_of_the_event_loop() -> None:
     code = (
         "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import asyncio, sys, threading, django;"

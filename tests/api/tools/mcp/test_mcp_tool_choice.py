@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
+import pytest
 from django.test import AsyncClient, override_settings
 
 from responses_app.protocol.reducer import fold
@@ -112,6 +113,7 @@ class ToolChoiceTest(ApiCase):
         else:
             self.assertEqual((await self.made(client, **body))["output"][-1]["type"], end)
 
+    @pytest.mark.slow
     async def test_each_choice_ends_as_the_tools_of_the_server_allow(self) -> None:
         for kind in SERVERS:
             ends = [live if kind == "live" else other for *_, live, other in ROWS]
