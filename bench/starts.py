@@ -113,13 +113,14 @@ async def stages(requests: int) -> dict[str, float]:
     from responses_app.runs.execute.factory import create_run
     from responses_app.runs.ids import new_id
     from responses_app.runs.prepare.planner import plan
+    from responses_app.runs.prepare.prompt_context import PromptContext
     from responses_app.schemas import create_response
 
     hub = manager.current()
     key, served = await authenticate_header(f"Bearer {KEY}"), hub.model(MODEL)
     body = StartClient(1, store=True).body
     request = create_response.parse_request(create_response.parse(body), key)
-    planned = await plan(new_id("resp_"), request, served)
+    planned = await plan(PromptContext(new_id("resp_"), request, served))
     worker, writer = await hub.worker(), hub._recorder
     assert writer is not None
 
@@ -133,7 +134,7 @@ async def stages(requests: int) -> dict[str, float]:
         "parse and validate": await _cost(
             requests, lambda: _done(create_response.parse_request(create_response.parse(body), key))
         ),
-        "plan and render": await _cost(requests, lambda: plan(new_id("resp_"), request, served)),
+        "plan and render": await _cost(requests, lambda: plan(PromptContext(new_id("resp_"), request, served))),
         "create the run": await _cost(requests, opened),
     }
 

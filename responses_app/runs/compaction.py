@@ -21,10 +21,9 @@ from responses_app.runs.execute.run import CompactionHook
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
-from responses_app.runs.prepare.engine_request import build_engine_request
-from responses_app.runs.prepare.planner import PreparedRequest, plan
-from responses_app.runs.prepare.summary import QUESTION, summary_request, summary_text
-from responses_app.store.content.images import ImageBytes
+from responses_app.runs.prepare.items.summary import summary_text
+from responses_app.runs.prepare.planner import PreparedRequest, plan, plan_summary
+from responses_app.runs.prepare.prompt_context import PromptContext
 
 logger = logging.getLogger("responses.compaction")
 
@@ -35,15 +34,15 @@ FULL = 0.75
 
 async def compact(create_request: CreateRequest, served: ServedModel) -> dict[str, Any]:
     """Return the `response.compaction` object for the context of `create_request`. Nothing is stored. Raises ApiError."""
-    uid = new_id("resp_")
-    known = await plan(uid, replace(create_request, compacts=False), served)
-    summary, figures = await _summarize(uid, create_request, served, known.items, known.images, known.request.session)
+    uid, create_request = new_id("resp_"), replace(create_request, compacts=False)
+    context = (await plan(PromptContext(uid, create_request, served))).context
+    summary, figures = await _summarize(uid, context, create_request, context.items)
     return {
         "id": uid,
         "object": "response.compaction",
         "created_at": int(time.time()),
         "output": [
-            *(item for item in known.items if item["type"] == "message" and item["role"] == "user"),
+            *(item for item in context.items if item["type"] == "message" and item["role"] == "user"),
             {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": seal_summary(create_request.project, summary)},
         ],
         "usage": figures,
@@ -51,37 +50,31 @@ async def compact(create_request: CreateRequest, served: ServedModel) -> dict[st
     }
 
 
-def make_compaction_hook(create_request: CreateRequest, served: ServedModel, plan: PreparedRequest) -> CompactionHook | None:
+def make_compaction_hook(create_request: CreateRequest, plan: PreparedRequest) -> CompactionHook | None:
     """Return the function that compacts the whole context at the end of a response; None unless the request demands that."""
     if create_request.compact_threshold is None or create_request.compacts:
         return None
 
     def make(output: Sequence[Json], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
-        items = [*plan.items, *output]
-        return compact_if_full(create_request, served, items, plan.images, spent, plan.request.session)
+        return compact_if_full(create_request, plan.context, [*plan.context.items, *output], spent)
 
     return make
 
 
 async def compact_if_full(
-    create_request: CreateRequest,
-    served: ServedModel,
-    items: Sequence[Json],
-    images: ImageBytes,
-    spent: int,
-    session: str = "",
+    create_request: CreateRequest, context: PromptContext, items: Sequence[Json], spent: int
 ) -> tuple[Compaction, int] | None:
     """Compact `items` as `context_management` demands. Return the compaction and the number of tokens used.
 
-    `spent` is the length of the context in tokens. Return None below the threshold, and if the model writes no summary: the
-    response is complete without a compaction.
+    `context` is that of the response, `spent` is the length of the prompt and the output in tokens. Return None below the
+    threshold, and if the model writes no summary: the response is complete without a compaction.
     """
     if create_request.compact_threshold is None or spent < (
-        create_request.compact_threshold or int(served.engine.max_model_len * FULL)
+        create_request.compact_threshold or int(context.served.engine.max_model_len * FULL)
     ):
         return None
     try:
-        summary, figures = await _summarize(new_id("resp_"), create_request, served, items, images, session)
+        summary, figures = await _summarize(new_id("resp_"), context, create_request, items)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
@@ -89,14 +82,11 @@ async def compact_if_full(
 
 
 async def _summarize(
-    uid: str, create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, session: str
+    uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json]
 ) -> tuple[str, dict[str, Any]]:
     """Generate a summary of `items` in a single round. Return the summary and the usage. Raises ApiError."""
-    assert served.dialect is not None  # noqa: S101 - started
-    request, parser = await build_engine_request(
-        uid, summary_request(create_request), served, [*items, QUESTION], images, session=session
-    )
-    generation, output = Generation(served.engine, request, served.dialect.token_text), DeltaCollector()
+    request, parser = await plan_summary(uid, context, create_request, items)
+    generation, output = Generation(context.served.engine, request, context.dialect.token_text), DeltaCollector()
     round = Round(generation, parser, request.length or len(request.prompt))
     try:
         await round.generate(output)

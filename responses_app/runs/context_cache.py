@@ -27,15 +27,16 @@ class CachedContext:
 
 def cache_context(run: Run, plan: PreparedRequest, memo: TokenCache, request_bytes: int) -> CachedContext:
     """Return the context of a run that has ended in this process. `request_bytes` is the size of requests and answers so far in bytes."""
-    before, response = plan.before, run.writer.response
-    outputs = tool_outputs.attached([*plan.items, *run.writer.output.prompt_items])
-    context = ConversationContext(
+    context, response = plan.context, run.writer.response
+    before = context.before
+    outputs = tool_outputs.attached([*context.items, *run.writer.output.prompt_items])
+    continued = ConversationContext(
         keys=[*before.keys, *run.publisher.item_keys],
-        items=[*before.items, *plan.own, *response["output"]],
+        items=[*before.items, *context.own, *response["output"]],
         thread=before.thread or run.uid,
         status=response["status"],
-        images=plan.images,
+        images=context.images,
         tool_outputs=outputs,
     )
-    size = request_bytes + memo.size + sum(map(len, plan.images.values())) + tool_outputs.size(outputs)
-    return CachedContext(run.uid, context, memo.used, request_bytes, size)
+    size = request_bytes + memo.size + sum(map(len, context.images.values())) + tool_outputs.size(outputs)
+    return CachedContext(run.uid, continued, memo.used, request_bytes, size)

@@ -15,6 +15,7 @@ from responses_app.runs.execute.factory import RoundFactory
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.planner import plan
+from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.tools.base import ToolExecutor
 
 logger = logging.getLogger("responses.tools")
@@ -26,11 +27,11 @@ async def count_input_tokens(uid: str, create_request: CreateRequest, served: Se
     MCP servers without a list in the context are listed. Approved calls are not made, so their outputs are not counted.
     """
     try:
-        planned = await plan(uid, create_request, served, tools=tools, measure=True)
+        planned = await plan(PromptContext(uid, create_request, served, tools, measure=True))
         request = planned.request
-        if tools is not None and planned.openings:
+        if tools is not None and planned.context.openings:
             rounds = RoundFactory(uid, served, planned, tools)
-            listings = await _listings(rounds, tools, planned.openings)
+            listings = await _listings(rounds, tools, planned.context.openings)
             try:
                 request, _ = await rounds.plan(1, listings, 0, measure=True)
             except InvalidRequest as error:

@@ -40,6 +40,7 @@ from responses_app.runs.models import (
     start_all,
 )
 from responses_app.runs.prepare.planner import PreparedRequest, plan
+from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
@@ -151,18 +152,18 @@ class RunManager:
         """Plan the request and create the run, without a start."""
         uid = new_id("resp_")
         tools = self._tools_for(create_request, uid)
-        planned = await plan(uid, create_request, served, before, tools=tools, memo=memo)
+        planned = await plan(PromptContext(uid, create_request, served, tools, token_cache=memo), before)
         assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
         parked = place.kind is Kind.QUEUED
         worker = None if parked else self._lease_keeper.worker
-        compaction = make_compaction_hook(create_request, served, planned)
+        compaction = make_compaction_hook(create_request, planned)
         run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         if not parked and (refusal_s := served.engine.refusal_s):
             raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))
         # Last, so that a refused request uses no denial.
-        await approvals.claim_denials(create_request, planned.items, planned.own, uid)
+        await approvals.claim_denials(create_request, planned.context.items, planned.context.own, uid)
         return run, planned
 
     async def count(self, create_request: CreateRequest) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from responses_app.errors import ApiError, InvalidRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
-from responses_app.runs.prepare.context import CALLS, OUTPUTS
+from responses_app.runs.prepare.items.selection import CALLS, OUTPUTS
 from responses_app.schemas.parsing import items
 
 KEYS: Final = frozenset({"type", "previous_response_id", "input"})

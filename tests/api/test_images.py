@@ -239,7 +239,7 @@ class RefusedTest(SeeingCase):
 
     async def test_the_number_of_images_has_a_limit(self) -> None:
         async with self.serving() as client:
-            with patch("responses_app.runs.prepare.images.MAX_IMAGES", 2):
+            with patch("responses_app.runs.prepare.media.rows.MAX_IMAGES", 2):
                 many = [part(data_url(png(size=(3, n)))) for n in range(1, 4)]
                 self.refused(
                     await self.post(client, input=[user(*many)]), 400, "array_above_max_length", "input", "at most 2 images"
@@ -290,7 +290,7 @@ class RefusedTest(SeeingCase):
 
     async def test_all_images_together_have_a_limit(self) -> None:
         async with self.serving(answered(), answered()) as client:
-            with patch("responses_app.runs.prepare.prompt.MAX_PIXELS", 2 * 4 * 3):
+            with patch("responses_app.runs.prepare.length.prompt.MAX_PIXELS", 2 * 4 * 3):
                 self.refused(await self.post(client, input=[user(*[part()] * 3)]), 400, "image_too_large", "input", "in all")
                 await self.made(client, input=[user(*[part()] * 2)])
                 await self.made(client, input=[user(*[part()] * 2), user(part())], truncation="auto")

@@ -18,8 +18,8 @@ from responses_app.api.http import json_response
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Conversation
 from responses_app.runs.ids import is_id, new_id
-from responses_app.runs.prepare import conversation
-from responses_app.runs.prepare.conversation import find, prepare_items
+from responses_app.runs.prepare.items import conversation
+from responses_app.runs.prepare.items.conversation import find, prepare_items
 from responses_app.schemas.parsing import items
 from responses_app.store.content import conversations
 from responses_app.store.content.conversations import ConversationLocked

@@ -15,7 +15,7 @@ from responses_app.errors import ApiError, InternalError, InvalidRequest, RateLi
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
-from responses_app.runs.prepare.conversation import locked
+from responses_app.runs.prepare.items.conversation import locked
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import Ending, Fenced

@@ -13,7 +13,6 @@ import orjson
 from django.conf import settings
 
 from responses_app.dialects.base import OutputParser
-from responses_app.dialects.citations.filter import CitationFilter
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
 from responses_app.models import Response, Status
@@ -33,15 +32,15 @@ from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
-from responses_app.runs.prepare.planner import PreparedRequest, plan_round
-from responses_app.runs.server_tools.call_limit import CallLimit
-from responses_app.runs.server_tools.call_parser import OpeningParser, ServerCallParser
+from responses_app.runs.prepare.planner import NextRound, PreparedRequest, plan_round
+from responses_app.runs.server_tools.call_limit import CallLimit, max_calls
+from responses_app.runs.server_tools.call_parser import OpeningParser
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.token_log import RoundEnd
 from responses_app.store.log.writer import LogWriter
-from responses_app.tools.base import CitingOffer, ToolExecutor, ToolOffer
+from responses_app.tools.base import ToolExecutor
 from responses_app.tools.limits import ToolLimits
 
 # Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
@@ -56,8 +55,7 @@ class RoundFactory:
     ) -> None:
         self._uid, self._served, self._plan = uid, served, plan
         self._tools, self._owner_epoch = tools, owner_epoch
-        most, wanted = settings.RESPONSES_TOOL_CALLS, plan.create_request.echo.get("max_tool_calls")
-        self._limit = None if tools is None else CallLimit(tools, min(most, wanted or most))
+        self._limit = None if tools is None else CallLimit(tools, max_calls(plan.context.create_request))
 
     def create(
         self,
@@ -78,7 +76,7 @@ class RoundFactory:
             wait=settings.RESPONSES_ENGINE_WAIT,
             owner_epoch=self._owner_epoch,
             # A client that is answered 429 can repeat the request only if nothing has happened for it yet.
-            is_patient=number > 0 or self._owner_epoch > 1 or self._plan.create_request.background,
+            is_patient=number > 0 or self._owner_epoch > 1 or self._plan.context.create_request.background,
         )
         if number == 0 and self._prepares:
             return Round(generation, parser, 0, end, generates=False)
@@ -91,24 +89,20 @@ class RoundFactory:
 
         `output` are the items of the response so far, `spent` its output tokens so far. With `measure` the length of the prompt is known.
         """
-        offer = None if self._tools is None else self._tools.offer([*self._plan.items, *output])
+        offer = None if self._tools is None else self._tools.offer([*self._plan.context.items, *output])
         left = None if self._limit is None else self._limit.left(output)
         if self._limit is not None and left == 0:
             output = self._limit.with_note(output)
         is_first = number == 1 and self._prepares and left != 0
-        uid = f"{self._uid}-r{number}"
-        request, parser = await plan_round(
-            uid, self._plan, self._served, output, spent, offer, is_first=is_first, withholds=left == 0, measure=measure
-        )
-        return request, _with_server_calls(parser, offer, left)
+        step = NextRound(f"{self._uid}-r{number}", output, spent, offer, left, is_first, measure)
+        return await plan_round(self._plan.context, step)
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
         """Return request and parser of the first round. A plan with openings begins with a round that generates nothing."""
         if self._prepares:
-            openings = self._plan.openings if self._limit is None else self._limit.cut_openings(self._plan.openings)
-            return self._plan.request, OpeningParser(openings)
-        left = None if self._limit is None else self._limit.most
-        return self._plan.request, _with_server_calls(self._plan.parser, self._plan.offer, left)
+            openings = self._plan.context.openings
+            return self._plan.request, OpeningParser(openings if self._limit is None else self._limit.cut_openings(openings))
+        return self._plan.request, self._plan.parser
 
     async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
         """Create the round `number`, which is not the first round. Raises ApiError."""
@@ -118,7 +112,7 @@ class RoundFactory:
         """Return the tool loop of the run; None without tools."""
         if self._tools is None:
             return None
-        create_request = self._plan.create_request
+        create_request = self._plan.context.create_request
         return ToolLoop(
             self._tools,
             self.next,
@@ -135,10 +129,11 @@ class RoundFactory:
         # Only a list with more bytes than the context has tokens can be too long by itself.
         if not isinstance(result, McpTools) or self._tools is None or len(orjson.dumps(result.tools)) < limit:
             return result
-        offer = self._tools.offer([*self._plan.items, {**item, "tools": result.tools}])
-        free = replace(self._plan, create_request=replace(self._plan.create_request, tool_choice="auto"))
+        offer = self._tools.offer([*self._plan.context.items, {**item, "tools": result.tools}])
+        context = self._plan.context
+        free = replace(context, create_request=replace(context.create_request, tool_choice="auto"))
         try:
-            await plan_round(f"{self._uid}-listing", free, self._served, (), 0, offer)
+            await plan_round(free, NextRound(f"{self._uid}-listing", (), 0, offer))
         except InvalidRequest as error:
             if error.code != "context_length_exceeded":
                 return result
@@ -147,14 +142,7 @@ class RoundFactory:
 
     @property
     def _prepares(self) -> bool:
-        return bool(self._plan.openings)
-
-
-def _with_server_calls(parser: OutputParser, offer: ToolOffer | None, calls_left: int | None) -> OutputParser:
-    if offer is None:
-        return parser
-    sources = offer.sources if isinstance(offer, CitingOffer) else None
-    return ServerCallParser(parser if sources is None else CitationFilter(parser, sources), offer, calls_left)
+        return bool(self._plan.context.openings)
 
 
 def create_run(
@@ -225,12 +213,13 @@ def _log(
     uid: str, create_request: CreateRequest, served: ServedModel, plan: PreparedRequest, worker: UUID | None, now: float
 ) -> ResponseLog | None:
     """Return the log of the response; None if nothing is stored."""
-    if not (create_request.store or create_request.background or plan.before.conversation is not None):
+    if not (create_request.store or create_request.background or plan.context.before.conversation is not None):
         return None
     secrets = encrypt_secrets(uid, create_request.secrets)
     record = RequestRecord(create_request.dump(), plan.request.prompt, served.name, create_request.priority, secrets)
-    row = _row(create_request, uid, now, plan.before)
-    return ResponseLog(row, [*plan.before.unsaved, *plan.own], plan.fetched, record, worker)
+    context = plan.context
+    row = _row(create_request, uid, now, context.before)
+    return ResponseLog(row, [*context.before.unsaved, *context.own], context.fetched, record, worker)
 
 
 def _row(create_request: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:

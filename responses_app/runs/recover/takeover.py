@@ -25,6 +25,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, replan
+from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch, StoredLog, replay
 from responses_app.runs.server_tools.request_secrets import decrypt_secrets
 from responses_app.store.cluster import leases
@@ -77,7 +78,8 @@ async def take_over(
     if found is None:
         return None
     known, tools = models.get(found.lease.model), tools_for(found.create_request, found.row.uid)
-    plan, broken = await _planned(found, known, tools)
+    served = known or next(iter(models.values()))
+    plan, broken = await _planned(found, served, tools, is_served=known is not None)
     stalled = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
     if stalled is None:
         return None
@@ -85,7 +87,7 @@ async def take_over(
         broken = f"{LOST}it was tried {stalled} times."
     # A response that only waited had no request to the engine yet.
     epoch = found.lease.epoch - found.lease.waiting
-    rounds = RoundFactory(found.row.uid, known or next(iter(models.values())), plan, tools, epoch)
+    rounds = RoundFactory(found.row.uid, served, plan, tools, epoch)
     state, broken = await _state(found, plan, rounds, broken)
     logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.tokens))
     return _run(found, plan, known, rounds, state, broken, worker, recorder)
@@ -102,27 +104,26 @@ async def _found(pk: int) -> StoredRun | None:
 
 
 async def _planned(
-    found: StoredRun, served: ServedModel | None, tools: ToolExecutor | None
+    found: StoredRun, served: ServedModel, tools: ToolExecutor | None, *, is_served: bool
 ) -> tuple[PreparedRequest, str | None]:
     """Return the plan made again, with the stored prompt; or a plan that can only end the response, and the reason."""
     row = found.row
-    if served is None:
-        return _plan_for_ending(found), f"{LOST}no server serves the model '{found.lease.model}' any more."
+    context = PromptContext(row.uid, found.create_request, served, tools, today=row.created_at.date())
+    if not is_served:
+        return _plan_for_ending(found, context), f"{LOST}no server serves the model '{found.lease.model}' any more."
     try:
-        plan = await replan(row.uid, found.create_request, served, found.before, found.own, row.created_at.date(), tools)
+        plan = await replan(context, found.before, found.own)
     except ServiceUnavailable:
         raise
     except ApiError as error:
         logger.error("%s: cannot be planned again: %s", row.uid, error.message)
-        return _plan_for_ending(found), f"{LOST}{error.message}"
+        return _plan_for_ending(found, context), f"{LOST}{error.message}"
     return replace(plan, request=replace(plan.request, prompt=found.prompt)), None
 
 
-def _plan_for_ending(found: StoredRun) -> PreparedRequest:
+def _plan_for_ending(found: StoredRun, context: PromptContext) -> PreparedRequest:
     nothing = GenerateRequest(found.row.uid, found.prompt, Sampling(max_tokens=1))
-    return PreparedRequest(
-        found.before, (), (), {}, {}, nothing, NullParser(), found.create_request, found.row.created_at.date()
-    )
+    return PreparedRequest(replace(context, before=found.before), nothing, NullParser())
 
 
 async def _state(
@@ -163,7 +164,7 @@ def _run(
         frames=[frame for frame, _ in found.log],
         emit_error_event=found.create_request.emit_error_event,
         generates=found.create_request.generate,
-        compaction_hook=None if served is None else make_compaction_hook(found.create_request, served, plan),
+        compaction_hook=None if served is None else make_compaction_hook(found.create_request, plan),
         resume=ResumeState(cancelled=lease.cancelled, broken=broken),
         max_run_seconds=found.create_request.max_run_seconds,
     )

@@ -13,7 +13,7 @@ from responses_app.extraction.errors import UNSUPPORTED
 from responses_app.images.decode import InvalidImage, is_data_url, media_type
 from responses_app.models import MAX_FILENAME_CHARS
 from responses_app.runs.ids import is_id
-from responses_app.runs.prepare import images
+from responses_app.runs.prepare.media import images
 from responses_app.schemas.items import valid
 from responses_app.validation.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type, shorten, wrong_type
@@ -120,7 +120,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _file(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """Check a file without reading or downloading; `runs.prepare.files.documents` does both later."""
+    """Check a file without reading or downloading; `runs.prepare.media.file_texts` does both later."""
     part = valid(FilePart, raw, loc)
     sources = [name for name in FILE_SOURCES if name in part]
     if len(sources) != 1:
@@ -158,7 +158,7 @@ def _check_file_url(part: Mapping[str, Any], loc: Loc) -> None:
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """Check an image without decoding or fetching; `runs.prepare.images` does both later."""
+    """Check an image without decoding or fetching; `runs.prepare.media.images` does both later."""
     part = valid(ImagePart, raw, loc)
     if "file_id" in part and "image_url" not in part:
         return {"type": "input_image", "detail": part["detail"], "file_id": image_file_id(part, loc)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from asgiref.sync import sync_to_async
@@ -37,6 +37,11 @@ def visible(project: str, now: datetime) -> QuerySet[File]:
 async def find(project: str, uid: str, now: datetime) -> File | None:
     """Return the file `uid` of the project; None if unknown or expired."""
     return await visible(project, now).filter(uid=uid).afirst()
+
+
+async def find_all(project: str, uids: Collection[str], now: datetime) -> dict[str, File]:
+    """Return those files of the project among `uids` that have not expired, by id."""
+    return {row.uid: row async for row in visible(project, now).filter(uid__in=uids)}
 
 
 async def page(

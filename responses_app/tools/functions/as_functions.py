@@ -65,7 +65,7 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
     """
     offered = {
         function_name(_name(tool), space): (tool, space)
-        for tool, space in [*_offered(turn.tools), *_offered(_added(turn), found=True)]
+        for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), found=True)]
     }
     origins = {
         name: ToolOrigin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in offered.items()
@@ -82,7 +82,7 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
 def offered_names(turn: Turn) -> frozenset[str]:
     """Return the function names of all offered tools."""
     return frozenset(
-        function_name(_name(tool), space) for tool, space in [*_offered(turn.tools), *_offered(_added(turn), found=True)]
+        function_name(_name(tool), space) for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), found=True)]
     )
 
 
@@ -91,10 +91,10 @@ def taken_name(names: Collection[str], functions: Sequence[Json]) -> str | None:
     return next((str(one["name"]) for one in functions if one["name"] in names), None)
 
 
-def custom_tool_formats(turn: Turn) -> list[Json]:
-    """Return the formats of all offered custom tools."""
-    tools = [tool for tool, _ in [*_offered(turn.tools), *_offered(_added(turn), found=True)]]
-    return [tool["format"] for tool in tools if tool["type"] == "custom" and tool.get("format")]
+def custom_tool_formats(tools: Sequence[Json], items: Sequence[Json]) -> list[Json]:
+    """Return the formats of all offered custom tools: those of `tools`, and those that `items` add."""
+    offered = [tool for tool, _ in [*_offered(tools), *_offered(_added(items), found=True)]]
+    return [tool["format"] for tool in offered if tool["type"] == "custom" and tool.get("format")]
 
 
 def map_tool_calls(parser: OutputParser, origins: Origins) -> OutputParser:
@@ -115,9 +115,9 @@ def _name(tool: Json) -> str:
     return str(tool.get("name") or tool["type"])
 
 
-def _added(turn: Turn) -> list[Json]:
+def _added(items: Sequence[Json]) -> list[Json]:
     """Return the tools added by items of the conversation, or found by a tool search."""
-    return [tool for item in turn.items if item.get("type") in _TOOL_ADDING_TYPES for tool in item["tools"]]
+    return [tool for item in items if item.get("type") in _TOOL_ADDING_TYPES for tool in item["tools"]]
 
 
 def _is_not_plain(item: Json) -> bool:

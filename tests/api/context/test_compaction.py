@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Event, Item, Response
-from responses_app.runs.prepare.context import apply_compaction
+from responses_app.runs.prepare.items.selection import apply_compaction
 from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, record_text
 
 SUMMARY = (

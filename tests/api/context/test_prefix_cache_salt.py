@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 
 from responses_app.models import ApiKey
-from responses_app.runs.prepare.engine_request import cache_salt
+from responses_app.runs.prepare.prefix_cache import cache_salt
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.websocket_case import SocketCase
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.models import Item
-from responses_app.runs.prepare.truncation import droppable
+from responses_app.runs.prepare.length.truncation import droppable
 from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, record_text
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]

@@ -13,7 +13,7 @@ from responses_app.engine_interface import Constraint, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare import constraint_check
+from responses_app.runs.prepare.grammars import constraint_check
 
 
 class RejectingEngine(ReplayEngine):

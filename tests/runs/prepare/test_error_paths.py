@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.engine_request import client_path
+from responses_app.runs.prepare.prompt_context import client_path
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.runs.prepare.prompt import PromptRenderer, RenderedPrompt, text_size
+from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt, text_size
 
 # Estimate: characters of text per token, and tokens of an item beside its text.
 BYTES_OF_A_TOKEN = 4

@@ -8,8 +8,9 @@ from typing import Any
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import Conversation
 from responses_app.runs.ids import is_id
-from responses_app.runs.prepare import definitions, images
-from responses_app.runs.prepare.context import with_ids
+from responses_app.runs.prepare.grammars import definitions
+from responses_app.runs.prepare.items.selection import with_ids
+from responses_app.runs.prepare.media import images, rows
 from responses_app.store.content import conversations, history
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.history import ConversationContext
@@ -51,4 +52,5 @@ async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[
     await definitions.check(project, (), items, "items")
     wanted = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
     whole = with_ids(items, await history.find(project, wanted) if wanted else {}, "items")
-    return whole, images.fetched(await images.new_images(project, items, whole, "items"))
+    media = await rows.load_new(project, items, whole, "items")
+    return whole, {} if media is None else images.fetched(await images.resolve_new(project, media))

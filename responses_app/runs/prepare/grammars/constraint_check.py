@@ -16,7 +16,7 @@ from responses_app.dialects.constraints import structural_tag
 from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.definitions import compiled
+from responses_app.runs.prepare.grammars.definitions import compiled
 
 SEARCH_LIMIT_S = 10.0
 # Prefix of compiler messages: time and source line.

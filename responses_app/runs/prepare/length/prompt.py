@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 
 from responses_app.dialects import content
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
 from responses_app.dialects.text.budget import Budget
 from responses_app.engine_interface import Engine, RequestRejected
-from responses_app.errors import InvalidRequest, RateLimited
-from responses_app.images import decode_pool
+from responses_app.errors import InvalidRequest
 from responses_app.images.decode import InvalidImage
-from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.store.content.images import ImageBytes
+from responses_app.runs.prepare.media.decoded import DecodedImages, key_of
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
 MAX_PIXELS = 200_000_000
-# Longest side of an image with `detail: low` in pixels, as at OpenAI.
-MAX_LOW_DETAIL_SIDE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +43,16 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptRenderer:
-    """Renderer of prompts for a model. `images` are the images of all items that may be in a prompt.
+    """Renderer of prompts for a model. `decoded` are the decoded images of all items that may be in a prompt.
 
     With `measure` the tokens of images are counted even if the engine needs a generation for that.
     """
 
     engine: Engine
     dialect: Dialect
-    images: ImageBytes
+    decoded: DecodedImages
     measure: bool
     project: str
-    # Bytes and number of pixels of each image, for prompts that are rendered again with fewer items.
-    shown: dict[content.ImageReference, tuple[bytes, int]] = field(default_factory=dict)
 
     async def of(self, turn: Turn, most: int) -> RenderedPrompt:
         """Render the prompt of a turn. Raises UnsupportedInput, TooLong above `most` tokens, and the errors of `measured`."""
@@ -72,7 +66,7 @@ class PromptRenderer:
         shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
         if not shown:
             return RenderedPrompt(tokens, (), len(tokens))
-        seen = [await self._check_vision(image) for image in shown]
+        seen = [self._decoded(image) for image in shown]
         found, pixels = [data for data, _ in seen], sum(area for _, area in seen)
         if pixels > MAX_PIXELS or not (self.measure or self.engine.counts_cheaply):
             return RenderedPrompt(tokens, found, len(tokens), measured=False, pixels=pixels)
@@ -86,25 +80,14 @@ class PromptRenderer:
                 f"The model does not take these images: {error}", param="input", code="invalid_image"
             ) from error
 
-    async def _check_vision(self, image: content.ImageReference) -> tuple[bytes, int]:
-        """Return the bytes and the number of pixels of an image as the prompt shows it."""
-        key = replace(image, path="")
-        if key not in self.shown:
-            self.shown[key] = await self._prefill_only(image)
-        return self.shown[key]
-
-    async def _prefill_only(self, image: content.ImageReference) -> tuple[bytes, int]:
-        data = self.images.get((image.item, image.url))
-        if data is None:
+    def _decoded(self, image: content.ImageReference) -> tuple[bytes, int]:
+        """Return the bytes and the number of pixels of an image as the prompt shows it. Raises UnsupportedInput."""
+        found = self.decoded.get(key_of(image))
+        if found is None:
             raise UnsupportedInput("The image is not stored any more.", image.path, "image_file_not_found")
-        try:
-            if image.detail == "low":
-                data = await decode_pool.shrink(self.project, data, MAX_LOW_DETAIL_SIDE)
-            return data, (await decode_pool.check(self.project, data)).area
-        except InvalidImage as error:
-            raise UnsupportedInput(str(error), image.path, error.code) from error
-        except DecoderBusy as error:
-            raise RateLimited(str(error)) from error
+        if isinstance(found, InvalidImage):
+            raise UnsupportedInput(str(found), image.path, found.code) from found
+        return found
 
 
 def size_of(turn: Turn) -> WorkSize:

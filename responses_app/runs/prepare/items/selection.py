@@ -1,58 +1,51 @@
-"""Context of a request: the earlier items, resolved references, checked pairs of calls and outputs."""
+"""Selection of the items of a prompt: resolved references, checked pairs of calls and outputs, compaction, configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
+from responses_app.dialects.content import ImageReference, iter_images
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.ids import is_id, new_id
-from responses_app.runs.prepare import long_work
-from responses_app.store.content import history
-from responses_app.store.content.history import ConversationContext
+from responses_app.runs.ids import new_id
+from responses_app.runs.prepare import encrypted_content
+from responses_app.runs.prepare.items.summary import QUESTION, summary_request
+from responses_app.runs.server_tools import approvals
 
 OUTPUTS = FAMILIES.calls_by_output
 CALLS = frozenset(OUTPUTS.values())
-EMPTY = ConversationContext((), (), "", "completed")
 
 
-async def previous_context(create_request: CreateRequest) -> ConversationContext:
-    """Return the context of `previous_response_id`. Raises InvalidRequest if the response is unknown or in progress."""
-    uid = create_request.previous_response_id
-    if uid is None:
-        return EMPTY
-    context = await history.context(create_request.project, uid) if is_id(uid) else None
-    if context is None:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
-    if not context.has_ended:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' is still in progress.",
-            param="previous_response_id",
-            code="previous_response_not_ready",
-        )
-    return context
+@dataclass(frozen=True, slots=True)
+class SelectedItems:
+    """Items of the prompt, the request as items of the conversation change it, and the images of the items."""
+
+    create_request: CreateRequest
+    items: Sequence[Mapping[str, Any]]
+    references: Sequence[ImageReference]
 
 
-async def resolve_items(create_request: CreateRequest) -> list[dict[str, Any]]:
-    """Return the input items of the request, all with ids. A stored item replaces an item with the same id. Raises NotFound.
+def select_new(create_request: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> SelectedItems:
+    """Select the items of the prompt of a new response, as `select`. Raises InvalidRequest, also for an id that occurs twice."""
+    check_unique(before, own)
+    return select(create_request, before, own)
 
-    The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
-    `encrypted_content` stays as the client sent it.
+
+def select(create_request: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> SelectedItems:
+    """Decrypt the items of a context, check these, and select those of the prompt. Raises InvalidRequest.
+
+    `before` are the items that the request continues, `own` those of the request.
     """
-    named = [item for item in create_request.input if "id" in item and "encrypted_content" not in item]
-    wanted = [item["id"] for item in named if is_id(item["id"])]
-    found = await history.find(create_request.project, wanted) if wanted else {}
-    return await long_work.apart(
-        create_request.project, len(create_request.input) > long_work.LONG_ITEMS, partial(with_ids, create_request.input, found)
-    )
+    create_request, items = apply_configuration(create_request, encrypted_content.decrypt_items(create_request, before, own))
+    items = check_call_pairs(apply_compaction(assign_call_ids(items)))
+    approvals.check_approvals(create_request, items, own)
+    require_json_word(create_request, items)
+    if create_request.compacts:
+        create_request, items = summary_request(create_request), [*items, QUESTION]
+    return SelectedItems(create_request, items, list(iter_images(items)))
 
 
 def with_ids(

@@ -1,0 +1,88 @@
+"""Stage `convert`: turns items and tools into the turn that a dialect renders. Pure: reads no rows and decodes no bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+
+from responses_app.dialects.base import Turn
+from responses_app.errors import InvalidRequest
+from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.items.selection import drop_earlier_reasoning
+from responses_app.runs.prepare.length.prompt import size_of
+from responses_app.runs.prepare.long_work import WorkSize
+from responses_app.runs.prepare.media import documents
+from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.tools.base import ToolOffer
+from responses_app.tools.functions import as_functions
+from responses_app.tools.functions.as_functions import Origins
+from responses_app.tools.outputs.output_limit import limit_tool_output
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedTurn:
+    """Turn whose tools are all functions, the declared tools behind these, and the size of the work on the turn."""
+
+    turn: Turn
+    origins: Origins
+    size: WorkSize
+
+
+async def convert(context: PromptContext) -> ConvertedTurn:
+    """Convert the items and the tools. Raises InvalidRequest, RateLimited. Only long work leaves the event loop."""
+    project, is_large = context.create_request.project, len(context.items) > long_work.LONG_ITEMS
+    with context.map_errors(context.items):
+        items = await long_work.apart(project, is_large, partial(documents.with_texts, context.items, context.images))
+        turn = _turn(context, items)
+        if context.offer is not None:
+            turn = _with_server_tools(turn, context.offer, withholds=context.withholds_tools)
+    size = size_of(turn)
+    to_functions = partial(as_functions.to_functions, turn, context.grammars.ebnf)
+    turn, origins = await long_work.apart(project, size is WorkSize.LONG, to_functions)
+    return ConvertedTurn(turn, origins, size)
+
+
+def _turn(context: PromptContext, items: Sequence[Mapping[str, Any]]) -> Turn:
+    """Return the turn for `items`. Tools that are not listed yet cannot be chosen."""
+    create_request, defaults, shown = context.create_request, context.served.defaults, context.pictures.shown
+    reasoning = create_request.reasoning or {}
+    max_bytes = settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES
+    items = [limit_tool_output(item, max_bytes, shown.get(item.get("id", ""))) for item in items]
+    return Turn(
+        items=drop_earlier_reasoning(items) if reasoning.get("context") == "current_turn" else items,
+        today=context.today,
+        instructions=create_request.instructions,
+        tools=create_request.tools,
+        tool_choice="auto" if context.openings else create_request.tool_choice,
+        parallel_tool_calls=create_request.parallel_tool_calls,
+        effort=reasoning.get("effort"),
+        all_reasoning=reasoning.get("context") == "all_turns",
+        format=create_request.format,
+        json_whitespace=defaults.json_whitespace or settings.RESPONSES_JSON_WHITESPACE,
+        schema_limits=defaults.schema_limits,
+        max_reasoning_length=defaults.max_reasoning_length,
+        max_repetitions=defaults.max_repetitions,
+        token_cache=context.token_cache,
+    )
+
+
+def _with_server_tools(turn: Turn, offer: ToolOffer, *, withholds: bool) -> Turn:
+    """Return the turn with the tools of the server as functions. Raises UnsupportedInput for absent tools.
+
+    Raises InvalidRequest for a name used twice.
+    """
+    taken = as_functions.taken_name(as_functions.offered_names(turn), offer.functions)
+    if taken is not None:
+        message = (
+            f"Invalid 'tools': the name '{taken}' belongs to a tool that the server runs for this request; rename your tool."
+        )
+        raise InvalidRequest(message, param="tools", code="invalid_value")
+    choice, functions = offer.tool_choice(turn.tool_choice), offer.functions
+    if withholds and not isinstance(choice, str) and "tools" in choice:
+        names = {function["name"] for function in functions}
+        choice = {**choice, "tools": [entry for entry in choice["tools"] if entry.get("name") not in names]}
+    return replace(turn, tools=turn.tools if withholds else [*turn.tools, *functions], tool_choice=choice)

@@ -1,1 +1,0 @@
-"""Files of a context: texts of documents, and bytes of uploaded images."""

@@ -1,0 +1,92 @@
+"""Stage `limit`: counts the prompt, drops old items where the request allows that, and has the compiler check the constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from responses_app.dialects.base import Turn
+from responses_app.dialects.text.budget import TooLong
+from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
+from responses_app.errors import InvalidRequest
+from responses_app.runs.prepare.convert import ConvertedTurn
+from responses_app.runs.prepare.grammars import constraint_check
+from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt
+from responses_app.runs.prepare.length.truncation import Truncation
+from responses_app.runs.prepare.prefix_cache import cache_salt
+from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.runs.prepare.render import Rendering
+
+MIN_TOP_P = 1e-6
+# Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
+DEFAULT_ANSWER_TOKENS = 1024
+
+
+async def limit(
+    context: PromptContext, converted: ConvertedTurn, rendering: Rendering
+) -> tuple[GenerateRequest, ConvertedTurn]:
+    """Return the request of the engine, and the turn without the items that were dropped for it. Raises ApiError."""
+    request, engine = context.create_request, context.served.engine
+    with context.map_errors(converted.turn.items):
+        if isinstance(rendering.tokens, TooLong) and request.truncation != "auto":
+            raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
+        constraint = await constraint_check.check_constraints(engine, request, rendering.constraint)
+        turn, prompt = await _fit(context, converted.turn, rendering.tokens)
+        prompt.check_pixels()
+        converted = ConvertedTurn(turn, converted.origins, converted.size)
+        return _engine_request(context, prompt, constraint), converted
+
+
+async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLong) -> tuple[Turn, RenderedPrompt]:
+    """Count the prompt, and drop the oldest items of a prompt that is too long if the request allows that. Raises InvalidRequest."""
+    request, served, most = context.create_request, context.served, context.served.engine.max_model_len
+    truncates = request.truncation == "auto"
+    prompts = PromptRenderer(
+        served.engine, context.dialect, context.decoded, measure=context.measure or truncates, project=request.project
+    )
+    prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
+    if prompt is not None and (not truncates or prompt.fits(most - 1)):
+        return turn, prompt
+    answer = min(served.max_output_tokens(request.max_output_tokens) or DEFAULT_ANSWER_TOKENS, most // 4)
+    try:
+        return await Truncation(prompts, turn, most - answer, most - 1).search()
+    except TooLong as error:
+        raise _exceeded(f"at least {error.min_tokens}", most) from error
+
+
+def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: Constraint | None) -> GenerateRequest:
+    """Return the request of the engine. Raises InvalidRequest for a prompt that leaves no token for the answer."""
+    request, served, most = context.create_request, context.served, context.served.engine.max_model_len
+    free = most - prompt.length
+    if free < 1:
+        raise _exceeded(str(prompt.length), most)
+    sampling = Sampling(
+        max_tokens=min(free, served.max_output_tokens(request.max_output_tokens) or free),
+        temperature=served.temperature(request.temperature),
+        # vLLM refuses zero; any number as small also leaves only the most likely token.
+        top_p=served.top_p(request.top_p) or MIN_TOP_P,
+        presence_penalty=request.presence_penalty,
+        frequency_penalty=request.frequency_penalty,
+        logprobs=request.logprobs,
+        ignore_eos=request.ignore_eos,
+        stop_token_ids=context.dialect.stop_token_ids,
+    )
+    return GenerateRequest(
+        context.uid,
+        prompt.tokens,
+        sampling,
+        constraint,
+        priority=request.priority,
+        cache_salt=cache_salt(request.project, request.cache_key),
+        images=prompt.images,
+        length=prompt.length if prompt.measured else None,
+        owner=request.project,
+        session=context.session,
+    )
+
+
+def _exceeded(tokens: str, limit: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"Your input exceeds the context window of this model. Please adjust your input and try again. ({tokens} tokens of {limit})",
+        param="input",
+        code="context_length_exceeded",
+    )

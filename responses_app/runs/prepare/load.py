@@ -1,0 +1,133 @@
+"""Stage `load`: reads rows, and is the only stage that does: items, approvals, outputs of tools, records of images and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from responses_app.dialects import content
+from responses_app.errors import InvalidRequest
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.ids import is_id
+from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.items import conversation, selection
+from responses_app.runs.prepare.items.selection import SelectedItems
+from responses_app.runs.prepare.media import rows
+from responses_app.runs.prepare.prefix_cache import session_id
+from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
+from responses_app.runs.server_tools import approvals, executors
+from responses_app.runs.server_tools.call_limit import max_calls
+from responses_app.store.content import history, tool_outputs
+from responses_app.store.content.history import ConversationContext
+
+
+async def load(context: PromptContext, before: ConversationContext | None) -> PromptContext:
+    """Load what the request refers to. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
+    request = context.create_request
+    await executors.check_resources(request.project, request.tools)
+    if before is None:
+        before = await _previous(request)
+    own = await _own_items(request)
+    is_large = len(before.items) + len(own) > long_work.LONG_ITEMS
+    selected = await long_work.apart(request.project, is_large, partial(selection.select_new, request, before.items, own))
+    await approvals.check_unused(request, selected.items, own)
+    items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
+    with context.map_errors(items):
+        if selected.references and not context.served.supports_images:
+            raise _no_vision(selected, items, own)
+    return await _with_tools(
+        replace(
+            context,
+            create_request=selected.create_request,
+            before=before,
+            own=own,
+            items=items,
+            references=selected.references,
+            media=await rows.load_media(request, before, own),
+            session=session_id(request, before.thread, context.uid),
+        )
+    )
+
+
+async def load_again(context: PromptContext, before: ConversationContext, own: ConversationContext) -> PromptContext:
+    """Load the context of a stored response again; `own` has its input items. Raises ApiError.
+
+    What `load` has checked before the first start is not checked again: the response itself has used its approvals.
+    """
+    request = context.create_request
+    selected = selection.select(request, before.items, own.items)
+    return await _with_tools(
+        replace(
+            context,
+            create_request=selected.create_request,
+            before=before,
+            own=own.items,
+            items=await tool_outputs.with_outputs(request.project, selected.items),
+            references=selected.references,
+            media=await rows.load_previous([*before.keys, *own.keys], [*before.items, *own.items]),
+            session=session_id(request, before.thread, context.uid),
+        )
+    )
+
+
+async def _previous(create_request: CreateRequest) -> ConversationContext:
+    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError."""
+    if create_request.conversation is not None:
+        return await conversation.context(create_request.project, create_request.conversation)
+    uid = create_request.previous_response_id
+    if uid is None:
+        return NO_CONTEXT
+    context = await history.context(create_request.project, uid) if is_id(uid) else None
+    if context is None:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if not context.has_ended:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' is still in progress.",
+            param="previous_response_id",
+            code="previous_response_not_ready",
+        )
+    return context
+
+
+async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
+    """Return the input items of the request, all with ids. A stored item replaces an item with the same id. Raises NotFound.
+
+    The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
+    `encrypted_content` stays as the client sent it.
+    """
+    named = [item for item in create_request.input if "id" in item and "encrypted_content" not in item]
+    wanted = [item["id"] for item in named if is_id(item["id"])]
+    stored = await history.find(create_request.project, wanted) if wanted else {}
+    is_large = len(create_request.input) > long_work.LONG_ITEMS
+    return await long_work.apart(create_request.project, is_large, partial(selection.with_ids, create_request.input, stored))
+
+
+def _no_vision(selected: SelectedItems, items: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> InvalidRequest:
+    """Return the error for images in a prompt of a model without vision; it names the newest image."""
+    path, uids = selected.references[-1].path, [item["id"] for item in own]
+    where = client_path(path, selected.create_request, items, uids) or "input"
+    error = content.no_vision(where)
+    message = (
+        str(error) if where.startswith("input") else f"This model takes text only, and what '{where}' continues has images."
+    )
+    return InvalidRequest(message, param=where, code=error.code)
+
+
+async def _with_tools(context: PromptContext) -> PromptContext:
+    """Return the context with the server tools of the first round, and the items that the server runs before."""
+    tools = context.tools
+    if tools is None:
+        return context
+    await tools.prepare(context.items)
+    return replace(
+        context,
+        offer=tools.offer(context.items),
+        openings=tools.openings(context.items),
+        calls_left=max_calls(context.create_request),
+    )

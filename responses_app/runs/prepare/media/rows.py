@@ -1,0 +1,112 @@
+"""Rows of the images and files of a context: the bytes that the store has, and the records of uploaded files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from responses_app.dialects.content import ImageReference, iter_images
+from responses_app.errors import InvalidRequest
+from responses_app.images import decode
+from responses_app.models import File
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.ids import is_id
+from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.media.documents import Document, iter_documents
+from responses_app.store.content import images as store
+from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.images import ImageBytes
+from responses_app.store.files import files
+
+Items: TypeAlias = Sequence[Mapping[str, Any]]
+
+# The limit of the OpenAI API.
+MAX_IMAGES = 500
+MAX_FILES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class NewMedia:
+    """Images and files of the items that a client sends, in the request parameter `param`.
+
+    `stored` are the bytes and texts that the store has of these. `files` are the records of uploaded files by id.
+    """
+
+    images: Sequence[ImageReference]
+    documents: Sequence[Document]
+    stored: ImageBytes
+    files: Mapping[str, File]
+    param: str
+
+    @property
+    def missing_images(self) -> Mapping[str, ImageReference]:
+        """First image of each URL whose bytes are not stored."""
+        return {image.url: image for image in reversed(self.images) if (image.item, image.url) not in self.stored}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMedia:
+    """Images and files of a context. `past` are the stored bytes and texts of earlier items, `data_urls` images to be decoded.
+
+    `unsaved` are the earlier items that are not in the store.
+    """
+
+    past: ImageBytes
+    data_urls: Sequence[ImageReference] = ()
+    unsaved: Sequence[Mapping[str, Any]] = ()
+    new: NewMedia | None = None
+
+
+async def load_media(
+    create_request: CreateRequest, before: ConversationContext, own: Sequence[dict[str, Any]]
+) -> LoadedMedia | None:
+    """Load the rows for the context `before` and the items `own` of the request; None without images and files. Raises InvalidRequest."""
+    new = await load_new(create_request.project, create_request.input, own)
+    past = await load_previous(before.keys, before.items) if before.images is None else LoadedMedia(before.images)
+    if past is None:
+        return None if new is None else LoadedMedia({}, new=new)
+    return LoadedMedia(past.past, past.data_urls, before.unsaved, new)
+
+
+async def load_new(project: str, given: Items, items: Items, param: str = "input") -> NewMedia | None:
+    """Load the rows for the items that a client sends; None without images and files. Those of stored items come from the store.
+
+    `items` are the `given` items with resolved references. Raises InvalidRequest for too many images or files.
+    """
+    shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
+    documents = list(iter_documents(items))
+    if not shown and not documents:
+        return None
+    uids = [raw["id"] for raw in given if "id" in raw]
+    stored = await store.by_ids(project, uids) if uids else {}
+    missing = [document for document in documents if document.key not in stored]
+    media = NewMedia(shown, documents, stored, {}, param)
+    _check_number("files", len(missing), MAX_FILES, param)
+    _check_number("images", len(media.missing_images), MAX_IMAGES, param)
+    file_ids = {uid for uid in [*media.missing_images, *(str(one.part.get("file_id")) for one in missing)] if is_id(uid)}
+    records = await files.find_all(project, file_ids, datetime.now(UTC)) if file_ids else {}
+    return NewMedia(shown, documents, stored, records, param)
+
+
+async def load_previous(keys: Sequence[int], items: Items) -> LoadedMedia | None:
+    """Load the images and the texts of files of stored items, by the keys of these; None without. Deleted images are left out."""
+    shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
+    data_urls = [image for image in shown if decode.is_data_url(image.url)]
+    is_stored = len(data_urls) < len(shown) or any(True for _ in iter_documents(items))
+    if not is_stored and not data_urls:
+        return None
+    return LoadedMedia(await store.by_keys(keys) if is_stored else {}, data_urls)
+
+
+def _check_number(kind: str, count: int, most: int, param: str) -> None:
+    if count > most:
+        message = f"Invalid '{param}': too many {kind}. Expected at most {most} {kind}, but got {count}."
+        raise InvalidRequest(message, param=param, code="array_above_max_length")
+
+
+def _listed(items: Items) -> list[ImageReference]:
+    return list(iter_images(items))
