@@ -109,7 +109,7 @@ def _handler(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
         do_POST = do_GET
 
         def forward(self, exchanges: list[Exchange]) -> None:
-            """Forward the request; add the exchange to `found` once the answer was sent as a whole."""
+            """Forward the request; add the exchange to `exchanges` once the answer was sent as a whole."""
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_FORWARDED}
             with recorder.http.stream(

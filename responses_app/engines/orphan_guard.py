@@ -48,9 +48,9 @@ class ProcessOwner(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> ProcessOwner | None:
         """Parse the value of the environment variable; None for invalid text."""
-        pid, _, rest = text.partition(":")
-        start, _, rest = rest.partition(":")
-        space, _, data_dir = rest.partition(":")
+        pid, _, after_pid = text.partition(":")
+        start, _, after_pid = after_pid.partition(":")
+        space, _, data_dir = after_pid.partition(":")
         return cls(int(pid), int(start), space, data_dir) if pid.isdigit() and start.isdigit() else None
 
     def is_alive(self) -> bool:
@@ -176,8 +176,8 @@ def _owner_of(pid: int) -> ProcessOwner | None:
     except OSError:
         return None
     prefix = f"{MARK}=".encode()
-    found = next((entry for entry in environ.split(b"\0") if entry.startswith(prefix)), None)
-    return ProcessOwner.parse(os.fsdecode(found[len(prefix) :])) if found else None
+    assignment = next((entry for entry in environ.split(b"\0") if entry.startswith(prefix)), None)
+    return ProcessOwner.parse(os.fsdecode(assignment[len(prefix) :])) if assignment else None
 
 
 def _start_of(pid: int) -> int:

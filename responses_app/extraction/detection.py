@@ -60,7 +60,7 @@ def _office_format(data: bytes) -> str:
             f"or has more than {MAX_ARCHIVE_FILES:,} parts."
         )
     names = {entry.filename for entry in entries}
-    found = next((kind for part, kind in OFFICE.items() if part in names), None)
-    if found is None:
+    format_name = next((kind for part, kind in OFFICE.items() if part in names), None)
+    if format_name is None:
         raise unsupported("The file is an archive.")
-    return found
+    return format_name

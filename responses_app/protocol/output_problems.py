@@ -93,6 +93,6 @@ class ProblemList:
         self._problems.setdefault(LocatedProblem(delta.type, index if index >= 0 else None, delta.text))
 
     def entries(self, items: Sequence[Item], located: Sequence[LocatedProblem] = ()) -> list[dict[str, Any]]:
-        """Return the entries of `output_problems`: the problems of the deltas and those `found` in the closed `items`."""
+        """Return the entries of `output_problems`: the problems of the deltas and the `located` ones of the closed `items`."""
         problems = dict.fromkeys([*self._problems, *located])
         return [problem.entry(items) for problem in [*problems][:MAX_PROBLEMS]]

@@ -48,9 +48,9 @@ async def upkeep() -> None:
 def archive_due(now: datetime) -> Iterator[int]:
     """Archive logs of responses that ended long enough ago; yield the number of events of each log."""
     after = settings.RESPONSES_SEAL_AFTER
-    while after is not None and (found := list_unarchived(now - after, BATCH)):
+    while after is not None and (due := list_unarchived(now - after, BATCH)):
         counts = [0]
-        for pk in found:
+        for pk in due:
             try:
                 counts.append(archive_log(pk))
             except LogChanged as error:

@@ -317,7 +317,7 @@ class RunManager:
     def _spawn(self, run: Run, place: Place) -> None:
         # With an empty context the run does not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
-        run.own(task)
+        run.keep_task(task)
         if self._log_follower is not None:
             run.broadcast.on_frames = partial(self._log_follower.notify_events, run)
         self.runs[run.uid] = run

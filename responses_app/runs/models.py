@@ -149,7 +149,7 @@ def parse_models(models: str) -> dict[str, ServedModel]:
 
 def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str]:
     """Parse a RESPONSES_ALIASES setting: `name=model`, with `*` as a wildcard in `name`. Raises ImproperlyConfigured."""
-    found = {}
+    names_by_alias = {}
     for entry in text.split():
         name, sep, model = entry.rpartition("=")
         if not sep or not name or model not in served:
@@ -157,8 +157,8 @@ def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str
             raise ImproperlyConfigured(
                 f"RESPONSES_ALIASES: {entry!r} must be name=model, with a model that is served ({known})"
             )
-        found[name] = model
-    return found
+        names_by_alias[name] = model
+    return names_by_alias
 
 
 def check_limits(setting: str, limits: Mapping[str, int], served: Mapping[str, ServedModel]) -> None:

@@ -24,8 +24,10 @@ class CompositeOffer:
     @property
     def sources(self) -> Sources | None:
         """Sources of all tools; None if no tool has sources."""
-        found = [offer.sources for offer in self._offers if isinstance(offer, CitingOffer) and offer.sources is not None]
-        return reduce(Sources.joined, found) if found else None
+        offered_sources = [
+            offer.sources for offer in self._offers if isinstance(offer, CitingOffer) and offer.sources is not None
+        ]
+        return reduce(Sources.joined, offered_sources) if offered_sources else None
 
     def opening(self, function: str) -> Delta | None:
         """Return the delta that opens a call of the tool that has `function`; None for functions of the client."""

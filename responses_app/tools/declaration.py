@@ -100,8 +100,15 @@ def define_function(
 ) -> Json:
     """Define the function `name`. `recipient` is the tool of gpt-oss that takes its place."""
     schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-    own = {} if recipient is None else {RECIPIENT: recipient}
-    return {"type": "function", "name": name, "description": description, "parameters": schema, "strict": False, **own}
+    recipient_field = {} if recipient is None else {RECIPIENT: recipient}
+    return {
+        "type": "function",
+        "name": name,
+        "description": description,
+        "parameters": schema,
+        "strict": False,
+        **recipient_field,
+    }
 
 
 def dump(value: object) -> str:

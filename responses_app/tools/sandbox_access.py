@@ -47,9 +47,9 @@ def has_packages() -> bool:
 
 def packages_note() -> str:
     """Return a sentence about packages that containers lack; empty if nothing is missing, or if the operator has the runner."""
-    own = settings.RESPONSES_SANDBOX_URL.startswith("unix:") and code_interpreter() != "off"
+    installs_packages = settings.RESPONSES_SANDBOX_URL.startswith("unix:") and code_interpreter() != "off"
     folder = data_dir() / packages.FOLDER
-    if not own or packages.is_installed(folder):
+    if not installs_packages or packages.is_installed(folder):
         return ""
     if not has_packages():
         return "Code in containers has the standard library alone: RESPONSES_SANDBOX_PACKAGES is off."

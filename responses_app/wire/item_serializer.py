@@ -17,7 +17,7 @@ SCREENS: Final = "computer_call_output.output.image_url"
 def serialize(project: str, page: ItemPage, include: Collection[str]) -> list[bytes]:
     """Serialise a page of items."""
     return [
-        redact_images(encrypted_content.redact(project, body, wanted=encrypted_content.INCLUDE in include), include)
+        redact_images(encrypted_content.redact(project, body, with_ciphertext=encrypted_content.INCLUDE in include), include)
         for _, body in page.rows
     ]
 

@@ -90,8 +90,8 @@ def test_entities_of_a_document_are_not_expanded(document: str) -> None:
 
 
 def test_text_over_the_limit_is_cut() -> None:
-    found = extract(b"x" * (limits.MAX_CHARS + 1))
-    assert (len(found.text), found.is_cut) == (limits.MAX_CHARS, True)
+    extracted = extract(b"x" * (limits.MAX_CHARS + 1))
+    assert (len(extracted.text), extracted.is_cut) == (limits.MAX_CHARS, True)
 
 
 def test_file_over_the_limit_is_refused() -> None:

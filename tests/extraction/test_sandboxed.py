@@ -63,7 +63,7 @@ def test_files_of_a_project_take_turns_in_the_sandbox(sandbox: Runner) -> None:
     async def work(client: SandboxClient) -> list[ExtractedText]:
         return await asyncio.gather(*(extract_text("tests", b"%d" % number, "a.txt", client) for number in range(6)))
 
-    assert [found.text for found in sandbox.use(work)] == ["0", "1", "2", "3", "4", "5"]
+    assert [extracted.text for extracted in sandbox.use(work)] == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_no_file_is_read_outside_of_a_sandbox_that_has_ended(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_files_of_other_projects_are_read_while_a_slow_one_is(sandbox: Runner) -
     async def work(client: SandboxClient) -> ExtractedText:
         async with sandboxed._turn("ingestion/busy"):
             waiting = asyncio.create_task(extract_text("busy", b"Oslo", "a.txt", client, queue="ingestion"))
-            found = await extract_text("quiet", b"Rome", "a.txt", client, queue="ingestion")
+            extracted = await extract_text("quiet", b"Rome", "a.txt", client, queue="ingestion")
             assert not waiting.done()
         await waiting
-        return found
+        return extracted
 
     assert sandbox.use(work).text == "Rome"

@@ -37,8 +37,8 @@ def paused(
 
 def in_bursts(seconds: float) -> float:
     """Return the CPU seconds of a process that computes in the first 8 of every 20 ms."""
-    whole, rest = divmod(seconds, 0.02)
-    return 0.008 * whole + min(rest, 0.008)
+    whole, remaining_s = divmod(seconds, 0.02)
+    return 0.008 * whole + min(remaining_s, 0.008)
 
 
 def test_first_pause_of_an_idle_process_is_a_measurement() -> None:

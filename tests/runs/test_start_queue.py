@@ -43,35 +43,35 @@ class Starts:
 
 async def begin_all(projects: Sequence[str]) -> tuple[list[int], list[int]]:
     """Begin a response for each of `projects`, whose start ends at once. Return the order and the numbers per turn of the loop."""
-    queue, begun, turns = StartQueue(), list[int](), list[int]()
+    queue, started, turns = StartQueue(), list[int](), list[int]()
 
     async def start(number: int) -> None:
         async with queue.turn(projects[number]):
-            begun.append(number)
+            started.append(number)
 
     tasks = [asyncio.create_task(start(number)) for number in range(len(projects))]
     while not all(task.done() for task in tasks):
-        before = len(begun)
+        before = len(started)
         await run_ready_tasks(1)
-        turns.append(len(begun) - before)
-    return begun, turns
+        turns.append(len(started) - before)
+    return started, turns
 
 
 def test_requests_of_a_project_begin_in_their_order_few_in_a_turn() -> None:
-    begun, turns = asyncio.run(begin_all(["busy"] * COUNT))
-    assert begun == list(range(COUNT))
+    started, turns = asyncio.run(begin_all(["busy"] * COUNT))
+    assert started == list(range(COUNT))
     assert max(turns) <= STARTS_PER_TURN
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from("abcde"), min_size=STARTS_PER_TURN, max_size=60))
 def test_no_project_waits_for_more_than_one_start_of_each_other_project(projects: list[str]) -> None:
-    begun, turns = asyncio.run(begin_all(projects))
+    started, turns = asyncio.run(begin_all(projects))
     assert max(turns) <= STARTS_PER_TURN
-    waited = [projects[number] for number in begun[STARTS_PER_TURN:]]
+    waited = [projects[number] for number in started[STARTS_PER_TURN:]]
     for project in set(projects):
-        own = [number for number in begun if projects[number] == project]
-        assert own == sorted(own)
+        start_turns = [number for number in started if projects[number] == project]
+        assert start_turns == sorted(start_turns)
         passed = list[str]()
         for name in waited[: len(waited) - waited[::-1].index(project)] if project in waited else ():
             passed = [] if name == project else [*passed, name]

@@ -99,8 +99,8 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     for path in paths:
         person.goto(chat_server.url + path, wait_until="networkidle")
         unfold(person)
-        if found := violations_on_screens(person, axe):
-            broken[path] = found
+        if rule_violations := violations_on_screens(person, axe):
+            broken[path] = rule_violations
         assert "stolen" not in person.title()
     assert not broken, json.dumps(broken, indent=1)
 

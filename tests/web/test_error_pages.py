@@ -174,13 +174,13 @@ class ReproduceTest(WebCase):
         parts = [{"type": "input_text", "text": 'it\'s "quoted" ' * 6}, {"type": "input_text", "text": "short"}]
         item(row, "msg_long", "message", Direction.INPUT, role="user", content=parts)
         page = self.page("/responses/resp_1/wire")
-        found = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL)
-        assert found
-        code = html.unescape(found[1])
+        match = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL)
+        assert match
+        code = html.unescape(match[1])
         call = ast.parse(code).body[-2]
         assert isinstance(call, ast.Assign)
         assert isinstance(call.value, ast.Call)
-        given = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
-        self.assertEqual(given["input"][-1], {"type": "message", "role": "user", "content": parts})
+        keywords = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
+        self.assertEqual(keywords["input"][-1], {"type": "message", "role": "user", "content": parts})
         self.assertIn("\n            'content': [\n", code)
         self.assertIn("print(response.output_text or response.output)", code)

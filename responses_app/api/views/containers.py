@@ -83,7 +83,7 @@ async def find(project: str, uid: str) -> Container:
 
 
 async def _uploads(project: str, file_ids: Sequence[str]) -> list[File]:
-    """Return the uploaded files `wanted`. Raises InvalidRequest."""
+    """Return the uploaded files of `file_ids`. Raises InvalidRequest."""
     rows_by_id = {row.uid: row async for row in files.visible(project, timezone.now()).filter(uid__in=file_ids)}
     for index, uid in enumerate(file_ids):
         if uid not in rows_by_id:

@@ -153,6 +153,6 @@ def _check_keys(raw: Mapping[str, Any], known: Iterable[str]) -> None:
         raise ValueError(f"unknown {', '.join(sorted(unknown))}; known here: {', '.join(sorted(known))}")
 
 
-def _contains(prompt: Sequence[int], wanted: Sequence[int]) -> bool:
-    width, target = len(wanted), list(wanted)
+def _contains(prompt: Sequence[int], searched: Sequence[int]) -> bool:
+    width, target = len(searched), list(searched)
     return any(list(prompt[at : at + width]) == target for at in range(len(prompt) - width + 1))

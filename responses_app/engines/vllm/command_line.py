@@ -47,13 +47,13 @@ def parse_words(words: Sequence[str]) -> dict[str, str]:
         action.default = argparse.SUPPRESS
         if action.nargs != 0:
             action.type = _recording(action, texts)
-    given = vars(parser.parse_args(list(words)))
-    for name in given:
+    parsed = vars(parser.parse_args(list(words)))
+    for name in parsed:
         if name in REPLACED:
             raise InvalidEngineOption(f"argument --{name.replace('_', '-')}: use {REPLACED[name]} of this server instead")
         if len(texts.get(name, ())) > 1:
             raise InvalidEngineOption(f"argument --{name.replace('_', '-')}: only one value is supported")
-    return {name: texts[name][0] if name in texts else str(int(value is True)) for name, value in given.items()}
+    return {name: texts[name][0] if name in texts else str(int(value is True)) for name, value in parsed.items()}
 
 
 def _recording(action: argparse.Action, texts: dict[str, list[str]]) -> Callable[[str], Any]:

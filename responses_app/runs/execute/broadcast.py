@@ -38,11 +38,11 @@ class Broadcast:
         self._subscribers: set[Subscriber] = set()
 
     async def subscribe(
-        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None, push: Push | None = None
+        self, after: int = -1, pause: float = 10.0, continuation: Continuation | None = None, push: Push | None = None
     ) -> FrameBatches:
         """Yield all frames there are with numbers above `after`, up to the terminal frame; an empty batch after `pause` silent seconds.
 
-        `rest` continues behind the last frame if the run was handed over. While the subscriber waits, `push` gets new frames at
+        `continuation` continues behind the last frame if the run was handed over. While the subscriber waits, `push` gets new frames at
         once and in place of the subscriber; those that `push` refuses, and the terminal frame, are yielded.
         """
         subscriber = Subscriber(after + 1, pause, push)
@@ -57,8 +57,8 @@ class Broadcast:
         finally:
             self._subscribers.discard(subscriber)
             subscriber.close()
-        if self.handed_over and rest is not None:
-            async with aclosing(rest(subscriber.place - 1)) as batches:
+        if self.handed_over and continuation is not None:
+            async with aclosing(continuation(subscriber.place - 1)) as batches:
                 async for batch in batches:
                     yield batch
 

@@ -141,10 +141,10 @@ class Generation:
         if not self.tokens:
             return False
         sampling = self._request.sampling
-        sure = sampling.temperature == 0 or sampling.seed is not None
+        is_deterministic = sampling.temperature == 0 or sampling.seed is not None
         if not self._is_constrained:
-            return sure and _is_history_dependent(sampling) and not self._strayed
-        if not sure:
+            return is_deterministic and _is_history_dependent(sampling) and not self._strayed
+        if not is_deterministic:
             raise NotResumable("The answer was bound to a grammar and chosen by chance: it cannot be continued exactly.")
         return True
 

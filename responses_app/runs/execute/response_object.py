@@ -78,10 +78,10 @@ def _is_answered_search(item: Mapping[str, Any]) -> bool:
 
 
 def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:
-    given = reasoning or {}
-    summary = given.get("summary") if settings.RESPONSES_REASONING_SUMMARY == "copy" else None
-    shape = {"effort": given.get("effort"), "summary": summary, "context": given.get("context")}
-    return {**shape, **({"mode": given["mode"]} if given.get("mode") else {})}
+    options = reasoning or {}
+    summary = options.get("summary") if settings.RESPONSES_REASONING_SUMMARY == "copy" else None
+    shape = {"effort": options.get("effort"), "summary": summary, "context": options.get("context")}
+    return {**shape, **({"mode": options["mode"]} if options.get("mode") else {})}
 
 
 def usage(prompt: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Run:
 
     # Control
 
-    def own(self, task: asyncio.Task[None]) -> None:
+    def keep_task(self, task: asyncio.Task[None]) -> None:
         """Set the task that executes `run`. Called once by the run manager."""
         self._task = task
 
@@ -237,9 +237,9 @@ class Run:
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
         """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""
-        found = await hook(self.writer.output.prompt_items, self._rounds.context_length)
-        if found is not None:
-            compaction, tokens = found
+        compacted = await hook(self.writer.output.prompt_items, self._rounds.context_length)
+        if compacted is not None:
+            compaction, tokens = compacted
             self._rounds.add_output(tokens)
             self._output.write([compaction])
 

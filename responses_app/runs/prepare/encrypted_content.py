@@ -46,35 +46,35 @@ def _token(project: str, kind: str, texts: list[str]) -> str:
 
 def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | None:
     """Decrypt a token. Return None if the token was altered, or is for another project or item type, or the key is gone."""
-    found = TOKEN.fullmatch(token)
-    if found is None:
+    match = TOKEN.fullmatch(token)
+    if match is None:
         return None
     try:
-        raw = urlsafe_b64decode(found["data"])
+        raw = urlsafe_b64decode(match["data"])
     except ValueError:
         return None
     # Base64 has several spellings of the same bytes; only the canonical one is accepted.
-    if urlsafe_b64encode(raw).decode() != found["data"]:
+    if urlsafe_b64encode(raw).decode() != match["data"]:
         return None
-    clear = decrypt_bytes(PURPOSE, raw, _associated_data(f"{found['version'] or found['first']}.", project, kind), found["key"])
+    clear = decrypt_bytes(PURPOSE, raw, _associated_data(f"{match['version'] or match['first']}.", project, kind), match["key"])
     texts: list[str] | None = None if clear is None else orjson.loads(clear)
     return texts
 
 
 def decrypt_items(
-    create_request: CreateRequest, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]
+    create_request: CreateRequest, before: Sequence[Mapping[str, Any]], input_items: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
     """Decrypt the items of the history and of the request. Raises InvalidRequest for an invalid token in the request.
 
     An invalid token in the history (the server has another SECRET_KEY) stays as it is: the client cannot correct it.
     """
     decrypted_items = [_open(create_request.project, item) or item for item in before]
-    for index, (given, item) in enumerate(zip(create_request.input, own, strict=True)):
-        found = _open(create_request.project, item)
-        if found is None and given.get(KEY):
+    for index, (sent_item, item) in enumerate(zip(create_request.input, input_items, strict=True)):
+        decrypted = _open(create_request.project, item)
+        if decrypted is None and sent_item.get(KEY):
             message = f"The encrypted content for item {item['id']} could not be verified."
             raise InvalidRequest(message, param=f"input[{index}].{KEY}", code="invalid_encrypted_content")
-        decrypted_items.append(found or item)
+        decrypted_items.append(decrypted or item)
     return decrypted_items
 
 
@@ -91,12 +91,12 @@ def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {**item, "summary": texts[0]}
 
 
-def redact(project: str, body: str, *, wanted: bool) -> str:
+def redact(project: str, body: str, *, with_ciphertext: bool) -> str:
     """Return a stored item for a list: with `encrypted_content` if the request includes the field, otherwise without."""
     if '"type":"reasoning"' not in body:
         return body
     item = orjson.loads(body)
-    return orjson.dumps(_sealed(project, item) if wanted else {key: item[key] for key in item if key != KEY}).decode()
+    return orjson.dumps(_sealed(project, item) if with_ciphertext else {key: item[key] for key in item if key != KEY}).decode()
 
 
 def with_ciphertext(project: str, snapshot: bytes) -> bytes:

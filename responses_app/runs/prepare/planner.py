@@ -62,9 +62,9 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
     return PreparedRequest(context, *await build(context))
 
 
-async def replan(context: PromptContext, before: ConversationContext, own: ConversationContext) -> PreparedRequest:
+async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:
     """Prepare a stored response again, from its stored input items `own`. Raises ApiError."""
-    context = await load_again(context, before, own)
+    context = await load_again(context, before, input_context)
     context = await resolve(context)
     return PreparedRequest(context, *await build(context))
 

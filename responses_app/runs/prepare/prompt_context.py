@@ -91,16 +91,16 @@ class PromptContext:
 
 
 def client_path(
-    param: str | None, create_request: CreateRequest, items: Sequence[Mapping[str, Any]], own: Sequence[object]
+    param: str | None, create_request: CreateRequest, items: Sequence[Mapping[str, Any]], input_items: Sequence[object]
 ) -> str | None:
     """Translate the path of an item in the prompt into the path of an item in the request of the client.
 
-    `own` are the ids of the items of the request, in the order of its input.
+    `input_ids` has the ids of the items of the request, in the order of its input.
     """
     place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
     if place is None:
         return param
     uid = items[int(place[1])]["id"]
-    if uid in own:
-        return f"input[{own.index(uid)}]{place[2]}"
+    if uid in input_items:
+        return f"input[{input_items.index(uid)}]{place[2]}"
     return "conversation" if create_request.conversation else "previous_response_id"

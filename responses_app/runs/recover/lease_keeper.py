@@ -85,12 +85,12 @@ class LeaseKeeper:
         if not self._known:
             return
         try:
-            given = await asyncio.wait_for(sync_to_async(leases.release_all)(self.worker), STOP_LIMIT)
+            released = await asyncio.wait_for(sync_to_async(leases.release_all)(self.worker), STOP_LIMIT)
         except (Error, TimeoutError) as error:
             logger.warning("no lease was released, other processes claim them in %.0f s: %s", WORKER_TIMEOUT_S, error)
         else:
-            if given:
-                logger.info("%d responses were released for other processes to continue", given)
+            if released:
+                logger.info("%d responses were released for other processes to continue", released)
 
     async def _go(self) -> None:
         while not self._stopped:

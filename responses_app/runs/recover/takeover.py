@@ -52,7 +52,7 @@ class StoredRun:
     lease: Lease
     create_request: CreateRequest
     before: ConversationContext
-    own: ConversationContext
+    input_context: ConversationContext
     prompt: list[int]
     log: StoredLog
 
@@ -74,76 +74,78 @@ async def take_over(
 
     A response whose model is not among `models` can only be ended; one model must be there.
     """
-    found = await _found(pk)
-    if found is None:
+    stored_run = await _load_run(pk)
+    if stored_run is None:
         return None
-    known, tools = models.get(found.lease.model), tools_for(found.create_request, found.row.uid)
+    known, tools = models.get(stored_run.lease.model), tools_for(stored_run.create_request, stored_run.row.uid)
     served = known or next(iter(models.values()))
-    plan, broken = await _planned(found, served, tools, is_served=known is not None)
-    stalled = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
+    plan, broken = await _planned(stored_run, served, tools, is_served=known is not None)
+    stalled = 0 if stored_run.lease.waiting else await sync_to_async(leases.record_takeover)(pk, stored_run.last)
     if stalled is None:
         return None
     if stalled >= MAX_STALLED_TAKEOVERS:
         broken = f"{LOST}it was tried {stalled} times."
     # A response that only waited had no request to the engine yet.
-    epoch = found.lease.epoch - found.lease.waiting
-    rounds = RoundFactory(found.row.uid, served, plan, tools, epoch)
-    state, broken = await _state(found, plan, rounds, broken)
-    logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.tokens))
-    return _run(found, plan, known, rounds, state, broken, worker, recorder)
+    epoch = stored_run.lease.epoch - stored_run.lease.waiting
+    rounds = RoundFactory(stored_run.row.uid, served, plan, tools, epoch)
+    state, broken = await _state(stored_run, plan, rounds, broken)
+    logger.info("%s: taken over at event %d, %d tokens", stored_run.row.uid, stored_run.last, len(state.tokens))
+    return _run(stored_run, plan, known, rounds, state, broken, worker, recorder)
 
 
-async def _found(pk: int) -> StoredRun | None:
+async def _load_run(pk: int) -> StoredRun | None:
     loaded = await sync_to_async(leases.load)(pk)
     if loaded is None:
         return None
     row, lease, text, prompt = loaded
-    before, own = await history.load_for_takeover(row)
-    create_request = CreateRequest.load(text, own.items, decrypt_secrets(row.uid, lease.secrets))
-    return StoredRun(row, lease, create_request, before, own, decode_tokens(prompt), await reader.frames_with_tokens(pk))
+    before, input_context = await history.load_for_takeover(row)
+    create_request = CreateRequest.load(text, input_context.items, decrypt_secrets(row.uid, lease.secrets))
+    return StoredRun(
+        row, lease, create_request, before, input_context, decode_tokens(prompt), await reader.frames_with_tokens(pk)
+    )
 
 
 async def _planned(
-    found: StoredRun, served: ServedModel, tools: ToolExecutor | None, *, is_served: bool
+    stored_run: StoredRun, served: ServedModel, tools: ToolExecutor | None, *, is_served: bool
 ) -> tuple[PreparedRequest, str | None]:
     """Return the plan made again, with the stored prompt; or a plan that can only end the response, and the reason."""
-    row = found.row
-    context = PromptContext(row.uid, found.create_request, served, tools, today=row.created_at.date())
+    row = stored_run.row
+    context = PromptContext(row.uid, stored_run.create_request, served, tools, today=row.created_at.date())
     if not is_served:
-        return _plan_for_ending(found, context), f"{LOST}no server serves the model '{found.lease.model}' any more."
+        return _plan_for_ending(stored_run, context), f"{LOST}no server serves the model '{stored_run.lease.model}' any more."
     try:
-        plan = await replan(context, found.before, found.own)
+        plan = await replan(context, stored_run.before, stored_run.input_context)
     except ServiceUnavailable:
         raise
     except ApiError as error:
         logger.error("%s: cannot be planned again: %s", row.uid, error.message)
-        return _plan_for_ending(found, context), f"{LOST}{error.message}"
-    return replace(plan, request=replace(plan.request, prompt=found.prompt)), None
+        return _plan_for_ending(stored_run, context), f"{LOST}{error.message}"
+    return replace(plan, request=replace(plan.request, prompt=stored_run.prompt)), None
 
 
-def _plan_for_ending(found: StoredRun, context: PromptContext) -> PreparedRequest:
-    nothing = GenerateRequest(found.row.uid, found.prompt, Sampling(max_tokens=1))
-    return PreparedRequest(replace(context, before=found.before), nothing, NullParser())
+def _plan_for_ending(stored_run: StoredRun, context: PromptContext) -> PreparedRequest:
+    nothing = GenerateRequest(stored_run.row.uid, stored_run.prompt, Sampling(max_tokens=1))
+    return PreparedRequest(replace(context, before=stored_run.before), nothing, NullParser())
 
 
 async def _state(
-    found: StoredRun, plan: PreparedRequest, rounds: RoundFactory, broken: str | None
+    stored_run: StoredRun, plan: PreparedRequest, rounds: RoundFactory, broken: str | None
 ) -> tuple[ReplayedRun, str | None]:
     """Return the state behind the last event, and the reason if the run cannot continue from there. Raises ServiceUnavailable."""
     try:
         if broken is None:
-            encrypt = encrypted_content.encryptor(found.create_request)
-            return await replay(found.log, *rounds.first(), encrypt, rounds.plan), None
+            encrypt = encrypted_content.encryptor(stored_run.create_request)
+            return await replay(stored_run.log, *rounds.first(), encrypt, rounds.plan), None
     except ServiceUnavailable:
         raise
     except (ReplayMismatch, ProtocolError, ApiError) as error:
-        logger.error("%s: replay differs: %s", found.row.uid, error)
+        logger.error("%s: replay differs: %s", stored_run.row.uid, error)
         broken = f"{LOST}{error}."
-    return ReplayedRun(Writer.restore(found.events, new_id), plan.request, plan.parser), broken
+    return ReplayedRun(Writer.restore(stored_run.events, new_id), plan.request, plan.parser), broken
 
 
 def _run(
-    found: StoredRun,
+    stored_run: StoredRun,
     plan: PreparedRequest,
     served: ServedModel | None,
     rounds: RoundFactory,
@@ -152,21 +154,21 @@ def _run(
     worker: UUID,
     recorder: LogWriter,
 ) -> Run:
-    lease = found.lease
+    lease = stored_run.lease
     record = RequestRecord("", (), lease.model, lease.priority)
     return compose_run(
         state.writer,
         rounds.create(state.request, state.parser, state.tokens, state.end, number=state.progress.number),
         recorder,
-        ResponseLog(found.row, (), request=record, worker=worker, epoch=lease.epoch),
+        ResponseLog(stored_run.row, (), request=record, worker=worker, epoch=lease.epoch),
         loop=rounds.loop(),
         progress=state.progress,
-        frames=[frame for frame, _ in found.log],
-        emit_error_event=found.create_request.emit_error_event,
-        generates=found.create_request.generate,
-        compaction_hook=None if served is None else make_compaction_hook(found.create_request, plan),
+        frames=[frame for frame, _ in stored_run.log],
+        emit_error_event=stored_run.create_request.emit_error_event,
+        generates=stored_run.create_request.generate,
+        compaction_hook=None if served is None else make_compaction_hook(stored_run.create_request, plan),
         resume=ResumeState(cancelled=lease.cancelled, broken=broken),
-        max_run_seconds=found.create_request.max_run_seconds,
+        max_run_seconds=stored_run.create_request.max_run_seconds,
     )
 
 

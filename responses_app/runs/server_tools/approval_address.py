@@ -25,8 +25,8 @@ def id_ending(project: str, tool: Json) -> str:
 
 def is_for_server(request_id: str, project: str, tool: Json) -> bool:
     """Return whether an approval of the request may be used for the server of `tool`. Ids without a hash may be."""
-    found = ENDING.fullmatch(request_id)
-    return found is None or any(hmac.compare_digest(found[1], _hash(key, project, tool)) for key in secret_keys())
+    match = ENDING.fullmatch(request_id)
+    return match is None or any(hmac.compare_digest(match[1], _hash(key, project, tool)) for key in secret_keys())
 
 
 def _hash(key: str, project: str, tool: Json) -> str:

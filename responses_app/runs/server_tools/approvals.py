@@ -16,8 +16,8 @@ from responses_app.store.content import approvals
 Item = Mapping[str, Any]
 
 
-def check_approvals(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item]) -> None:
-    """Check the approvals and denials among `items`; `own` are the items of the request. Raises InvalidRequest.
+def check_approvals(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item]) -> None:
+    """Check the approvals and denials among `items`; `input_items` are those of the request. Raises InvalidRequest.
 
     An approval whose call is in the context has been used by another server or another response, and is accepted as history.
     """
@@ -34,46 +34,48 @@ def check_approvals(create_request: CreateRequest, items: Sequence[Item], own: S
         uid = item["approval_request_id"]
         if uid not in requests and uid not in made:
             raise InvalidRequest(f"No approval request found with id {uid}.", param="input")
-    for uid in _new_approvals(items, own):
+    for uid in _new_approvals(items, input_items):
         _check_server(create_request, requests[uid])
 
 
-async def check_unused(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item]) -> None:
+async def check_unused(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item]) -> None:
     """Check that no other response has used the approvals and denials of the request. Raises InvalidRequest."""
-    new = [*_new_approvals(items, own), *_new_denials(items, own)]
+    new = [*_new_approvals(items, input_items), *_new_denials(items, input_items)]
     used = await sync_to_async(approvals.used)(create_request.project, new) if new else set()
     if used:
         raise _already_answered(min(used))
 
 
-async def claim_denials(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item], uid: str) -> None:
+async def claim_denials(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item], uid: str) -> None:
     """Use the denials of the request for the response `uid`. Raises InvalidRequest if another response was faster.
 
     Approvals are claimed by their calls.
     """
-    new = set(_new_denials(items, own))
+    new = set(_new_denials(items, input_items))
     lost = new - await sync_to_async(approvals.claim)(create_request.project, [*new], uid) if new else set()
     if lost:
         raise _already_answered(min(lost))
 
 
-def _new_approvals(items: Sequence[Item], own: Sequence[Item]) -> list[str]:
-    """Return the ids of the approval requests that `own` items approve and whose calls are to be made."""
-    made, approved = _made(items), _own_answers(items, own, approve=True)
+def _new_approvals(items: Sequence[Item], input_items: Sequence[Item]) -> list[str]:
+    """Return the ids of the approval requests that `input_items` approve and whose calls are to be made."""
+    made, approved = _made(items), _own_answers(items, input_items, approve=True)
     return [item["approval_request_id"] for _, item in approved if item["approval_request_id"] not in made]
 
 
-def _new_denials(items: Sequence[Item], own: Sequence[Item]) -> list[str]:
-    """Return the ids of the approval requests that `own` items deny.
+def _new_denials(items: Sequence[Item], input_items: Sequence[Item]) -> list[str]:
+    """Return the ids of the approval requests that `input_items` deny.
 
     A denial before output of the model is history: clients without stored responses send the denial again in each request.
     """
     last_output = max((place for place, item in enumerate(items) if _is_output(item)), default=-1)
-    return [item["approval_request_id"] for place, item in _own_answers(items, own, approve=False) if place > last_output]
+    return [
+        item["approval_request_id"] for place, item in _own_answers(items, input_items, approve=False) if place > last_output
+    ]
 
 
-def _own_answers(items: Sequence[Item], own: Sequence[Item], *, approve: bool) -> Iterator[tuple[int, Item]]:
-    uids = {item["id"] for item in own}
+def _own_answers(items: Sequence[Item], input_items: Sequence[Item], *, approve: bool) -> Iterator[tuple[int, Item]]:
+    uids = {item["id"] for item in input_items}
     for place, item in enumerate(items):
         if item["type"] == "mcp_approval_response" and item["approve"] is approve and item["id"] in uids:
             yield place, item

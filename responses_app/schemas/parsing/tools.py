@@ -35,7 +35,7 @@ SECRET = frozenset({"authorization", "headers"})
 def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, in_item: bool = False) -> list[dict[str, Any]]:
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
-    A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
+    A deferred tool needs a tool search among `tools`, unless `has_tool_search` is true, because a search has returned the tools.
     An input item has no server tools (`in_item`), because the server stores items and stores no credentials.
     """
     if raw is None:

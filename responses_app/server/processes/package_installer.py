@@ -22,7 +22,7 @@ STOPPED = "the server that installed these has stopped; the next start tries aga
 
 @contextmanager
 def installing(folder: Path, *, is_enabled: bool) -> Iterator[None]:
-    """Install the packages below the sandbox's folder in the background, unless they are there or not `wanted`."""
+    """Install the packages below the sandbox's folder in the background, unless they are installed or `is_enabled` is false."""
     if not is_enabled or packages.is_installed(folder):
         yield
         return

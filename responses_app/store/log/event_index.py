@@ -51,7 +51,7 @@ def _archived_headers(pk: int, after: int) -> list[EventHeader]:
 
 
 def _pages(pk: int, numbers: set[int]) -> Iterator[bytes]:
-    """Read the pages with events of the numbers `wanted`."""
+    """Read the pages with events of the given `numbers`."""
     spans = LogPage.objects.filter(response_id=pk, last__gte=min(numbers), first__lte=max(numbers)).order_by("first")
     needed = [first for first, last in spans.values_list("first", "last") if any(first <= number <= last for number in numbers)]
     for data in spans.filter(first__in=needed).values_list("data", flat=True):

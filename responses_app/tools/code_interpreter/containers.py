@@ -102,8 +102,8 @@ class ContainerSession:
             created_at=now,
             last_active_at=now,
         )
-        wanted = self._auto.get("file_ids") or ()
-        uploads = [upload async for upload in files.visible(self._project, now).filter(uid__in=wanted)]
+        file_ids = self._auto.get("file_ids") or ()
+        uploads = [upload async for upload in files.visible(self._project, now).filter(uid__in=file_ids)]
         try:
             if await sync_to_async(container_files.create_container)(row, uploads, self._new_id):
                 return row

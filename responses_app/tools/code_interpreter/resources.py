@@ -38,8 +38,8 @@ async def _check_container(project: str, uid: str, where: str) -> None:
         raise InvalidRequest(message, param=where, code="container_expired")
 
 
-async def _check_files(project: str, wanted: Sequence[str], where: str) -> None:
-    known = {uid async for uid in files.visible(project, timezone.now()).filter(uid__in=wanted).values_list("uid", flat=True)}
-    for index, uid in enumerate(wanted):
+async def _check_files(project: str, file_ids: Sequence[str], where: str) -> None:
+    known = {uid async for uid in files.visible(project, timezone.now()).filter(uid__in=file_ids).values_list("uid", flat=True)}
+    for index, uid in enumerate(file_ids):
         if uid not in known:
             raise unknown_file(uid, f"{where}[{index}]")

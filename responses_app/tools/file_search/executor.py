@@ -67,14 +67,14 @@ class FileSearchExecutor(ServerToolExecutor):
             return FileResult([], failed=True, model_text=str(error))
         try:
             async with asyncio.timeout(self._limits.call_timeout_s):
-                found = await search(self._stores, queries, self._options)
+                chunks = await search(self._stores, queries, self._options)
         except ShareExceeded:
             return FileResult(queries, failed=True, model_text=BUSY)
         except TimeoutError:
             return FileResult(queries, failed=True, model_text=TOO_SLOW)
-        first = self._numbers.reserve(len(found))
-        text = show_passages(first, found, self._limits.result_prompt_bytes)
-        return FileResult(queries, [_result(one) for one in found], model_text=text)
+        first = self._numbers.reserve(len(chunks))
+        text = show_passages(first, chunks, self._limits.result_prompt_bytes)
+        return FileResult(queries, [_result(one) for one in chunks], model_text=text)
 
     def failure(self, call: Json, message: str) -> FileResult:
         """Return the end of a call that failed with `message`."""
@@ -88,14 +88,14 @@ class FileSearchExecutor(ServerToolExecutor):
         """Do nothing: a search leaves nothing open."""
 
     def _find_stores(self) -> list[VectorStore]:
-        found = stored.find_many(self._project, self._uids)
+        stores_by_id = stored.find_many(self._project, self._uids)
         for uid in self._uids:
-            if uid not in found:
+            if uid not in stores_by_id:
                 raise NotFound(f"No vector store found with id '{uid}'.", param=self._path)
-            problem = stored.expiry_problem(found[uid], timezone.now())
+            problem = stored.expiry_problem(stores_by_id[uid], timezone.now())
             if problem is not None:
                 raise InvalidRequest(problem, param=self._path, code="vector_store_expired")
-        return [found[uid] for uid in self._uids]
+        return [stores_by_id[uid] for uid in self._uids]
 
 
 def _queries(arguments: dict[str, Any]) -> list[str]:
@@ -104,8 +104,8 @@ def _queries(arguments: dict[str, Any]) -> list[str]:
     Raises InvalidArguments.
     """
     name = "queries" if "queries" in arguments else "query"
-    given = arguments.get(name)
-    texts = [given] if isinstance(given, str) else given
+    argument = arguments.get(name)
+    texts = [argument] if isinstance(argument, str) else argument
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         raise InvalidArguments(f"The argument '{name}' is not {'an array of strings' if name == 'queries' else 'a string'}.")
     queries = [one[:MAX_QUERY_CHARS] for one in texts if one.strip()][:MAX_QUERIES]
@@ -114,12 +114,12 @@ def _queries(arguments: dict[str, Any]) -> list[str]:
     return queries
 
 
-def _result(found: ChunkResult) -> Json:
+def _result(chunk: ChunkResult) -> Json:
     """Return a result as the item shows it. No field is null, as typed clients require."""
     return {
-        "file_id": found.file_id,
-        "filename": found.filename,
-        "score": found.score,
-        "text": found.text,
-        "attributes": orjson.loads(found.attributes),
+        "file_id": chunk.file_id,
+        "filename": chunk.filename,
+        "score": chunk.score,
+        "text": chunk.text,
+        "attributes": orjson.loads(chunk.attributes),
     }

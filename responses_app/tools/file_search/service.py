@@ -69,6 +69,6 @@ def _search(stores: Sequence[VectorStore], queries: Sequence[Query], options: St
         results = [search_store(store, queries, options.limit, options.filters, options.weights) for store in stores]
     finally:
         release_connection()
-    found = [result for each in results for result in each]
-    found.sort(key=lambda result: -result.score)
-    return [result for result in found[: options.limit] if result.score >= options.score_threshold]
+    merged_results = [result for each in results for result in each]
+    merged_results.sort(key=lambda result: -result.score)
+    return [result for result in merged_results[: options.limit] if result.score >= options.score_threshold]

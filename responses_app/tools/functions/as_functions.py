@@ -65,7 +65,7 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
     """
     offered = {
         function_name(_name(tool), space): (tool, space)
-        for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), found=True)]
+        for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), has_tool_search=True)]
     }
     origins = {
         name: ToolOrigin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in offered.items()
@@ -82,7 +82,8 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
 def offered_names(turn: Turn) -> frozenset[str]:
     """Return the function names of all offered tools."""
     return frozenset(
-        function_name(_name(tool), space) for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), found=True)]
+        function_name(_name(tool), space)
+        for tool, space in [*_offered(turn.tools), *_offered(_added(turn.items), has_tool_search=True)]
     )
 
 
@@ -93,7 +94,7 @@ def taken_name(names: Collection[str], functions: Sequence[Json]) -> str | None:
 
 def custom_tool_formats(tools: Sequence[Json], items: Sequence[Json]) -> list[Json]:
     """Return the formats of all offered custom tools: those of `tools`, and those that `items` add."""
-    offered = [tool for tool, _ in [*_offered(tools), *_offered(_added(items), found=True)]]
+    offered = [tool for tool, _ in [*_offered(tools), *_offered(_added(items), has_tool_search=True)]]
     return [tool["format"] for tool in offered if tool["type"] == "custom" and tool.get("format")]
 
 
@@ -102,12 +103,12 @@ def map_tool_calls(parser: OutputParser, origins: Origins) -> OutputParser:
     return ToolCallMapper(parser, origins) if origins else parser
 
 
-def _offered(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json, str | None]]:
-    """Yield the offered tools with their namespaces; with `found` also the deferred ones."""
+def _offered(tools: Sequence[Json], *, has_tool_search: bool = False) -> Iterator[tuple[Json, str | None]]:
+    """Yield the offered tools with their namespaces; with `has_tool_search` also the deferred ones."""
     for tool in tools:
         if tool["type"] == "namespace":
-            yield from ((entry, tool["name"]) for entry in tool["tools"] if found or not entry.get("defer_loading"))
-        elif tool["type"] in _OFFERED_TYPES and (found or not tool.get("defer_loading")):
+            yield from ((entry, tool["name"]) for entry in tool["tools"] if has_tool_search or not entry.get("defer_loading"))
+        elif tool["type"] in _OFFERED_TYPES and (has_tool_search or not tool.get("defer_loading")):
             yield tool, None
 
 

@@ -79,8 +79,8 @@ def _tool_search(value: Json) -> dict[str, Any]:
 
 
 def _action(item: Json) -> Json:
-    wanted = ("commands", "command", "timeout_ms", "max_output_length", "working_directory")
-    return {key: value for key, value in item["action"].items() if key in wanted and value is not None}
+    kept_keys = ("commands", "command", "timeout_ms", "max_output_length", "working_directory")
+    return {key: value for key, value in item["action"].items() if key in kept_keys and value is not None}
 
 
 def _operation(item: Json) -> Json:
@@ -203,8 +203,8 @@ def body(name: str, arguments: str) -> dict[str, Any] | None:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    found = CLIENT_TOOLS[name].body(value) if isinstance(value, dict) else None
-    return found if _can_encode(found) else None
+    call_body = CLIENT_TOOLS[name].body(value) if isinstance(value, dict) else None
+    return call_body if _can_encode(call_body) else None
 
 
 def _can_encode(value: object) -> bool:

@@ -80,16 +80,16 @@ def is_action(value: object) -> bool:
 
 def actions(value: Json) -> dict[str, Any] | None:
     """Return the body of a call of the tool `computer`, which has several actions; None if invalid."""
-    wanted = value.get("actions")
-    if not isinstance(wanted, list) or not wanted or not all(map(is_action, wanted)):
+    computer_actions = value.get("actions")
+    if not isinstance(computer_actions, list) or not computer_actions or not all(map(is_action, computer_actions)):
         return None
-    return {"actions": wanted, "pending_safety_checks": []}
+    return {"actions": computer_actions, "pending_safety_checks": []}
 
 
 def action(value: Json) -> dict[str, Any] | None:
     """Return the body of a call of the tool `computer_use_preview`, which has a single action; None if invalid."""
-    wanted = value.get("action")
-    return {"action": wanted, "pending_safety_checks": []} if is_action(wanted) else None
+    computer_action = value.get("action")
+    return {"action": computer_action, "pending_safety_checks": []} if is_action(computer_action) else None
 
 
 def arguments(item: Json) -> Json:

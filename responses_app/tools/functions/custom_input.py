@@ -41,9 +41,9 @@ class InputUnwrapper:
     def _match_head(self) -> str:
         head = self._head.match(self._pending)
         if head is not None:
-            rest, self._pending, self._is_inside = self._pending[head.end() :], "", True
+            after_head, self._pending, self._is_inside = self._pending[head.end() :], "", True
             self._json.read(head[0])
-            return self._decode(rest)
+            return self._decode(after_head)
         self._is_raw = self._head_so_far.fullmatch(self._pending) is None
         return self.flush() if self._is_raw else ""
 

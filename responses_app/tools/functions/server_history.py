@@ -45,13 +45,13 @@ def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterato
             yield item
 
 
-def _shown_output(item: Json, own: Callable[[Json], str]) -> str | list[Json]:
-    """Return the output that the tool gave for the model, with pictures as content parts; without one, the output by `own`.
+def _shown_output(item: Json, read_text: Callable[[Json], str]) -> str | list[Json]:
+    """Return the output that the tool gave for the model, with pictures as content parts; without pictures, the text by `read_text`.
 
     A note of the server is the end of the text.
     """
     shown: ModelOutput = item.get(MODEL_OUTPUT) or ModelOutput()
-    text = own(item) if shown.text is None else shown.text
+    text = read_text(item) if shown.text is None else shown.text
     text = "\n".join(part for part in (text, item.get(OUTPUT_NOTE)) if part)
     if not shown.images:
         return text

@@ -59,13 +59,17 @@ def operator_servers() -> list[McpServer]:
 
 def operator_server(label: str, values: Json, headers: Mapping[str, str] | None = None) -> McpServer:
     """Return the server that `values` of RESPONSES_MCP_SERVERS describe. `headers` are headers of a request."""
-    own = dict(values.get("headers") or {})
+    own_headers = dict(values.get("headers") or {})
     if values.get("authorization"):
-        own |= bearer_header(values["authorization"])
+        own_headers |= bearer_header(values["authorization"])
     command, environment = tuple(values.get("command") or ()), values.get("env") or {}
-    names = {name.lower() for name in own}
-    given = {} if command else {**{name: value for name, value in (headers or {}).items() if name.lower() not in names}, **own}
-    return McpServer(label, values.get("url"), command, given, environment, is_operators=True)
+    names = {name.lower() for name in own_headers}
+    request_headers = (
+        {}
+        if command
+        else {**{name: value for name, value in (headers or {}).items() if name.lower() not in names}, **own_headers}
+    )
+    return McpServer(label, values.get("url"), command, request_headers, environment, is_operators=True)
 
 
 def _operator_settings(tool: Json) -> Json:

@@ -68,7 +68,7 @@ class McpSession:
 
         The probe for the newest protocol has a time of its own, so that a server that ignores the probe can still connect.
         """
-        self._owner = asyncio.create_task(self._own(), name=f"mcp {self._server.label}")
+        self._owner = asyncio.create_task(self._hold_connection(), name=f"mcp {self._server.label}")
         limit_s = self._limits.connect_timeout_s
         try:
             async with asyncio.timeout(limit_s + min(PROBE_LIMIT_S, limit_s)):
@@ -122,7 +122,7 @@ class McpSession:
             _abandoned.add(owner)
             owner.add_done_callback(_abandoned.discard)
 
-    async def _own(self) -> None:
+    async def _hold_connection(self) -> None:
         """Open the connection, and close it when `close` is called or the connection is lost."""
         failure = McpError(STOPPED)
         try:
@@ -240,5 +240,5 @@ class McpSession:
 
     def _error(self, error: BaseException) -> McpError:
         """Return the error that the client sees, without secrets."""
-        found = client_error(error, self._connections.failure_of, self._connections.status)
-        return McpError(self._server.redact(str(found)), found.error["code"], found.error["type"])
+        api_error = client_error(error, self._connections.failure_of, self._connections.status)
+        return McpError(self._server.redact(str(api_error)), api_error.error["code"], api_error.error["type"])

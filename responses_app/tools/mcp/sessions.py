@@ -67,11 +67,11 @@ class McpSessions:
         key = hashlib.sha256(orjson.dumps(self._project) + self._servers[label].identity).digest()
         # A listing and an approved call begin side by side, and need a single request.
         async with self._list_locks[label]:
-            found = _lists.get(key) if use_cache else None
-            if found is None:
+            cached_list = _lists.get(key) if use_cache else None
+            if cached_list is None:
                 listed = await self._list(await self._session(label))
-                found = _lists[key] = _redacted(listed, self._servers[label].redact)
-            return found
+                cached_list = _lists[key] = _redacted(listed, self._servers[label].redact)
+            return cached_list
 
     async def call(
         self,

@@ -58,10 +58,10 @@ def limit_tool_output(item: Json, max_bytes: int, shown: ShownPictures | None = 
             continue
         texts += [] if position in shown else [segment.notice]
         position += 1
-    text, own = truncate_output("\n".join(texts), max_bytes), item.get(MODEL_OUTPUT)
-    if own is None and item.get("output") == text:
+    text, model_output = truncate_output("\n".join(texts), max_bytes), item.get(MODEL_OUTPUT)
+    if model_output is None and item.get("output") == text:
         return item
-    has_text = own is None or own.text is not None
+    has_text = model_output is None or model_output.text is not None
     return {**item, MODEL_OUTPUT: ModelOutput(text if has_text else None, tuple(shown[at] for at in sorted(shown)))}
 
 

@@ -77,26 +77,26 @@ class WebSearchExecutor(ServerToolExecutor):
 
     async def _search(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
         query, context = read.query(arguments), self._options.context
-        wanted = read.integer(arguments, "topn")
-        if wanted:
-            context = replace(context, max_results=min(max(wanted, 1), MAX_RESULTS))
-        found = await self._backend.search(query, context)
+        requested_results = read.integer(arguments, "topn")
+        if requested_results:
+            context = replace(context, max_results=min(max(requested_results, 1), MAX_RESULTS))
+        found_pages = await self._backend.search(query, context)
         action = {
             "type": "search",
             "query": query,
             "queries": [query],
-            "sources": [{"type": "url", "url": one.url} for one in found],
+            "sources": [{"type": "url", "url": one.url} for one in found_pages],
         }
-        results = [{"url": one.url, "title": one.title, "snippet": one.snippet} for one in found]
-        return WebResult(action, results=results, model_text=show_results(cursor, query, found))
+        results = [{"url": one.url, "title": one.title, "snippet": one.snippet} for one in found_pages]
+        return WebResult(action, results=results, model_text=show_results(cursor, query, found_pages))
 
     async def _open(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
         page = await self._reader.read(await self._url_to_open(arguments))
         start = max(read.integer(arguments, "line", "loc") or 0, 0)
         if start and start >= len(page.lines):
             raise LinkMissing(f"The page has no line {start}: its last line is {len(page.lines) - 1}.")
-        wanted = read.integer(arguments, "num_lines") or 0
-        count = min(wanted, 2 * self._options.lines) if wanted > 0 else self._options.lines
+        requested_lines = read.integer(arguments, "num_lines") or 0
+        count = min(requested_lines, 2 * self._options.lines) if requested_lines > 0 else self._options.lines
         return WebResult({"type": "open_page", "url": page.url}, model_text=show_page(cursor, page, start, count))
 
     async def _find(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
@@ -125,13 +125,13 @@ class WebSearchExecutor(ServerToolExecutor):
 
     async def _link_url(self, display: BrowsingDisplay, index: int) -> str:
         if display.url is None:
-            found = next((one.url for number, one in display.results.items() if number % LINKS_PER_DISPLAY == index), None)
+            link_url = next((one.url for number, one in display.results.items() if number % LINKS_PER_DISPLAY == index), None)
         else:
             links = (await self._reader.read(display.url)).links
-            found = links[index] if index < len(links) else None
-        if found is None:
+            link_url = links[index] if index < len(links) else None
+        if link_url is None:
             raise LinkMissing(f"The display {display.cursor} has no link with the index {index}.")
-        return found
+        return link_url
 
     def _page_url(self, display: BrowsingDisplay) -> str:
         if display.url is None:

@@ -35,10 +35,10 @@ class BrowsingHistory:
     def page(self, cursor: int | None) -> BrowsingDisplay:
         """Return the display of a page: that of `cursor`, or the newest. Raises LinkMissing."""
         if cursor is None:
-            found = max((one for one in self._displays.values() if one.url), key=lambda one: one.cursor, default=None)
-            if found is None:
+            last_display = max((one for one in self._displays.values() if one.url), key=lambda one: one.cursor, default=None)
+            if last_display is None:
                 raise LinkMissing("No page is open. Search first, or open a page by its URL.")
-            return found
+            return last_display
         if cursor not in self._displays:
             raise LinkMissing(f"There is no display with the number {cursor}.")
         return self._displays[cursor]

@@ -41,8 +41,10 @@ class PageReader:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, url: str) -> Page:
-        found = await (self._from_backend(url) if isinstance(self._backend, PageSource) else self._fetcher.fetch(url))
-        return await text_pool.read_text(self._project, found.url, found.media_type, found.charset, found.data)
+        fetched_page = await (self._from_backend(url) if isinstance(self._backend, PageSource) else self._fetcher.fetch(url))
+        return await text_pool.read_text(
+            self._project, fetched_page.url, fetched_page.media_type, fetched_page.charset, fetched_page.data
+        )
 
     async def _from_backend(self, url: str) -> FetchedPage:
         if not self._fetcher.domains.allows(url):

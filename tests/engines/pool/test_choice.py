@@ -16,14 +16,14 @@ NAMES = [f"http://gpu-{number}:8000" for number in range(4)]
 
 def members(*in_flight: int) -> list[PoolMember]:
     """Create members with so many requests in flight."""
-    found = [PoolMember(name, ReplayEngine()) for name in NAMES[: len(in_flight)]]
-    for member, count in zip(found, in_flight, strict=True):
+    pool = [PoolMember(name, ReplayEngine()) for name in NAMES[: len(in_flight)]]
+    for member, count in zip(pool, in_flight, strict=True):
         member.in_flight = count
-    return found
+    return pool
 
 
-def chosen(found: list[PoolMember], session: str) -> str:
-    member = choose(found, session)
+def chosen(pool: list[PoolMember], session: str) -> str:
+    member = choose(pool, session)
     assert member is not None
     return member.name
 
@@ -36,12 +36,12 @@ def test_session_stays_with_its_engine_while_the_load_is_even() -> None:
 def test_overloaded_engine_is_passed_over_for_the_next_in_order() -> None:
     session = "resp_1"
     first, second, *_ = ranking(session, NAMES)
-    found = members(0, 0, 0, 0)
-    busy = next(member for member in found if member.name == first)
+    pool = members(0, 0, 0, 0)
+    busy = next(member for member in pool if member.name == first)
     busy.in_flight = MARGIN
-    assert chosen(found, session) == first
+    assert chosen(pool, session) == first
     busy.in_flight = 2 * MARGIN
-    assert chosen(found, session) == second
+    assert chosen(pool, session) == second
 
 
 def test_without_members_none_is_chosen() -> None:
@@ -50,17 +50,17 @@ def test_without_members_none_is_chosen() -> None:
 
 @given(loads=st.lists(st.integers(0, 500), min_size=1, max_size=4), session=st.integers(0, 99).map(str))
 def test_chosen_engine_is_within_the_bound(loads: list[int], session: str) -> None:
-    found = members(*loads)
-    member = choose(found, session)
+    pool = members(*loads)
+    member = choose(pool, session)
     assert member is not None
     assert member.in_flight < FACTOR * (sum(loads) + 1) / len(loads) + MARGIN
 
 
 def test_requests_of_a_single_session_are_bounded() -> None:
-    found = members(0, 0, 0, 0)
+    pool = members(0, 0, 0, 0)
     for _ in range(400):
-        member = choose(found, "resp_1")
+        member = choose(pool, "resp_1")
         assert member is not None
         member.in_flight += 1
-    counts = Counter({member.name: member.in_flight for member in found})
+    counts = Counter({member.name: member.in_flight for member in pool})
     assert max(counts.values()) <= FACTOR * 100 + MARGIN + 1

@@ -104,11 +104,11 @@ class PushTest(IsolatedAsyncioTestCase):
         self.assertIsNone(await following)
 
     async def test_rest_of_a_run_that_is_handed_over_follows_the_pushed_frames(self) -> None:
-        async def rest(after: int) -> FrameBatches:
+        async def next_batches(after: int) -> FrameBatches:
             yield [frame(after + 1)]
 
         feed = Broadcast()
-        batches = feed.subscribe(rest=rest, push=self.push)
+        batches = feed.subscribe(continuation=next_batches, push=self.push)
         following = asyncio.create_task(anext(batches, None))
         await run_ready_tasks()
         feed.broadcast([frame(0), frame(1)])

@@ -51,8 +51,8 @@ class CallLimitTest(RoundsCase):
             self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "completed"])
             self.assertEqual((last["status"], self.tools.runs), ("completed", ["Rome", "Rome"]))
             excess = {**PROBLEM, "text": 'demo__look {"city":"Rome"}'}
-            found = [{**one, "text": one["text"].replace("Oslo", "Rome")} for one in last.get("output_problems", ())]
-            self.assertEqual(found, [excess] * problems)
+            problems_found = [{**one, "text": one["text"].replace("Oslo", "Rome")} for one in last.get("output_problems", ())]
+            self.assertEqual(problems_found, [excess] * problems)
             prompts = [prompt_text(request.prompt) for request in self.engine.requests]
             self.assertEqual([text.count(LIMIT_TEXT) for text in prompts], [0] * (len(prompts) - 1) + [1])
             self.assertEqual(["type demo__look" in text for text in prompts], [True] * (len(prompts) - 1) + [False])

@@ -123,6 +123,6 @@ class ToolOutputTest(RoundsCase):
 
 
 def split(url: str) -> bytes:
-    found = split_data_url(url)
-    assert found is not None
-    return found[1]
+    parts = split_data_url(url)
+    assert parts is not None
+    return parts[1]

@@ -71,9 +71,9 @@ def test_no_item_more_than_needed_is_left_out(name: str, data: st.DataObject) ->
     turn = turn_of(texts)
     whole = len(dialect.render(turn))
     most = data.draw(st.integers(whole // 3, whole - 1))
-    found, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
-    assert len(turn.items) - len(found.items) == fewest(dialect, turn, most)
-    assert list(prompt.tokens) == dialect.render(replace(found, token_cache=None))
+    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
+    assert len(turn.items) - len(truncated.items) == fewest(dialect, turn, most)
+    assert list(prompt.tokens) == dialect.render(replace(truncated, token_cache=None))
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -82,10 +82,10 @@ def test_twenty_thousand_messages_take_a_few_steps(name: str, most: int) -> None
     dialect = CountingDialect(DIALECTS[name])
     turn = turn_of([f"Message {n} of a long conversation." for n in range(20_000)])
     began = time.process_time()
-    found, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
+    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
     assert prompt.length <= most
     assert most - prompt.length < 100
-    assert len(found.items) < len(turn.items)
+    assert len(truncated.items) < len(turn.items)
     assert dialect.calls <= 14
     assert dialect.tokens < 14 * most
     assert time.process_time() - began < 30

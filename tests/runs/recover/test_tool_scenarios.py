@@ -170,13 +170,13 @@ class ScenarioCase(CutCase):
 
     def check_same_output(self, first: dict[str, Any], again: dict[str, Any]) -> None:
         """Check that the continued response has the output of the first run, apart from calls whose outcome is unknown."""
-        expected, found = without_ids(first["output"]), without_ids(again["output"])
-        self.assertEqual(len(found), len(expected))
+        expected, actual_items = without_ids(first["output"]), without_ids(again["output"])
+        self.assertEqual(len(actual_items), len(expected))
         differs = False
-        for wanted, item in zip(expected, found, strict=True):
-            if item != wanted:
+        for expected_item, item in zip(expected, actual_items, strict=True):
+            if item != expected_item:
                 differs = True
-                self.assertEqual((item["type"], item["error"]["message"]), ("mcp_call", UNKNOWN_OUTCOME), (wanted, item))
+                self.assertEqual((item["type"], item["error"]["message"]), ("mcp_call", UNKNOWN_OUTCOME), (expected_item, item))
         if not differs:
             self.assertEqual(again["usage"], first["usage"])
 

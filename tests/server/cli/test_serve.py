@@ -63,9 +63,9 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
         server.process.send_signal(signal.SIGTERM)
-        rest = list(lines)
-    assert "event: response.completed" in rest
-    assert rest[-2:] == ["data: [DONE]", ""] or rest[-1] == "data: [DONE]"
+        later_lines = list(lines)
+    assert "event: response.completed" in later_lines
+    assert later_lines[-2:] == ["data: [DONE]", ""] or later_lines[-1] == "data: [DONE]"
     assert server.process.wait(END_LIMIT) == 0
     assert server.output.rstrip().endswith("Stopped.")
     began = time.monotonic()

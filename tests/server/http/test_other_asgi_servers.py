@@ -82,8 +82,8 @@ def test_response_is_created(other: str, stream: bool) -> None:
 
 
 def test_streams_have_the_bytes_of_our_own_server(other: str, shared: Server) -> None:
-    own = f"127.0.0.1:{shared.port}"
-    for first, second in ((own, other), (other, own)):
+    own_address = f"127.0.0.1:{shared.port}"
+    for first, second in ((own_address, other), (other, own_address)):
         body = {"model": "tape", "input": "Hi", "stream": True}
         streamed = httpx2.post(f"http://{first}/v1/responses", json=body, headers=KEY, timeout=30).content
         uid = json.loads(streamed.split(b"\n", 2)[1].removeprefix(b"data: "))["response"]["id"]

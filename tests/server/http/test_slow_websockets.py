@@ -40,7 +40,7 @@ def strict() -> Iterator[Echo]:
 
 
 @pytest.fixture(scope="module")
-def patient() -> Iterator[Echo]:
+def slow_echo() -> Iterator[Echo]:
     """A server with the limits of production."""
     echo = Echo()
     yield echo
@@ -125,9 +125,9 @@ def test_client_that_never_reads_is_cut(strict: Echo) -> None:
 
 
 @pytest.mark.parametrize("fragments", [1, 3, 1000])
-def test_message_over_the_limit_closes_with_1009(patient: Echo, fragments: int) -> None:
+def test_message_over_the_limit_closes_with_1009(slow_echo: Echo, fragments: int) -> None:
     size = BODY_LIMIT + 1000
-    with connect(f"ws://127.0.0.1:{patient.port}/", ping_interval=None) as client:
+    with connect(f"ws://127.0.0.1:{slow_echo.port}/", ping_interval=None) as client:
         with suppress(ConnectionClosedError):
             client.send("x" * size if fragments == 1 else ["x" * (size // fragments + 1)] * fragments)
         with pytest.raises(ConnectionClosedError) as closed:
@@ -135,14 +135,14 @@ def test_message_over_the_limit_closes_with_1009(patient: Echo, fragments: int) 
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1009
         assert "64 MiB" in closed.value.rcvd.reason
-    wait_until_only_ours(patient)
+    wait_until_only_ours(slow_echo)
 
 
 @pytest.mark.parametrize("fragments", [1, 3])
-def test_message_of_exactly_the_limit_is_accepted(patient: Echo, fragments: int) -> None:
-    with connect(f"ws://127.0.0.1:{patient.port}/", ping_interval=None) as client:
-        rest = BODY_LIMIT - BODY_LIMIT // 3 * 3
-        client.send("x" * BODY_LIMIT if fragments == 1 else [*["x" * (BODY_LIMIT // 3)] * 3, "x" * rest])
+def test_message_of_exactly_the_limit_is_accepted(slow_echo: Echo, fragments: int) -> None:
+    with connect(f"ws://127.0.0.1:{slow_echo.port}/", ping_interval=None) as client:
+        last_length = BODY_LIMIT - BODY_LIMIT // 3 * 3
+        client.send("x" * BODY_LIMIT if fragments == 1 else [*["x" * (BODY_LIMIT // 3)] * 3, "x" * last_length])
         assert client.recv(30) == str(BODY_LIMIT)
 
 

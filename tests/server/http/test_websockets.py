@@ -47,14 +47,14 @@ def turn(socket: ClientConnection) -> list[dict[str, Any]]:
 
 def wait_until_ended(api: openai.OpenAI, uid: str) -> Response:
     """Wait until the response is not in progress, and return it."""
-    found: list[Response] = []
+    responses: list[Response] = []
 
     def has_ended() -> bool:
-        found[:] = [api.responses.retrieve(uid)]
-        return found[0].status != "in_progress"
+        responses[:] = [api.responses.retrieve(uid)]
+        return responses[0].status != "in_progress"
 
     wait_until(has_ended, limit_s=60, poll_s=0.1)
-    return found[0]
+    return responses[0]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_response_of_a_disconnected_client_is_cancelled_and_stored(shared: Serve
         while json.loads(socket.recv(10))["type"] != "response.output_text.delta":
             pass
     with client(shared) as api:
-        found = wait_until_ended(api, uid)
-    assert found.status == "cancelled"
-    assert found.output[0].status == "incomplete"  # type: ignore[union-attr]
+        response = wait_until_ended(api, uid)
+    assert response.status == "cancelled"
+    assert response.output[0].status == "incomplete"  # type: ignore[union-attr]
 
 
 @DEPRECATED
@@ -190,8 +190,8 @@ def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str
             uid = seen[0].response.id
             for web in all_named(server.process.pid, "server.processes.web_process"):
                 os.kill(web, signal.SIGKILL)
-            found = wait_until_ended(api, uid)
-            assert (found.status, found.output_text) == ("completed", "Hello there!")
+            response = wait_until_ended(api, uid)
+            assert (response.status, response.output_text) == ("completed", "Hello there!")
             # The log begins with the events that came before the kill.
             replayed = list(api.responses.retrieve(uid, stream=True, include_obfuscation=False))
             for before, stored in zip(seen, replayed, strict=False):
@@ -244,7 +244,7 @@ def test_second_signal_closes_with_1001_and_the_response_continues_after_a_resta
         assert "Traceback" not in server.output
         server = Server(tmp_path / "data", "--engine", tape).ready()
         with client(server) as api:
-            found = wait_until_ended(api, uid)
-        assert (found.status, found.output_text) == ("completed", "Hello there!")
+            response = wait_until_ended(api, uid)
+        assert (response.status, response.output_text) == ("completed", "Hello there!")
     finally:
         server.end()

@@ -151,8 +151,8 @@ def test_http_1_0_gets_bare_bytes_and_a_close(echo: Echo) -> None:
 def test_answer_to_head_has_no_body(echo: Echo) -> None:
     with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as client:
         client.sendall(request(3, method="HEAD") + request(0, "1.0"))
-        _, rest = read_end(client).split(b"\r\n\r\n", 1)
-    assert rest == b"HTTP/1.0 200 OK\r\n\r\nbegin\nend\n"
+        _, body = read_end(client).split(b"\r\n\r\n", 1)
+    assert body == b"HTTP/1.0 200 OK\r\n\r\nbegin\nend\n"
 
 
 def test_client_that_does_not_read_delays_its_own_stream_and_then_gets_all(echo: Echo) -> None:

@@ -70,8 +70,10 @@ def test_folder_problem_names_what_is_wrong(
     folder = tmp_path / "model"
     shutil.copytree(demo_folder, folder)
     change(folder)
-    found = folder_problem(folder)
-    assert found is None if problem is None else found is not None and found.startswith(problem), found
+    actual_problem = folder_problem(folder)
+    assert actual_problem is None if problem is None else actual_problem is not None and actual_problem.startswith(problem), (
+        actual_problem
+    )
 
 
 def test_weights_size_counts_the_files_of_the_index(tmp_path: Path, demo_folder: Path) -> None:

@@ -42,9 +42,9 @@ def record(folder: Path) -> Path:
 
 def sandbox_processes(server: Server) -> list[psutil.Process]:
     """Return the processes of the server's sandbox, with the installer of packages."""
-    found = psutil.Process(server.process.pid).children(recursive=True)
+    children = psutil.Process(server.process.pid).children(recursive=True)
     names = ("responses_app.sandbox", "/sandbox/inside", "pip")
-    return [process for process in found if any(name in command_line(process.pid) for name in names)]
+    return [process for process in children if any(name in command_line(process.pid) for name in names)]
 
 
 @pytest.fixture

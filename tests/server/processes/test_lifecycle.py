@@ -48,7 +48,7 @@ def test_signal_between_the_start_and_the_listening_ends_the_server(number: sign
     assert life.start()
     os.kill(os.getpid(), number)
 
-    async def application(*_given: object) -> None:
+    async def application(*_arguments: object) -> None:
         pytest.fail("the server listens")
 
     assert life.listen(application, "tcp:0", lambda: pytest.fail("the server is ready")) is None

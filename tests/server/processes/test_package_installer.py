@@ -43,9 +43,9 @@ def wait_for_pip(folder: Path) -> list[psutil.Process]:
 
 
 def state(folder: Path) -> InstallationState:
-    found = packages.read_state(folder)
-    assert found is not None
-    return found
+    stored_state = packages.read_state(folder)
+    assert stored_state is not None
+    return stored_state
 
 
 @pytest.mark.usefixtures("silent")

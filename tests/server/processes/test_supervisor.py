@@ -56,14 +56,14 @@ def answered(server: Server) -> int:
 
 def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
     """Wait until none of `gone` is left and there are `count` web processes; return these."""
-    found: list[int] = []
+    web_ids: list[int] = []
 
     def are_replaced() -> bool:
-        found[:] = webs(server)
-        return not gone & set(found) and len(found) == count
+        web_ids[:] = webs(server)
+        return not gone & set(web_ids) and len(web_ids) == count
 
     wait_until(are_replaced, limit_s=BACK_LIMIT, poll_s=0.05, explain=lambda: server.output)
-    return found
+    return web_ids
 
 
 def test_start_prints_the_family_of_a_model_once(fleet: Server) -> None:

@@ -84,41 +84,41 @@ def frame(tool: str, arguments: str, end: str = "<|call|>") -> str:
 
 def steps(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Return the steps of a recording of `texts`, with a pause behind each but the last."""
-    encoding, found = HarmonyDialect().encoding, list[dict[str, Any]]()
+    encoding, tape_steps = HarmonyDialect().encoding, list[dict[str, Any]]()
     for text in texts:
-        found += [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]
-        found.append({"delay": PAUSE_S})
-    return found[:-1]
+        tape_steps += [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]
+        tape_steps.append({"delay": PAUSE_S})
+    return tape_steps[:-1]
 
 
 def over_sse(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
     """Stream a response as server-sent events. `on_event` gets each event when it arrives."""
-    found: list[Arrival] = []
+    arrivals: list[Arrival] = []
     body = {"model": "tape", "input": f"Please{words}", "tools": [TOOL], "stream": True}
     headers = {"Authorization": f"Bearer {server.key}"}
     with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as response:
         assert response.status_code == 200, response.read()
         for line in response.iter_lines():
             if line.startswith("data: {"):
-                found.append((time.time(), json.loads(line[6:])))
+                arrivals.append((time.time(), json.loads(line[6:])))
             elif line.startswith(":"):
-                found.append((time.time(), HEARTBEAT))
+                arrivals.append((time.time(), HEARTBEAT))
             else:
                 continue
-            on_event(found[-1][1])
-    return found
+            on_event(arrivals[-1][1])
+    return arrivals
 
 
 def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
     """Stream a response over a WebSocket. `on_event` gets each event when it arrives."""
-    found: list[Arrival] = []
+    arrivals: list[Arrival] = []
 
     class Connection(ClientConnection):
         """Connection that records the pings of the server."""
 
         def process_event(self, event: Any) -> None:
             if isinstance(event, Frame) and event.opcode is Opcode.PING:
-                found.append((time.time(), HEARTBEAT))
+                arrivals.append((time.time(), HEARTBEAT))
                 on_event(HEARTBEAT)
             super().process_event(event)
 
@@ -126,17 +126,17 @@ def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arriva
     url = f"{server.url.replace('http', 'ws')}/v1/responses"
     with connect(url, additional_headers=headers, create_connection=Connection) as socket:
         socket.send(json.dumps({"type": "response.create", "model": "tape", "input": f"Please{words}", "tools": [TOOL]}))
-        while not found or found[-1][1]["type"] != "response.completed":
+        while not arrivals or arrivals[-1][1]["type"] != "response.completed":
             event = json.loads(socket.recv(60))
             assert event["type"] not in ("error", "response.failed"), event
-            found.append((time.time(), event))
+            arrivals.append((time.time(), event))
             on_event(event)
-    return found
+    return arrivals
 
 
-def arrival(found: list[Arrival], kind: str, item: str = "mcp_call") -> float:
+def arrival(arrivals: list[Arrival], kind: str, item: str = "mcp_call") -> float:
     """Return the time of the event `kind` of the call."""
-    return next(at for at, event in found if event["type"] == kind and event.get("item", {"type": item})["type"] == item)
+    return next(at for at, event in arrivals if event["type"] == kind and event.get("item", {"type": item})["type"] == item)
 
 
 def stamps(folder: Path) -> list[float]:
@@ -159,11 +159,11 @@ def test_events_of_a_call_arrive_when_the_tool_is_entered_and_left(
                 wait_until(lambda: len(stamps(folder)) > before, poll_s=0.001)
                 (folder / "gate").touch()
 
-        found = read(server, " use a stamp", open_gate)
+        arrivals = read(server, " use a stamp", open_gate)
         entered, left = stamps(folder)[before:]
-        distances["first event"].append(abs(entered - arrival(found, "response.output_item.added")))
-        distances["arguments done"].append(abs(entered - arrival(found, "response.mcp_call_arguments.done")))
-        distances["result"].append(abs(arrival(found, "response.output_item.done") - left))
+        distances["first event"].append(abs(entered - arrival(arrivals, "response.output_item.added")))
+        distances["arguments done"].append(abs(entered - arrival(arrivals, "response.mcp_call_arguments.done")))
+        distances["result"].append(abs(arrival(arrivals, "response.output_item.done") - left))
     shown = {name: [round(value * 1000, 1) for value in values] for name, values in distances.items()}
     record_property("distances_ms", shown)
     print(read.__name__, "distances in ms:", shown)  # noqa: T201 - the measurement
@@ -176,11 +176,13 @@ def test_call_runs_while_the_model_writes_the_next_call(
 ) -> None:
     (folder / "gate").touch()
     before = len(stamps(folder))
-    found = read(server, " use two tools", lambda event: None)
+    arrivals = read(server, " use two tools", lambda event: None)
     entered, left = stamps(folder)[before:]
-    ends = [at for at, event in found if event["type"] == "response.output_item.done" and event["item"]["type"] == "mcp_call"]
-    second = next(at for at, event in reversed(found) if event["type"] == "response.mcp_call.in_progress")
-    assert arrival(found, "response.mcp_call_arguments.done") - MAX_DISTANCE_S < entered < left < ends[0]
+    ends = [
+        at for at, event in arrivals if event["type"] == "response.output_item.done" and event["item"]["type"] == "mcp_call"
+    ]
+    second = next(at for at, event in reversed(arrivals) if event["type"] == "response.mcp_call.in_progress")
+    assert arrival(arrivals, "response.mcp_call_arguments.done") - MAX_DISTANCE_S < entered < left < ends[0]
     assert ends[0] < second - PAUSE_S / 2 < ends[1]
 
 
@@ -194,8 +196,8 @@ def test_quiet_tool_has_heartbeats(server: Server, folder: Path, read: Callable[
         if seen.count(HEARTBEAT) == 3:
             (folder / "gate").touch()
 
-    found = read(server, " use a stamp", open_gate)
-    beats = [at for at, event in found if event is HEARTBEAT]
-    began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
+    arrivals = read(server, " use a stamp", open_gate)
+    beats = [at for at, event in arrivals if event is HEARTBEAT]
+    began, ended = arrival(arrivals, "response.mcp_call_arguments.done"), arrival(arrivals, "response.output_item.done")
     assert len([at for at in beats if began < at < ended]) >= 3
     assert max(later - at for at, later in pairwise(beats)) < MAX_SILENCE_S

@@ -17,7 +17,7 @@ Line = tuple[str, str]
 
 
 def text(answer: str, shown_input: str = "") -> Line:
-    """A message; `told` is a whole message or output that the prompt must have, or else nothing is said."""
+    """A message. `shown_input` is a whole message or output that the prompt must have for this answer."""
     return f"<|channel|>final<|message|>{answer}<|return|>", shown_input
 
 

@@ -83,12 +83,12 @@ class EmbeddedSearchTest(TestCase):
         await self.add("Fox at work.", "foxes.txt")
         await self.add("Bread is sold.", "bread.txt")
         self.assertEqual(len((await FileChunk.objects.afirst() or FileChunk()).embedding or []), 4)
-        found = await search([self.store], ["vulpine"], StoreSearchOptions(10))
-        self.assertEqual([one.filename for one in found], ["foxes.txt", "bread.txt"])
+        results = await search([self.store], ["vulpine"], StoreSearchOptions(10))
+        self.assertEqual([one.filename for one in results], ["foxes.txt", "bread.txt"])
 
     async def test_search_without_the_server_is_by_words(self) -> None:
         await self.add("Fox at work.", "foxes.txt")
         await self.add("Bread is sold.", "bread.txt")
         self.server.answer = (503, b"")
-        found = await search([self.store], ["bread"], StoreSearchOptions(10))
-        self.assertEqual([one.filename for one in found], ["bread.txt"])
+        results = await search([self.store], ["bread"], StoreSearchOptions(10))
+        self.assertEqual([one.filename for one in results], ["bread.txt"])

@@ -49,8 +49,8 @@ async def in_thread(function: Callable[[], Result]) -> Result:
 
 
 async def are_completed(*rows: VectorStoreFile) -> bool:
-    found = VectorStoreFile.objects.filter(pk__in=[row.pk for row in rows]).values_list("status", flat=True)
-    return set(await in_thread(lambda: list(found))) == {"completed"}
+    statuses = VectorStoreFile.objects.filter(pk__in=[row.pk for row in rows]).values_list("status", flat=True)
+    return set(await in_thread(lambda: list(statuses))) == {"completed"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -58,10 +58,10 @@ async def are_completed(*rows: VectorStoreFile) -> bool:
 def test_slow_files_of_a_project_do_not_stop_others() -> None:
     slow = [add_file(make_store("busy")) for _ in range(3)]
     quick = [add_file(make_store("quiet"))]
-    begun, gate = [], asyncio.Event()
+    started, gate = [], asyncio.Event()
 
     async def read_text(file: File) -> str:
-        begun.append(file.project)
+        started.append(file.project)
         if file.project == "busy":
             await gate.wait()
         return "Read."
@@ -70,7 +70,7 @@ def test_slow_files_of_a_project_do_not_stop_others() -> None:
         await eventually(lambda: are_completed(*quick))
         quick.append(await in_thread(lambda: add_file(make_store("quiet"))))
         await eventually(lambda: are_completed(*quick))
-        assert begun.count("busy") == 1
+        assert started.count("busy") == 1
         gate.set()
         await eventually(lambda: are_completed(*slow))
 

@@ -178,8 +178,8 @@ def test_deferred_tool_is_offered_once_found() -> None:
     crm: dict[str, Any] = {"type": "namespace", "name": "crm", "tools": [{**mail, "name": "find"}]}
     tools: list[dict[str, Any]] = [{"type": "tool_search"}, mail, crm]
     assert [tool["name"] for tool in to_functions(Turn([], DAY, tools=tools))[0].tools] == ["tool_search"]
-    found = {"type": "tool_search_output", "id": "tso_1", "call_id": "call_1", "tools": [mail]}
-    converted, origins = to_functions(Turn([found], DAY, tools=tools))
+    search_output = {"type": "tool_search_output", "id": "tso_1", "call_id": "call_1", "tools": [mail]}
+    converted, origins = to_functions(Turn([search_output], DAY, tools=tools))
     assert [tool["name"] for tool in converted.tools] == ["tool_search", "send_mail"]
     assert json.loads(converted.items[0]["output"]) == {"tools": ["send_mail"]}
     assert "send_mail" not in origins

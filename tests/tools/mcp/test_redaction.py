@@ -30,10 +30,10 @@ def test_base64_of_a_credential_is_redacted(before: int, after: int, form: str) 
     }[form]
     cleaned = redact(f"echo: {shown} end", [f"Bearer {TOKEN}"], [])
     assert REDACTED in cleaned
-    rest = cleaned.removeprefix("echo: ").removesuffix(" end").strip('"').partition(REDACTED)
+    redacted_parts = cleaned.removeprefix("echo: ").removesuffix(" end").strip('"').partition(REDACTED)
     # The letters around the credential are those of the neighbours.
-    assert len(rest[0]) <= 4
-    assert len(rest[2].replace("%3D", "=").replace("\\n", "")) <= 7
+    assert len(redacted_parts[0]) <= 4
+    assert len(redacted_parts[2].replace("%3D", "=").replace("\\n", "")) <= 7
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ def test_image_beyond_the_limit_is_replaced_by_a_sentence() -> None:
 
 
 def test_failure_of_a_tool_keeps_its_parts_within_the_limit() -> None:
-    found = outcome([{"type": "text", "text": "x" * 2000}], None, 1000, is_error=True)
-    assert found.output is None
-    assert found.error == {
+    result = outcome([{"type": "text", "text": "x" * 2000}], None, 1000, is_error=True)
+    assert result.output is None
+    assert result.error == {
         "type": "mcp_tool_execution_error",
         "content": [{"type": "text", "text": "x" * 1000 + "\n[… 1,000 more characters were cut]"}],
     }

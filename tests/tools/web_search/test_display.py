@@ -24,8 +24,8 @@ URL = "https://tides.example/moon"
 
 
 @given(st.integers(0, 99), texts, st.lists(st.tuples(texts, texts), max_size=4))
-def test_results_are_read_back(cursor: int, query: str, found: list[tuple[str, str]]) -> None:
-    results = [SearchResult(f"{URL}/{n}", f"T{title}", snippet) for n, (title, snippet) in enumerate(found)]
+def test_results_are_read_back(cursor: int, query: str, pairs: list[tuple[str, str]]) -> None:
+    results = [SearchResult(f"{URL}/{n}", f"T{title}", snippet) for n, (title, snippet) in enumerate(pairs)]
     display = parse_display(show_results(cursor, query, results))
     assert display is not None
     assert (display.cursor, display.url) == (cursor, None)

@@ -131,9 +131,9 @@ def test_link_is_opened_in_every_form(folder: Path, arguments: Mapping[str, Any]
 @pytest.mark.parametrize("arguments", [{}, {"id": 1}, {"id": 0}, {"cursor": 1}, {"url": MOON}, {"id": -1}])
 def test_text_is_found_in_a_page(folder: Path, arguments: Mapping[str, Any]) -> None:
     calls: list[Call] = [(SEARCH, {"query": "moon"}), (OPEN, {"id": 0}), (FIND, {"pattern": "LINE 7 ", **arguments})]
-    found = run(executor(FolderBackend(folder)), *calls)[-1]
-    assert found.action == {"type": "find_in_page", "url": MOON, "pattern": "LINE 7"}
-    assert body(found).startswith(
+    result = run(executor(FolderBackend(folder)), *calls)[-1]
+    assert result.action == {"type": "find_in_page", "url": MOON, "pattern": "LINE 7"}
+    assert body(result).startswith(
         f"[2] Matches of “LINE 7” in Tides and the moon ({MOON})\n**6 places**\n\n# Match at L20\nL20: Line 7 of"
     )
 
@@ -153,8 +153,8 @@ def test_later_owner_of_the_run_knows_the_displays(folder: Path) -> None:
 
 def test_domains_hold_for_results_and_pages(folder: Path) -> None:
     tools = executor(FolderBackend(folder), {"filters": {"allowed_domains": ["tides.example"]}})
-    found, refused = run(tools, (SEARCH, {"query": "tides"}), (OPEN, {"url": OTHER}))
-    assert [one["url"] for one in found.action["sources"]] == [MOON, SUN]
+    allowed, refused = run(tools, (SEARCH, {"query": "tides"}), (OPEN, {"url": OTHER}))
+    assert [one["url"] for one in allowed.action["sources"]] == [MOON, SUN]
     assert (refused.failed, refused.model_text) == (True, "The request does not allow this page.")
 
 

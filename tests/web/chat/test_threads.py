@@ -48,9 +48,9 @@ class ThreadsTest(ApiCase):
 
         return threads.page(permissions.visible_responses(self.ada), self.key.project, words, before)
 
-    async def listed(self, **given: str) -> list[str]:
+    async def listed(self, **query: str) -> list[str]:
         """Return the titles of all threads on the page."""
-        return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
+        return [entry.title for entry in (await sync_to_async(self.page)(**query)).entries]
 
     async def test_threads_need_a_sign_in_and_membership(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
@@ -100,8 +100,8 @@ class ThreadsTest(ApiCase):
             newest = await self.listed()
             self.assertEqual((len(newest), newest[0]), (size, f"Number {size + 1}"))
             ada = await self.browser(self.ada)
-            found = (await ada.get("/chat")).context["threads"].next
-            self.assertEqual(await self.listed(before=found), ["Number 1", "Number 0"])
+            next_cursor = (await ada.get("/chat")).context["threads"].next
+            self.assertEqual(await self.listed(before=next_cursor), ["Number 1", "Number 0"])
 
     async def test_a_search_finds_text_of_any_turn(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 3) as client:
@@ -188,10 +188,10 @@ class ThreadsTest(ApiCase):
 
     async def test_parameters_are_those_of_the_last_request_with_a_message(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 2) as client:
-            given: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
-            first = await self.made(client, **given)
+            parameters: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
+            first = await self.made(client, **parameters)
             result = (await self.turns(first["id"]))["parameters"]
-            self.assertEqual(result, {**given, "metadata": {"a": "b"}})
+            self.assertEqual(result, {**parameters, "metadata": {"a": "b"}})
             plain = await self.made(client, input="And?", previous_response_id=first["id"])
             self.assertEqual((await self.turns(plain["id"]))["parameters"], {})
 

@@ -26,13 +26,13 @@ class KeysTest(WebCase):
         self.assertRedirects(answer, "/keys", fetch_redirect_response=False)
         stored = Session.objects.get().session_data
         self.assertNotIn("sk-", str(Session.objects.get().get_decoded()))
-        found = re.search(r"sk-[\w-]{43}", self.page("/keys"))
-        assert found
-        key = ApiKey.find(found[0])
+        match = re.search(r"sk-[\w-]{43}", self.page("/keys"))
+        assert match
+        key = ApiKey.find(match[0])
         assert key is not None
         self.assertEqual((key.name, key.project), ("laptop", "new one"))
         # Loaded again, the page neither shows it nor creates another.
-        self.assertNotIn(found[0], self.page("/keys"))
+        self.assertNotIn(match[0], self.page("/keys"))
         self.assertEqual(ApiKey.objects.count(), 1)
         self.assertNotEqual(Session.objects.get().session_data, stored)
 
@@ -44,8 +44,8 @@ class KeysTest(WebCase):
 
     def test_key_is_created_with_limits_that_change_one_by_one(self) -> None:
         with mock.patch.object(manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
-            given = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
-            self.client.post("/keys", given)
+            fields = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
+            self.client.post("/keys", fields)
             key = ApiKey.objects.get()
             self.assertEqual((key.requests_per_minute, key.max_concurrent, key.allowed_models), (60, None, ["m"]))
             self.assertIn("60 per minute, m", self.page("/keys"))

@@ -27,6 +27,6 @@ def test_copy_of_the_reasoning_is_shown_once(summary: Any, content: Any, shown: 
 def test_deltas_of_a_copy_are_grouped_with_the_text() -> None:
     kinds = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
     headers = [EventHeader(number, kinds[number % 2], 10 * number) for number in range(40)]
-    (found,) = group(headers)
-    assert (found.count, found.first.type) == (40, kinds[0])
-    assert found.rate == pytest.approx(19 * 1000 / 390)
+    (drawn_group,) = group(headers)
+    assert (drawn_group.count, drawn_group.first.type) == (40, kinds[0])
+    assert drawn_group.rate == pytest.approx(19 * 1000 / 390)

@@ -61,13 +61,13 @@ class ResultPicturesTest(WebCase):
 
     def shown(self, url: str = "/responses/resp_1") -> list[bytes]:
         """Return the pictures that a page shows."""
-        found = []
+        pictures = []
         for source in SOURCE.findall(self.page(url)):
             answer = self.client.get(source)
             self.assertEqual((answer.status_code, answer["Content-Type"]), (200, "image/png"), source)
             self.assertEqual(answer["X-Content-Type-Options"], "nosniff")
-            found.append(answer.content)
-        return found
+            pictures.append(answer.content)
+        return pictures
 
     def test_pictures_of_an_mcp_result_are_shown_in_order(self) -> None:
         resource = {"type": "resource", "resource": {"uri": "f", "mimeType": "image/png", "blob": image(RED)["data"]}}

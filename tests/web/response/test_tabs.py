@@ -80,8 +80,8 @@ class ResponseTest(WebCase):
         while url:
             page = self.page(url)
             seen += [int(number) for number in re.findall(r'id="e(\d+)"', page)]
-            found = re.search(r'href="(\?[^"]*)" rel="next"', page)
-            url = "/responses/resp_1/events" + found[1] if found else ""
+            link_match = re.search(r'href="(\?[^"]*)" rel="next"', page)
+            url = "/responses/resp_1/events" + link_match[1] if link_match else ""
         self.assertEqual(seen, list(range(450)))
         back = re.search(r'href="(\?[^"]*)" rel="prev"', page)
         assert back
@@ -212,13 +212,13 @@ class ResponseTest(WebCase):
         for uid, before in (("resp_2", "resp_1"), ("resp_3", "resp_2"), ("resp_4", "resp_1"), ("resp_5", "resp_gone")):
             made(uid, thread="resp_1", previous_uid=before)
         page = self.page("/responses/resp_2/chain")
-        found = re.findall(
+        links = re.findall(
             r'<li class="depth-(\d+)( here)?">(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
             page,
             re.DOTALL,
         )
         self.assertEqual(
-            found,
+            links,
             [
                 ("0", "", "", "resp_1"),
                 ("1", "", "Branch", "resp_4"),

@@ -80,17 +80,17 @@ def stored(count: int = len(EVENTS), events: Sequence[tuple[str, int, dict[str, 
 
 
 def drawn(row: Response) -> ToolTimeline:
-    found = tool_timeline(row.pk, event_headers(row.pk))
-    assert found is not None
-    return found
+    drawn_timeline = tool_timeline(row.pk, event_headers(row.pk))
+    assert drawn_timeline is not None
+    return drawn_timeline
 
 
 class ToolTimelineTest(TestCase):
     """Spans of a stored log."""
 
     def test_rows_have_rounds_and_parallel_tools(self) -> None:
-        found = drawn(stored())
-        spans = [(span.label, span.start, span.end, span.row) for span in found.spans]
+        drawn_timeline = drawn(stored())
+        spans = [(span.label, span.start, span.end, span.row) for span in drawn_timeline.spans]
         self.assertEqual(
             spans,
             [
@@ -101,8 +101,8 @@ class ToolTimelineTest(TestCase):
                 ("Round 2: generation", 740, 900, 0),
             ],
         )
-        self.assertEqual(found.durations, {"mcpl_1": 100, "mcp_1": 500, "mcp_2": 100})
-        self.assertEqual(found.height, 30)
+        self.assertEqual(drawn_timeline.durations, {"mcpl_1": 100, "mcp_1": 500, "mcp_2": 100})
+        self.assertEqual(drawn_timeline.height, 30)
 
     def test_a_running_tool_lasts_until_the_last_event(self) -> None:
         self.assertEqual(drawn(stored(15)).durations["mcp_1"], 160)
@@ -116,9 +116,9 @@ class ToolTimelineTest(TestCase):
         self.assertIsNone(tool_timeline(row.pk, event_headers(row.pk)))
 
     def test_the_wait_for_tools_is_a_phase_and_prefill_follows(self) -> None:
-        found = timeline(event_headers(stored().pk))
-        assert found is not None
-        phases = [(phase.name, phase.end) for phase in found.phases]
+        drawn_timeline = timeline(event_headers(stored().pk))
+        assert drawn_timeline is not None
+        phases = [(phase.name, phase.end) for phase in drawn_timeline.phases]
         self.assertEqual(phases[-3:], [("run", 740), ("prefill", 840), ("text", 1000)])
 
     def test_spans_stay_inside_the_picture(self) -> None:

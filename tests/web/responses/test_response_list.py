@@ -109,8 +109,8 @@ class ListTest(WebCase):
             page = self.page(url)
             pages.append(UID.findall(page))
             seen += pages[-1]
-            found = re.search(r'href="(\?[^"]*)" rel="next"', page)
-            url = "/responses" + found[1].replace("&amp;", "&") if found else ""
+            link_match = re.search(r'href="(\?[^"]*)" rel="next"', page)
+            url = "/responses" + link_match[1].replace("&amp;", "&") if link_match else ""
         self.assertEqual(seen, [f"resp_{n:03d}" for n in reversed(range(PAGE_SIZE * 2 + 7))])
         back = re.search(r'href="(\?[^"]*)" rel="prev"', page)
         assert back

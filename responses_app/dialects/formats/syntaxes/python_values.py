@@ -136,7 +136,7 @@ class PythonValueScanner:
         return len(text), False
 
     def _read_in_string(self, char: str, following_text: str, *, closed: bool) -> bool:
-        """Read a character of a string, with `rest` behind. Return False if more text is needed."""
+        """Read a character of a string, with `following_text` behind. Return False if more text is needed."""
         if self._is_escaped:
             self._is_escaped = False
         elif char == "\\":
@@ -150,7 +150,7 @@ class PythonValueScanner:
 
 
 def _ends_string(following_text: str, *, is_nested: bool) -> bool | None:
-    """Return True if a quote with `rest` behind ends a string, None if `rest` is too short."""
+    """Return True if a quote with `following_text` behind ends a string, None if `rest` is too short."""
     following_text = following_text.lstrip()
     if not following_text:
         return None

@@ -26,11 +26,11 @@ class Definitions:
 
 async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name: str = "input") -> None:
     """Convert all grammars of `tools` and of tools in `items`, the request parameter `name`. Raises InvalidRequest, RateLimited."""
-    found = [*_formats("tools", tools)]
+    invalid_formats = [*_formats("tools", tools)]
     for index, item in enumerate(items):
         if item.get("type") in _HAVE_TOOLS:
-            found += _formats(f"{name}[{index}].tools", item["tools"])
-    for where, form in found:
+            invalid_formats += _formats(f"{name}[{index}].tools", item["tools"])
+    for where, form in invalid_formats:
         await _converted(project, form, f"{where}.definition")
 
 

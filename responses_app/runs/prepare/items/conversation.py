@@ -50,7 +50,7 @@ async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[
     Raises NotFound, RateLimited, and InvalidRequest for an image or a grammar that cannot be read.
     """
     await definitions.check(project, (), items, "items")
-    wanted = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
-    whole = with_ids(items, await history.find(project, wanted) if wanted else {}, "items")
+    ids = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
+    whole = with_ids(items, await history.find(project, ids) if ids else {}, "items")
     media = await rows.load_new(project, items, whole, "items")
     return whole, {} if media is None else images.fetched(await images.resolve_new(project, media))

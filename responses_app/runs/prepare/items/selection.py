@@ -49,12 +49,12 @@ def select(create_request: CreateRequest, before: Sequence[dict[str, Any]], own:
 
 
 def with_ids(
-    given: Sequence[dict[str, Any]], found: Mapping[str, dict[str, Any]], param: str = "input"
+    sent_items: Sequence[dict[str, Any]], stored_items: Mapping[str, dict[str, Any]], param: str = "input"
 ) -> list[dict[str, Any]]:
-    """Give every item an id, and replace each reference by the item in `found`. Raises NotFound."""
+    """Give every item an id, and replace each reference by the item in `stored_items`. Raises NotFound."""
     items = []
-    for item in given:
-        stored = found.get(item.get("id", ""))
+    for item in sent_items:
+        stored = stored_items.get(item.get("id", ""))
         if stored is not None and item["type"] in (stored["type"], "item_reference"):
             items.append(stored)
         elif item["type"] != "item_reference":
@@ -68,10 +68,10 @@ def with_ids(
     return items
 
 
-def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> None:
+def check_unique(before: Sequence[Mapping[str, Any]], input_items: Sequence[Mapping[str, Any]]) -> None:
     """Check that no id occurs twice in a context: pagination by item id would go in circles. Raises InvalidRequest."""
     seen = {item["id"] for item in before}
-    for item in own:
+    for item in input_items:
         if item["id"] in seen:
             message = f"Duplicate item found with id {item['id']}. Remove duplicate items from your input and try again."
             raise InvalidRequest(message, param="input")

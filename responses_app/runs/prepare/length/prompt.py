@@ -67,15 +67,15 @@ class PromptRenderer:
         if not shown:
             return RenderedPrompt(tokens, (), len(tokens))
         seen = [self._decoded(image) for image in shown]
-        found, pixels = [data for data, _ in seen], sum(area for _, area in seen)
+        images, pixels = [data for data, _ in seen], sum(area for _, area in seen)
         if pixels > MAX_PIXELS or not (self.measure or self.engine.counts_cheaply):
-            return RenderedPrompt(tokens, found, len(tokens), measured=False, pixels=pixels)
+            return RenderedPrompt(tokens, images, len(tokens), measured=False, pixels=pixels)
         try:
-            return RenderedPrompt(tokens, found, await self.engine.count_tokens(tokens, found), pixels=pixels)
+            return RenderedPrompt(tokens, images, await self.engine.count_tokens(tokens, images), pixels=pixels)
         except RequestRejected as error:
             if not self.engine.counts_cheaply:
                 # Such an engine cannot count a prompt that is too long for it.
-                return RenderedPrompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
+                return RenderedPrompt(tokens, images, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise InvalidRequest(
                 f"The model does not take these images: {error}", param="input", code="invalid_image"
             ) from error

@@ -49,12 +49,12 @@ class Truncation:
         while enough - too_few > 1:
             tries += 1
             count = self._guess(too_few, enough, prompt.length) if tries <= GUESSES else (too_few + enough) // 2
-            found = await self._fitting(count)
-            if found is None:
+            fitting = await self._fitting(count)
+            if fitting is None:
                 too_few = count
                 self._learn(last, count, self._most - least, is_lower_bound=True)
             else:
-                (turn, prompt), enough = found, count
+                (turn, prompt), enough = fitting, count
                 self._learn(last, count, prompt.length - least)
         return turn, prompt
 

@@ -90,8 +90,8 @@ async def _load(document: Document, files: Mapping[str, File], limit: int) -> tu
         return str(name or files[part["file_id"]].filename), data
     if source == "file_url":
         url = part["file_url"]
-        found = await download(url, limit, settings.RESPONSES_IMAGE_HOSTS)
-        return str(name or unquote(urlsplit(url).path).rpartition("/")[2] or DEFAULT_NAME), found
+        downloaded = await download(url, limit, settings.RESPONSES_IMAGE_HOSTS)
+        return str(name or unquote(urlsplit(url).path).rpartition("/")[2] or DEFAULT_NAME), downloaded
     return str(name or DEFAULT_NAME), await asyncio.to_thread(_decode, part["file_data"])
 
 

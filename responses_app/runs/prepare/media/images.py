@@ -41,9 +41,9 @@ def file_url_problem(url: str) -> str | None:
     return download.url_problem(url, settings.RESPONSES_IMAGE_HOSTS)
 
 
-def fetched(found: ImageBytes) -> ImageBytes:
+def fetched(image_bytes: ImageBytes) -> ImageBytes:
     """Return the images that must be stored beside the items: items contain only URLs."""
-    return {key: data for key, data in found.items() if not decode.is_data_url(key[1])}
+    return {key: data for key, data in image_bytes.items() if not decode.is_data_url(key[1])}
 
 
 async def resolve_new(project: str, media: NewMedia) -> ImageBytes:

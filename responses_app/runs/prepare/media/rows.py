@@ -75,7 +75,7 @@ async def load_media(
 async def load_new(project: str, given: Items, items: Items, param: str = "input") -> NewMedia | None:
     """Load the rows for the items that a client sends; None without images and files. Those of stored items come from the store.
 
-    `items` are the `given` items with resolved references. Raises InvalidRequest for too many images or files.
+    `items` are the `sent_items` with resolved references. Raises InvalidRequest for too many images or files.
     """
     shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
     documents = list(iter_documents(items))

@@ -63,9 +63,9 @@ class FolderBackend:
         ]
 
     def _read_page(self, url: str) -> tuple[str, bytes]:
-        wanted = _comparable(url)
+        comparable_url = _comparable(url)
         for page in self._pages():
-            if _comparable(page.url) == wanted:
+            if _comparable(page.url) == comparable_url:
                 return MEDIA_TYPES[page.path.suffix.lower()], page.path.read_bytes()
         raise PageMissing(url)
 
@@ -73,8 +73,8 @@ class FolderBackend:
         return [_load(self._folder, path, stat.st_mtime_ns, stat.st_size) for path in self._files() for stat in [path.stat()]]
 
     def _files(self) -> Iterator[Path]:
-        found = (path for path in sorted(self._folder.glob("*/**/*")) if path.suffix.lower() in MEDIA_TYPES)
-        for path, _ in zip(found, range(MAX_FILES), strict=False):
+        page_files = (path for path in sorted(self._folder.glob("*/**/*")) if path.suffix.lower() in MEDIA_TYPES)
+        for path, _ in zip(page_files, range(MAX_FILES), strict=False):
             if path.is_file() and path.stat().st_size <= MAX_FILE_BYTES:
                 yield path
 
@@ -92,10 +92,10 @@ def _load(folder: Path, path: Path, _changed_ns: int, _size: int) -> FolderPage:
 
 def _url_of(folder: Path, path: Path) -> str:
     relative = path.relative_to(folder).as_posix()
-    host, _, rest = relative.partition("/")
-    if rest.endswith(("index.html", "index.htm")):
-        rest = rest.rpartition("/")[0] + "/" if "/" in rest else ""
-    return f"https://{host}/{quote(rest)}"
+    host, _, url_path = relative.partition("/")
+    if url_path.endswith(("index.html", "index.htm")):
+        url_path = url_path.rpartition("/")[0] + "/" if "/" in url_path else ""
+    return f"https://{host}/{quote(url_path)}"
 
 
 def _comparable(url: str) -> str:

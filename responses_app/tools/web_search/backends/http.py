@@ -66,10 +66,10 @@ class HttpSearchBackend:
         """Return the results whose domains are allowed. Raises SearchFailed."""
         body = await self._fetch(self._api.request(query[:MAX_QUERY_LENGTH], context, self._key))
         try:
-            found = [one for one in map(_plain, self._api.results(orjson.loads(body))) if context.domains.allows(one.url)]
+            results = [one for one in map(_plain, self._api.results(orjson.loads(body))) if context.domains.allows(one.url)]
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise SearchFailed(f"The search service {self._api.name} sent an answer that is not a list of results.") from None
-        return found[: context.max_results]
+        return results[: context.max_results]
 
     async def _fetch(self, request: ApiRequest) -> bytes:
         """Return the body of a response with status 200. Raises SearchFailed."""

@@ -81,10 +81,10 @@ class PageFetcher:
 
     async def _follow(self, url: httpx2.URL) -> FetchedPage:
         for _ in range(MAX_REDIRECTS + 1):
-            found = await self._request(url)
-            if isinstance(found, FetchedPage):
-                return found
-            url = self._check(str(url.join(found)))
+            fetched_page = await self._request(url)
+            if isinstance(fetched_page, FetchedPage):
+                return fetched_page
+            url = self._check(str(url.join(fetched_page)))
         raise PageFailed(f"The page was redirected more than {MAX_REDIRECTS} times.")
 
     def _check(self, url: str) -> httpx2.URL:

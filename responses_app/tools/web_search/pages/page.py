@@ -28,10 +28,10 @@ class Page:
 
     def find(self, pattern: str) -> Iterator[Sequence[tuple[int, str]]]:
         """Yield the places of `pattern`, in upper or lower case: each with its line and the lines behind, MAX_MATCHES at most."""
-        wanted, line, found = pattern.lower(), 0, 0
-        while line < len(self.lines) and found < MAX_MATCHES:
-            if wanted in self.lines[line].lower():
+        lowered, line, match_count = pattern.lower(), 0, 0
+        while line < len(self.lines) and match_count < MAX_MATCHES:
+            if lowered in self.lines[line].lower():
                 yield self.window(line, CONTEXT_LINES)
-                line, found = line + CONTEXT_LINES, found + 1
+                line, match_count = line + CONTEXT_LINES, match_count + 1
             else:
                 line += 1

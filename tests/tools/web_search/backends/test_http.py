@@ -39,8 +39,8 @@ def search(service: SearchService, name: str, key: str = KEY, query: str = "tea"
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_results_have_url_title_snippet_and_date(service: SearchService, name: str) -> None:
-    found = search(service, name)
-    assert found == [SearchResult(url, f"Title {n}", f"Snippet & {n}", "2026-01-02") for n, url in enumerate(URLS)]
+    results = search(service, name)
+    assert results == [SearchResult(url, f"Title {n}", f"Snippet & {n}", "2026-01-02") for n, url in enumerate(URLS)]
 
 
 @pytest.mark.parametrize("name", SERVICES)

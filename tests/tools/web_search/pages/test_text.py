@@ -29,18 +29,18 @@ def page(source: str | bytes, media_type: str = "text/html", charset: str = "") 
 
 
 def test_html_becomes_lines_with_links() -> None:
-    found = page(HTML)
-    assert found.title == "Tea & more"
-    assert found.lines == [
+    text_page = page(HTML)
+    assert text_page.title == "Tea & more"
+    assert text_page.lines == [
         *("# Tea", "", "Green tea is steamed, see 【0†black tea】.", ""),
         *("* one", "* 【1†two†other.example】", "", "a | b", "", "x  =  1", "y"),
     ]
-    assert found.links == ["https://docs.example.com/black", "https://other.example/x_%28y%29"]
+    assert text_page.links == ["https://docs.example.com/black", "https://other.example/x_%28y%29"]
 
 
 def test_main_part_is_preferred() -> None:
-    found = page(f"<div>Advertising</div><main><p>{'tea ' * 60}</p></main>")
-    assert "Advertising" not in " ".join(found.lines)
+    text_page = page(f"<div>Advertising</div><main><p>{'tea ' * 60}</p></main>")
+    assert "Advertising" not in " ".join(text_page.lines)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_main_part_is_preferred() -> None:
     ],
 )
 def test_unfinished_page_has_its_text(source: str) -> None:
-    found = page(source)
-    assert "Tea" in [*found.lines, found.title, "".join(found.lines).rstrip("<")]
+    text_page = page(source)
+    assert "Tea" in [*text_page.lines, text_page.title, "".join(text_page.lines).rstrip("<")]
 
 
 def test_markdown_has_links_and_a_title() -> None:
-    found = page("# Tea\n\nSee [black](https://docs.example.com/black).", "text/markdown")
-    assert (found.title, found.lines[-1]) == ("Tea", "See 【0†black】.")
+    text_page = page("# Tea\n\nSee [black](https://docs.example.com/black).", "text/markdown")
+    assert (text_page.title, text_page.lines[-1]) == ("Tea", "See 【0†black】.")
 
 
 def test_forged_marks_and_invisible_characters_are_replaced() -> None:
@@ -84,14 +84,14 @@ def test_charset_is_found(data: bytes, charset: str) -> None:
 
 
 def test_long_lines_are_wrapped_and_long_pages_cut() -> None:
-    found = page("tea " * 100, "text/plain")
-    assert max(map(len, found.lines)) <= text_job.LINE_WIDTH
+    text_page = page("tea " * 100, "text/plain")
+    assert max(map(len, text_page.lines)) <= text_job.LINE_WIDTH
     assert page("a\n" * 30_000, "text/plain").lines[-1] == "[The page is cut here.]"
 
 
 def test_find_returns_places_with_the_lines_behind() -> None:
-    found = Page(URL, "Tea", ["a", "TEA", "b", "c", "d", "tea"])
-    assert list(found.find("tea")) == [[(1, "TEA"), (2, "b"), (3, "c"), (4, "d")], [(5, "tea")]]
+    text_page = Page(URL, "Tea", ["a", "TEA", "b", "c", "d", "tea"])
+    assert list(text_page.find("tea")) == [[(1, "TEA"), (2, "b"), (3, "c"), (4, "d")], [(5, "tea")]]
     assert len(list(Page(URL, "Tea", ["tea"] * 1000).find("tea"))) == MAX_MATCHES
 
 
@@ -103,8 +103,8 @@ def test_hostile_page_ends_within_the_limits(source: str) -> None:
 
 
 def test_pdf_becomes_lines() -> None:
-    found = asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", documents.pdf("Oslo", "Bergen")))
-    assert (found.title, found.lines) == (URL, ["Oslo", "", "Bergen"])
+    text_page = asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", documents.pdf("Oslo", "Bergen")))
+    assert (text_page.title, text_page.lines) == (URL, ["Oslo", "", "Bergen"])
 
 
 def test_broken_pdf_names_the_reason() -> None:
