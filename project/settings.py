@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from project.container_startup import DEMO_STARTUP, read_startup_code
 from project.cors import cors_policy
 from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
-from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.model_limits import parse_limits
-from project.text_search import TEXT_SEARCH_LANGUAGES
 from project.tls import cookie_name, proxy_header
-from project.web_search import DEMO_PAGES, parse_web_search
 from responses_app.installation.data_dir import data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.installation.secret_key import check_secret_key, secret_key
+from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_startup_code
+from responses_app.tools.file_search.setting import TEXT_SEARCH_LANGUAGES
+from responses_app.tools.mcp.setting import parse_mcp_servers, parse_private_hosts, with_demo_server
+from responses_app.tools.web_search.setting import DEMO_PAGES, parse_web_search
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")

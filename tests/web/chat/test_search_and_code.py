@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
-from project.container_startup import DEMO_STARTUP, read_startup_code
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_startup_code
 from tests.support.sandbox.runner import PACKAGES, runner
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until

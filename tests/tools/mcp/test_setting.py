@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
+from responses_app.tools.mcp.setting import parse_mcp_servers, parse_private_hosts, with_demo_server
 
 SERVERS = {
     "docs": {"url": "https://docs.example/mcp", "authorization": "token", "headers": {"X-Team": "a"}, "description": "Pages"},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.container_startup import DEMO_STARTUP, MAX_BYTES, NAME, read_startup_code
+from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, MAX_BYTES, NAME, read_startup_code
 
 
 def test_setting_without_a_path_means_no_code() -> None:

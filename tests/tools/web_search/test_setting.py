@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.web_search import DEMO_PAGES, parse_web_search
 from responses_app.tools.web_search.backends.base import SearchContext
 from responses_app.tools.web_search.backends.registry import open_backend
+from responses_app.tools.web_search.setting import DEMO_PAGES, parse_web_search
 
 
 @pytest.mark.parametrize("value", ["", "  "])
