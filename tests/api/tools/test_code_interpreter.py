@@ -18,8 +18,6 @@ from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Container, ContainerFile, Event, Response
 from responses_app.protocol.reducer import fold
 from responses_app.runs.ids import new_id
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import packages
@@ -27,7 +25,7 @@ from responses_app.tools.code_interpreter import sandboxes
 from responses_app.tools.code_interpreter.containers import LOST_VARIABLES, ContainerSession
 from responses_app.wire.sse import HEARTBEAT
 from tests.support.api.case import bare, record_text
-from tests.support.runs.server_tools import CutCase, answer, same, shows
+from tests.support.runs.server_tools import ConfiguredToolsCase, answer, same, shows
 from tests.support.sandbox.runner import Runner, runner
 from tests.support.store.file_storage import file_storage_settings
 
@@ -47,7 +45,7 @@ def code(text: str) -> str:
 
 
 @pytest.mark.usefixtures("class_runner")
-class CodeInterpreterTest(CutCase):
+class CodeInterpreterTest(ConfiguredToolsCase):
     url: str
     code_runner: Runner
     folder: Path
@@ -57,9 +55,6 @@ class CodeInterpreterTest(CutCase):
         type(self).code_runner, type(self).url, type(self).folder = code_runner, code_runner.url, tmp_path
         with override_settings(RESPONSES_SANDBOX_URL=code_runner.url, **file_storage_settings(tmp_path)):
             yield
-
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
 
     async def run_code(self, text: str, *then: Recording, **body: Any) -> list[dict[str, Any]]:
         """Let the model write the code `text`, then `then` or a short answer. Return the events."""

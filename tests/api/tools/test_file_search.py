@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,15 +11,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from responses_app.dialects.base import Dialect
-from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
+from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Event, Item, Response, VectorStore
 from responses_app.protocol.reducer import fold
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
-from tests.support.api.case import HARMONY, ApiCase, bare, tokens
-from tests.support.dialects.parser_driver import byte_vocabulary, chat
-from tests.support.runs.server_tools import CutCase
+from tests.support.api.case import ApiCase, bare
+from tests.support.api.server_tools_case import ChatTexts, HarmonyTexts
+from tests.support.runs.server_tools import ConfiguredToolsCase
 from tests.support.store.vector_stores import add_text, make_store, search_in_test_thread
 
 RESULTS = "file_search_call.results"
@@ -31,23 +27,12 @@ ANSWER = "They hunt at night【0†foxes.txt】, and 🙂 eat berries【1†menu
 SHOWN = "They hunt at night, and 🙂 eat berries."
 
 
-def harmony_call(arguments: Mapping[str, Any] | str) -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f"<|channel|>commentary to=functions.file_search <|constrain|>json<|message|>{text}<|call|>"
-
-
-def chat_call(arguments: Mapping[str, Any] | str) -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f'<tool_call>\n{{"name": "file_search", "arguments": {text}}}\n</tool_call><|im_end|>'
-
-
-class FileSearchCase(CutCase):
+class FileSearchCase(ConfiguredToolsCase):
     """A project with a vector store of three files."""
 
     __test__ = False
-    call: Callable[[Mapping[str, Any] | str], str]
+    call: Callable[..., str]
     answer: Callable[[str], str]
-    encode: Callable[[str], list[int]]
     store: VectorStore
 
     def setUp(self) -> None:
@@ -58,27 +43,14 @@ class FileSearchCase(CutCase):
         self.menu = add_text(self.store, SPOOF, "menu.txt", {"year": 2024}).file
         add_text(self.store, "Bread is sold in the morning.", "bread.txt")
 
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
-
     def tool(self, **fields: Any) -> dict[str, Any]:
         return {"type": "file_search", "vector_store_ids": [self.store.uid], **fields}
-
-    def record(self, text: str, *shown: str, hidden: str = "\0") -> Recording:
-        """Return a recording for a prompt that contains the texts `shown` and does not contain `hidden`."""
-
-        def match(prompt: Sequence[int]) -> bool:
-            prompt_text = self.dialect.token_text(list(prompt))
-            return all(one in prompt_text for one in shown) and hidden not in prompt_text
-
-        ids = type(self).encode(text)
-        return Recording([Tokens(ids[at : at + 4]) for at in range(0, len(ids), 4)], match=match)
 
     def recordings(self) -> list[Recording]:
         """Return the rounds of a search and of an answer."""
         read = f"【0†foxes.txt】 ({self.foxes.uid})\n{FOXES}"
         return [
-            self.record(type(self).call({"queries": QUERIES}), hidden=FOXES),
+            self.record(type(self).call("file_search", queries=QUERIES), hidden=FOXES),
             self.record(type(self).answer(ANSWER), read, "〖9‡bread.txt〗", "<untrusted ", "files of the user"),
         ]
 
@@ -138,7 +110,7 @@ class FileSearchCase(CutCase):
         call, answer = type(self).call, type(self).answer
         rounds = [
             *self.recordings(),
-            self.record(call({"queries": ["bread"]}), "【1†menu.txt】", "Go on.", hidden="【2†"),
+            self.record(call("file_search", queries=["bread"]), "【1†menu.txt】", "Go on.", hidden="【2†"),
             self.record(answer("Both【0†foxes.txt】【2†bread.txt】."), "【2†bread.txt】"),
         ]
         async with self.serving(*rounds) as client:
@@ -151,9 +123,9 @@ class FileSearchCase(CutCase):
         call, answer = type(self).call, type(self).answer
         filters = {"type": "eq", "key": "year", "value": 2024}
         rounds = [
-            self.record(call({"queries": ["foxes", "bread"]})),
+            self.record(call("file_search", queries=["foxes", "bread"])),
             self.record(answer("Yes."), "【0†menu.txt】", hidden="【1†"),
-            self.record(call({"queries": ["foxes", "bread"]})),
+            self.record(call("file_search", queries=["foxes", "bread"])),
             self.record(answer("Yes."), "【0†", hidden="【1†"),
         ]
         async with self.serving(*rounds) as client:
@@ -162,14 +134,14 @@ class FileSearchCase(CutCase):
 
     async def test_search_without_results_is_a_result(self) -> None:
         call, answer = type(self).call, type(self).answer
-        rounds = [self.record(call({"query": "zeppelin"})), self.record(answer("No."), "No passage of the files")]
+        rounds = [self.record(call("file_search", query="zeppelin")), self.record(answer("No."), "No passage of the files")]
         async with self.serving(*rounds) as client:
             made = await self.made(client, tools=[self.tool()], include=[RESULTS])
         self.assertEqual((made["output"][0]["status"], made["output"][0]["results"]), ("completed", []))
 
     async def test_broken_arguments_fail_the_call_and_the_model_goes_on(self) -> None:
         call, answer = type(self).call, type(self).answer
-        rounds = [self.record(call('{"queries": 3}')), self.record(answer("Sorry."), "not an array of strings")]
+        rounds = [self.record(call("file_search", '{"queries": 3}')), self.record(answer("Sorry."), "not an array of strings")]
         async with self.serving(*rounds) as client:
             made = await self.made(client, tools=[self.tool()])
         self.assertEqual((made["output"][0]["status"], made["output"][0]["queries"]), ("failed", []))
@@ -179,20 +151,12 @@ class FileSearchCase(CutCase):
         return [{key: value for key, value in item.items() if key != "id"} for item in output]
 
 
-class HarmonyFileSearchTest(FileSearchCase):
+class HarmonyFileSearchTest(HarmonyTexts, FileSearchCase):
     __test__ = True
-    dialect: Dialect = HARMONY
-    call = staticmethod(harmony_call)
-    answer = staticmethod(lambda text: f"<|channel|>final<|message|>{text}<|return|>")
-    encode = staticmethod(tokens)
 
 
-class ChatFileSearchTest(FileSearchCase):
+class ChatFileSearchTest(ChatTexts, FileSearchCase):
     __test__ = True
-    dialect: Dialect = chat()
-    call = staticmethod(chat_call)
-    answer = staticmethod(lambda text: f"{text}<|im_end|>")
-    encode = staticmethod(byte_vocabulary().encode)
 
 
 class FileSearchCheckTest(ApiCase):

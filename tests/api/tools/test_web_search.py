@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,15 +11,12 @@ import orjson
 import pytest
 from django.test import override_settings
 
-from responses_app.dialects.base import Dialect
-from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
+from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Event
 from responses_app.protocol.reducer import fold
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
-from tests.support.api.case import HARMONY, ApiCase, bare, record_text, tokens
-from tests.support.dialects.parser_driver import byte_vocabulary, chat
-from tests.support.runs.server_tools import CutCase
+from tests.support.api.case import ApiCase, bare, record_text
+from tests.support.api.server_tools_case import ChatTexts, HarmonyTexts
+from tests.support.runs.server_tools import ConfiguredToolsCase
 from tests.support.web_search.pages_folder import MOON, OTHER, SUN, write_pages
 
 QUERY = "moon tides"
@@ -28,26 +24,14 @@ ANSWER = f"The moon causes tides ([Tides]({MOON}))."
 SOURCES = "web_search_call.action.sources"
 WEB = {"type": "web_search"}
 US = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
-HARMONY_FUNCTIONS = {"web_search": "browser.search", "open_page": "browser.open", "find_in_page": "browser.find"}
 
 
-def harmony_call(function: str, arguments: Mapping[str, Any] | str) -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f"<|channel|>analysis to={HARMONY_FUNCTIONS[function]} code<|message|>{text}<|call|>"
-
-
-def chat_call(function: str, arguments: Mapping[str, Any] | str) -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f'<tool_call>\n{{"name": "{function}", "arguments": {text}}}\n</tool_call><|im_end|>'
-
-
-class WebSearchCase(CutCase):
+class WebSearchCase(ConfiguredToolsCase):
     """A server with a folder of pages as search service."""
 
     __test__ = False
-    call: Callable[[str, Mapping[str, Any] | str], str]
+    call: Callable[..., str]
     answer: Callable[[str], str]
-    encode: Callable[[str], list[int]]
     # Citations in a form that only this dialect has: as written, as shown, and address, title and text of each.
     markers = shown_markers = ""
     marked: Sequence[tuple[str, str, str]] = ()
@@ -58,28 +42,13 @@ class WebSearchCase(CutCase):
         setting = {"backend": "folder", "url": f"folder://{folder}"}
         self.enterContext(override_settings(RESPONSES_WEB_SEARCH=setting))
 
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
-
-    def record(self, text: str, *shown: str, hidden: str = "\0") -> Recording:
-        """Return a recording for a prompt that contains the texts `shown` and does not contain `hidden`."""
-
-        def match(prompt: Sequence[int]) -> bool:
-            prompt_text = self.dialect.token_text(list(prompt))
-            return all(one in prompt_text for one in shown) and hidden not in prompt_text
-
-        ids = type(self).encode(text)
-        return Recording([Tokens(ids[at : at + 4]) for at in range(0, len(ids), 4)], match=match)
-
     def recordings(self) -> list[Recording]:
         """Return the rounds of a search, an opened page, a text found in the page, and an answer."""
         call, answer = type(self).call, type(self).answer
         return [
-            self.record(call("web_search", {"query": QUERY}), hidden="【0†"),
-            self.record(call("open_page", {"id": 0}), "【0†Tides and the moon†", hidden="L0: # Tides"),
-            self.record(
-                call("find_in_page", {"pattern": "line 7 "}), "【1000†the sun】", "<untrusted ", hidden="# Match at L20"
-            ),
+            self.record(call("web_search", query=QUERY), hidden="【0†"),
+            self.record(call("open_page", id=0), "【0†Tides and the moon†", hidden="L0: # Tides"),
+            self.record(call("find_in_page", pattern="line 7 "), "【1000†the sun】", "<untrusted ", hidden="# Match at L20"),
             self.record(answer(ANSWER + type(self).markers), "# Match at L20"),
         ]
 
@@ -139,7 +108,7 @@ class WebSearchCase(CutCase):
 
     async def test_sources_are_shown_with_the_include(self) -> None:
         call, answer = type(self).call, type(self).answer
-        rounds = [self.record(call("web_search", {"query": QUERY}), hidden="【0†"), self.record(answer("Yes."), "【0†")]
+        rounds = [self.record(call("web_search", query=QUERY), hidden="【0†"), self.record(answer("Yes."), "【0†")]
         async with self.serving(*rounds) as client:
             made = await self.made(client, tools=[WEB], include=[SOURCES])
         urls = [{"type": "url", "url": url} for url in (MOON, OTHER, SUN)]
@@ -148,9 +117,9 @@ class WebSearchCase(CutCase):
     async def test_later_response_can_open_a_result_of_an_earlier_one(self) -> None:
         call, answer = type(self).call, type(self).answer
         rounds = [
-            self.record(call("web_search", {"query": QUERY}), hidden="【0†"),
+            self.record(call("web_search", query=QUERY), hidden="【0†"),
             self.record(answer("Yes."), "【0†", hidden="Go on."),
-            self.record(call("open_page", {"id": 2}), "【0†", "Go on.", hidden="[1] Sun"),
+            self.record(call("open_page", id=2), "【0†", "Go on.", hidden="[1] Sun"),
             self.record(answer("Done."), "The sun raises spring tides.", "[1] Sun"),
         ]
         async with self.serving(*rounds) as client:
@@ -174,7 +143,7 @@ class WebSearchCase(CutCase):
     async def test_domains_that_are_not_allowed_are_not_found(self) -> None:
         call, answer = type(self).call, type(self).answer
         rounds = [
-            self.record(call("web_search", {"query": QUERY}), hidden="【0†"),
+            self.record(call("web_search", query=QUERY), hidden="【0†"),
             self.record(answer("Yes."), "【0†tides†elsewhere.example】", hidden=MOON),
         ]
         tool = {"type": "web_search", "filters": {"allowed_domains": ["elsewhere.example"]}}
@@ -194,24 +163,16 @@ class WebSearchCase(CutCase):
         return {key: value for key, value in item.items() if key != "id"}
 
 
-class HarmonyWebSearchTest(WebSearchCase):
+class HarmonyWebSearchTest(HarmonyTexts, WebSearchCase):
     __test__ = True
-    dialect: Dialect = HARMONY
-    call = staticmethod(harmony_call)
-    answer = staticmethod(lambda text: f"<|channel|>final<|message|>{text}<|return|>")
-    encode = staticmethod(tokens)
     # Line 99 belongs to the last result. There is no display 9.
     markers = " The sun helps.【0†L99】【9†L1】"
     shown_markers = f" The sun helps. ([tides.example]({SUN}))"
     marked = ((SUN, "Sun", f"([tides.example]({SUN}))"),)
 
 
-class ChatWebSearchTest(WebSearchCase):
+class ChatWebSearchTest(ChatTexts, WebSearchCase):
     __test__ = True
-    dialect: Dialect = chat()
-    call = staticmethod(chat_call)
-    answer = staticmethod(lambda text: f"{text}<|im_end|>")
-    encode = staticmethod(byte_vocabulary().encode)
 
 
 class DeclarationTest(ApiCase):

@@ -16,9 +16,7 @@ from django.test import AsyncClient, override_settings
 
 from responses_app.models import Response
 from responses_app.runs.execute.run import Run
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
-from tests.support.api.case import record_text
+from tests.support.api.case import ApiCase, record_text
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.runs.server_tools import LIMIT_S, RoundsCase
 from tests.support.waiting import eventually
@@ -58,8 +56,7 @@ class McpStopCase(RoundsCase):
     __test__ = False
     servers: Mapping[str, Any]
 
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+    new_hub = ApiCase.new_hub
 
     async def check(self, stop: Stop) -> None:
         """Stop a response while its tool runs; check the tool, the sessions, the tasks and the processes."""

@@ -117,11 +117,15 @@ class ApiCase(TestCase):
         api_keys.clear_cache()
         self.engine = ReplayEngine()
 
+    def new_hub(self) -> RunManager:
+        """A manager of the model `m`, with the server tools that are configured."""
+        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+
     @asynccontextmanager
     async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
         """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
         self.engine.add(*lines)
-        self.hub = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+        self.hub = self.new_hub()
         manager.set_current(self.hub)
         try:
             yield KeyedClient(self.secret)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,10 @@ import pytest
 from django.test import override_settings
 
 from responses_app.dialects.base import Dialect
-from responses_app.engines.replay.engine import Recording, Tokens
 from responses_app.models import VectorStore
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, tokens
 from tests.support.dialects.parser_driver import byte_vocabulary, chat
-from tests.support.runs.server_tools import CutCase
+from tests.support.runs.server_tools import ConfiguredToolsCase
 from tests.support.sandbox.runner import runner
 from tests.support.store.file_storage import file_storage_settings
 from tests.support.store.vector_stores import add_text, make_store, search_in_test_thread
@@ -30,20 +26,20 @@ FOXES, MENU = "foxes.txt", "menu 🙂.txt"
 _HEADERS = {
     "web_search": "analysis to=browser.search code",
     "open_page": "analysis to=browser.open code",
+    "find_in_page": "analysis to=browser.find code",
     "file_search": "commentary to=functions.file_search <|constrain|>json",
     "python": "analysis to=python code",
 }
 
 
 @pytest.mark.usefixtures("services")
-class ServerToolsCase(CutCase):
+class ServerToolsCase(ConfiguredToolsCase):
     """The class that inherits this case chooses the dialect with `HarmonyTexts` or `ChatTexts`."""
 
     __test__ = False
     call: Callable[..., str]
     mark: Callable[[str], str]
     answer: Callable[[str], str]
-    encode: Callable[[str], Sequence[int]]
     store: VectorStore
 
     @pytest.fixture(autouse=True)
@@ -65,27 +61,10 @@ class ServerToolsCase(CutCase):
         add_text(self.store, "Foxes hunt. Foxes hunt at night.", FOXES)
         add_text(self.store, "A menu of berries, soups and many other dishes, which foxes do not read.", MENU)
 
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
-
     @property
     def declarations(self) -> list[dict[str, Any]]:
         """The declarations of all tools."""
         return [CODE_TOOL, {"type": "file_search", "vector_store_ids": [self.store.uid]}, WEB_TOOL]
-
-    def record(self, text: str, *shown: str, chunks: Sequence[int] = (4,)) -> Recording:
-        """Return a recording of `text` in chunks of so many tokens, in turn, for a prompt that contains the texts `shown`."""
-
-        def match(prompt: Sequence[int]) -> bool:
-            prompt_text = self.dialect.token_text(list(prompt))
-            return all(one in prompt_text for one in shown)
-
-        ids, parts, sizes = list(type(self).encode(text)), [], cycle(chunks)
-        while ids:
-            size = next(sizes)
-            parts.append(Tokens(ids[:size]))
-            del ids[:size]
-        return Recording(parts, match=match)
 
 
 class HarmonyTexts:
@@ -95,9 +74,9 @@ class HarmonyTexts:
     encode = staticmethod(tokens)
 
     @staticmethod
-    def call(function: str, **arguments: Any) -> str:
-        """Return a call."""
-        text = arguments["code"] if function == "python" else json.dumps(arguments)
+    def call(function: str, arguments: str = "", **values: Any) -> str:
+        """Return a call with `values`, or with the text `arguments`."""
+        text = values["code"] if function == "python" else arguments or json.dumps(values)
         return f"<|channel|>{_HEADERS[function]}<|message|>{text}<|call|>"
 
     @staticmethod
@@ -118,9 +97,9 @@ class ChatTexts:
     encode = staticmethod(byte_vocabulary().encode)
 
     @staticmethod
-    def call(function: str, **arguments: Any) -> str:
-        """Return a call."""
-        return f"<tool_call>\n{json.dumps({'name': function, 'arguments': arguments})}\n</tool_call><|im_end|>"
+    def call(function: str, arguments: str = "", **values: Any) -> str:
+        """Return a call with `values`, or with the text `arguments`."""
+        return f'<tool_call>\n{{"name": "{function}", "arguments": {arguments or json.dumps(values)}}}\n</tool_call><|im_end|>'
 
     @staticmethod
     def mark(function: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ import orjson
 from django.test import AsyncClient
 
 from responses_app.engine_interface import Chunk, GenerateRequest
-from responses_app.engines.replay.engine import Recording, ReplayEngine
+from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
 from responses_app.models import Direction, Event, Item, Lease, Response, ToolOutput
 from responses_app.protocol.deltas import (
     Arguments,
@@ -32,7 +33,7 @@ from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.log.token_log import unpack
-from tests.support.api.case import ApiCase, KeyedClient, bare
+from tests.support.api.case import ApiCase, bare
 from tests.support.waiting import eventually
 
 LIMIT_S = 30.0
@@ -262,18 +263,6 @@ class RoundsCase(ApiCase):
             {"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)}, tools_for=lambda request, uid: self.tools
         )
 
-    @asynccontextmanager
-    async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
-        self.engine.add(*lines)
-        self.hub = self.new_hub()
-        manager.set_current(self.hub)
-        try:
-            yield KeyedClient(self.secret)
-            await self.engine.close(strict=True)
-        finally:
-            await self.hub.close()
-            manager.set_current(None)
-
     async def entered(self, count: int) -> None:
         """Wait until `count` calls have entered the tool."""
         await eventually(lambda: len(self.tools.runs) >= count)
@@ -346,6 +335,30 @@ class CutCase(RoundsCase):
             if same(got) != same(events) or got[: number + 1] != events[: number + 1]:
                 different.append((number, events[number]["type"]))
         return cuts, different, entries
+
+
+class ConfiguredToolsCase(CutCase):
+    """The same with the configured tools, and with recordings in the tokens that `encode` makes."""
+
+    new_hub = ApiCase.new_hub
+    encode: Callable[[str], Sequence[int]]
+
+    def record(self, text: str, *shown: str, hidden: str = "\0", chunks: Sequence[int] = (4,)) -> Recording:
+        """Return a recording of `text` in chunks of so many tokens, in turn.
+
+        The prompt must contain the texts `shown`, and must not contain `hidden`.
+        """
+
+        def match(prompt: Sequence[int]) -> bool:
+            prompt_text = self.dialect.token_text(list(prompt))
+            return all(one in prompt_text for one in shown) and hidden not in prompt_text
+
+        ids, parts, sizes = list(type(self).encode(text)), [], cycle(chunks)
+        while ids:
+            size = next(sizes)
+            parts.append(Tokens(ids[:size]))
+            del ids[:size]
+        return Recording(parts, match=match)
 
 
 def same(events: Sequence[Mapping[str, Any]]) -> str:

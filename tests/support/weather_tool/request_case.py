@@ -12,8 +12,6 @@ from responses_app.access.tool_access import known_names
 from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.protocol.reducer import fold
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
 from tests.support.api.case import ApiCase, bare, record_text
 from tests.support.runs.server_tools import prompt_text
 from tests.support.weather_tool.item_spec import SPEC
@@ -33,10 +31,6 @@ def record(text: str, *shown: str) -> Recording:
 
 class WeatherRequestTest(ApiCase):
     """Requests of a client, and the pages of the operator."""
-
-    def new_manager(self) -> RunManager:
-        """Return a manager of the model `m` with the server tools of the registry."""
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
 
     def judge(self, events: list[dict[str, Any]], after: int = -1) -> list[dict[str, Any]]:
         """Return `events`, which break no rule of the grammar with the family of the tool."""

@@ -13,10 +13,8 @@ from django.test import override_settings
 
 from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.reducer import fold
-from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
 from responses_app.tools.mcp import sessions
-from tests.support.api.case import bare, record_text
+from tests.support.api.case import ApiCase, bare, record_text
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
 from tests.support.waiting import eventually
@@ -49,8 +47,7 @@ class McpCallCase(RoundsCase):
         super().setUp()
         sessions.clear_cache()
 
-    def new_hub(self) -> RunManager:
-        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+    new_hub = ApiCase.new_hub
 
     def tool(self, **fields: Any) -> dict[str, Any]:
         return {"type": "mcp", "server_label": "tests", "server_url": self.url, "require_approval": "never", **fields}
