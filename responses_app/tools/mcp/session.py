@@ -23,8 +23,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.call_clock import CallClock
+from responses_app.tools.limits import CallClock, ToolLimits
 from responses_app.tools.mcp.client_errors import client_error, describe
 from responses_app.tools.mcp.errors import ASKS_USER, NO_ANSWER, STOPPED, UNREACHABLE, McpError
 from responses_app.tools.mcp.servers import McpServer
