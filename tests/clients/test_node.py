@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.clients.drive import Drive
-from tests.support.clients.tapes import PERSON
+from tests.support.clients.tapes import PERSON, USUAL_ANSWERS
 
 TALK = {
     "text": "Hello there!",
@@ -55,12 +55,8 @@ def test_openai_agents_over_a_socket(node: Drive) -> None:
 
 def test_openai_agents(node: Drive) -> None:
     assert node("agents.mjs", "agents-node") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "conversation": [["Three.", "Four."], ["message", "reasoning", "message", "message", "message"]],
         "shell": ["Home.", ["reasoning", "shell_call", "shell_call_output", "message"]],
         "error": REFUSED,
@@ -69,13 +65,9 @@ def test_openai_agents(node: Drive) -> None:
 
 def test_ai_sdk_with_its_openai_provider(node: Drive) -> None:
     assert node("ai.mjs", "ai-openai") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         # It shows summaries alone.
         "stream": ["Forty-two.", None],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "conversation": ["Three.", "Four."],
         "shell": "Home.",
         "compaction": ["openai.compaction"],
@@ -85,12 +77,8 @@ def test_ai_sdk_with_its_openai_provider(node: Drive) -> None:
 
 def test_ai_sdk_with_its_open_responses_provider(node: Drive) -> None:
     assert node("ai.mjs", "ai-open") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         "stream": ["Forty-two.", "Hm."],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "open": "Hello there!",
         "error": REFUSED,
     }

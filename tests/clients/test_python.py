@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from tests.support.clients.drive import Drive
-from tests.support.clients.tapes import PERSON
+from tests.support.clients.tapes import PERSON, USUAL_ANSWERS
 
 
 def test_openai_agents(python: Drive) -> None:
     assert python("agents_loop.py", "agents-python") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "conversation": [["Three.", "Four."], ["message", "reasoning", "message", "message", "message"], 4],
         "shell": ["Home.", ["reasoning_item", "tool_call_item", "tool_call_output_item", "message_output_item"]],
         "compaction": ["message", "compaction"],
@@ -45,12 +41,8 @@ def test_openai_agents_with_file_search(python: Drive) -> None:
 
 def test_langchain(python: Drive) -> None:
     assert python("langchain_chat.py", "langchain") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         "stream": ["Forty-two.", ["reasoning", "text"], True],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "conversation": ["Three.", "Four."],
         "update": "Higher.",
         "error": ["OpenAIInvalidRequestError", 400],
@@ -59,12 +51,8 @@ def test_langchain(python: Drive) -> None:
 
 def test_pydantic_ai(python: Drive) -> None:
     assert python("pydantic_agent.py", "pydantic-ai") == {
-        "text": "Hello there!",
+        **USUAL_ANSWERS,
         "stream": ["Forty-two.", ["ThinkingPart", "TextPart"]],
-        "tools": [["Paris"], "It is sunny."],
-        "parallel": [["Paris", "Oslo"], "Both are sunny."],
-        "object": PERSON,
-        "turns": ["One.", "Two."],
         "conversation": ["Three.", "Four."],
         "compaction": "Managed.",
         "error": ["ModelNotFoundError", 400],

@@ -34,6 +34,14 @@ def calls(name: str, *arguments: dict[str, Any], shown_input: str = "") -> Line:
     return f"<|channel|>analysis<|message|>I need it.{NEXT}{NEXT.join(call_texts)}<|call|>", shown_input
 
 
+# What clients return for the first lines of a tape.
+USUAL_ANSWERS: dict[str, Any] = {
+    "text": "Hello there!",
+    "tools": [["Paris"], "It is sunny."],
+    "parallel": [["Paris", "Oslo"], "Both are sunny."],
+    "turns": ["One.", "Two."],
+    "object": PERSON,
+}
 PARIS, OSLO = {"city": "Paris"}, {"city": "Oslo"}
 # Every driver asks for these first: an answer, a stream, a tool loop, two calls at once, an object, two turns.
 USUAL: list[Line] = [
