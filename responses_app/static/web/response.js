@@ -142,3 +142,7 @@ async function follow(url) {
 }
 
 if (page.dataset.live && (document.querySelector("#answered") || document.querySelector("#events"))) follow(page.dataset.live);
+
+// A click elsewhere closes the menu.
+const menu = document.querySelector("details.menu");
+document.addEventListener("click", ({ target }) => menu.contains(target) || (menu.open = false));

@@ -8,11 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from responses_app.access.permissions import visible_responses
-from responses_app.models import Response
+from responses_app.models import Direction, Response
 from responses_app.runs.ids import is_id
 from responses_app.store.log import reader
 from responses_app.web.responses.numbers import parse_number
-from responses_app.web.responses.rows import ResponseStats
+from responses_app.web.responses.rows import ResponseStats, excerpts
 
 TABS = (
     ("response", "Conversation"),
@@ -39,6 +39,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "section": "responses",
         "row": row,
         "stats": ResponseStats(row),
+        "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
         "tabs": TABS,
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),

@@ -68,16 +68,17 @@ class ResponseRow:
 
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries."""
-    excerpts = _excerpts([row.pk for row in responses])
+    texts = excerpts([row.pk for row in responses])
     return [
         ResponseRow(
-            row, ResponseStats(row), excerpts.get((row.pk, Direction.INPUT), ""), excerpts.get((row.pk, Direction.OUTPUT), "")
+            row, ResponseStats(row), texts.get((row.pk, Direction.INPUT), ""), texts.get((row.pk, Direction.OUTPUT), "")
         )
         for row in responses
     ]
 
 
-def _excerpts(keys: Sequence[int]) -> dict[tuple[int, str], str]:
+def excerpts(keys: Sequence[int]) -> dict[tuple[int, str], str]:
+    """Return the beginning of the last input and of the last output of responses, by primary key and direction, in two queries."""
     with connection.cursor() as cursor:
         cursor.execute(LAST_ITEMS_SQL, [list(keys)])
         last = [pk for _, _, pk in cursor.fetchall()]

@@ -54,7 +54,7 @@ def violations_on_screens(page: Page, axe: str) -> list[dict[str, Any]]:
 
 def unfold(page: Page) -> None:
     """Open all details of the page but the settings of the chat."""
-    for folded in page.locator("main details:not(.settings):not([open]) > summary").all():
+    for folded in page.locator("main details:not(.settings, .menu):not([open]) > summary").all():
         if folded.is_visible():
             folded.click()
 

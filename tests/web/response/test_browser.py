@@ -63,7 +63,8 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
     expect(rows).to_have_count(1)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    expect(page.locator(".head h1")).to_have_text(first)
+    expect(page.locator(".head h1")).to_have_text("How is the weather?")
+    expect(page).to_have_url(f"{chat_server.url}/responses/{first}")
     expect(page.locator("#answered strong")).to_have_text("sunny")
     expect(page.locator("#answered")).to_contain_text("<script>document.title")
     expect(page).not_to_have_title("stolen")
@@ -172,3 +173,22 @@ def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(
             boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
             assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), path
     context.close()
+
+
+def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_phone(chat_server: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{chat_server.url}/responses?q=How+is+the+weather")
+    page.locator("#rows tbody a.open").last.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How is the weather?")
+    expect(page).to_have_title("Conversation · How is the weather? · Verbatim")
+    block = page.locator(".block").first.bounding_box()
+    assert block
+    assert block["y"] < 400
+    # Everything else is one step away.
+    expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
+    page.get_by_label("More actions").click()
+    expect(page.get_by_role("link", name="Download JSONL")).to_be_visible()
+    page.get_by_role("heading", level=1).click()
+    expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
+    page.get_by_text("Properties", exact=True).click()
+    expect(page.locator("#uid")).to_have_text(page.url.rpartition("/")[2])

@@ -1,6 +1,6 @@
 // Request parameters of the form, saved for the next visit and filled from an opened conversation.
-// With a number: the form of an earlier version saved the servers that were switched off.
-const STORAGE_KEY = "chat-settings-2";
+// An earlier form saved under "chat-settings".
+const STORAGE_KEY = "chat-form";
 const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers", "offered", "store"];
 
 export class Settings {
