@@ -21,10 +21,11 @@ from responses_app.engine_interface import (
 from responses_app.engines.adapters import adapter_options, split_adapters
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.compile_queue import CompileQueue
-from responses_app.engines.vllm.outputs import chunk
+from responses_app.engines.vllm.outputs import processed_chunks
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
 from responses_app.engines.vllm.startup import VllmStartup
 from responses_app.engines.vllm.token_joiner import TokenJoiner
+from responses_app.engines.vllm.token_streams import TokenStreams
 from responses_app.utils.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class InProcessVllm:
         plain, self._adapters = split_adapters(options or {})
         self._options = {**plain, **adapter_options(self._adapters, plain)}
         self._llm: Any = None
+        self._token_streams: TokenStreams | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: VllmStartup | None = None
         self._running: set[str] = set()
@@ -119,8 +121,8 @@ class InProcessVllm:
         await self._unload()
 
     def running(self) -> int:
-        """Return the number of unfinished requests, as counted by vLLM."""
-        return int(self._llm.get_num_unfinished_requests()) if self._llm else 0
+        """Return the number of unfinished requests."""
+        return int(self._llm.get_num_unfinished_requests()) + len(self._token_streams or ()) if self._llm else 0
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         """Generate chunks, see `Engine.generate`. A second request with a running id raises RequestRejected."""
@@ -135,20 +137,15 @@ class InProcessVllm:
         fresh = True
         try:
             with _map_errors(request.images, lambda: fresh):
-                stream = llm.generate(
-                    await _prompt(request),
-                    _params(request),
-                    request.id,
-                    lora_request=self._adapter(request.lora),
-                    priority=request.priority,
-                    reasoning_ended=True,  # Apply the constraint from the first token, whatever parser vLLM is configured with.
-                )
+                prompt, params, adapter = await _prompt(request), _params(request), self._adapter(request.lora)
+                if self._token_streams is not None and self._token_streams.accepts(request):
+                    stream = self._token_streams.generate(request, prompt, params, adapter)
+                else:
+                    stream = processed_chunks(llm, request, prompt, params, adapter)
                 async with aclosing(stream):
-                    async for output in stream:
-                        _check_finish(output, request, fresh)
-                        converted = chunk(output, request.sampling.logprobs, fresh)
+                    async for some in stream:
                         fresh = False
-                        yield converted
+                        yield some
                         if request.may_join:
                             await self._joiner.wait()
         finally:
@@ -168,6 +165,8 @@ class InProcessVllm:
         except Exception as error:
             raise EngineUnavailable(f"vLLM does not start: {error}") from error
         self._loading = None
+        # Before the first request: vLLM's output handler then waits for the next output already.
+        self._token_streams = TokenStreams(llm)
         try:
             await self._load_adapters(llm)
         except EngineUnavailable:
@@ -197,9 +196,12 @@ class InProcessVllm:
 
     async def _unload(self) -> None:
         llm, self._llm = self._llm, None
+        streams, self._token_streams = self._token_streams, None
         if llm is None:
             return
         if not llm.errored:
+            if streams is not None:
+                await streams.abort()
             await llm.abort(list(self._running))
         with _quiet():
             await asyncio.to_thread(llm.shutdown, timeout=CLOSE_S)
@@ -282,14 +284,6 @@ def _map_errors(images: Sequence[bytes], fresh: Callable[[], bool]) -> Iterator[
         raise EngineUnavailable(f"vLLM has failed: {cause!r}") from error
 
 
-def _check_finish(output: Any, request: GenerateRequest, fresh: bool) -> None:
-    """Raise for the finish reason `error`: vLLM lost the request's state, or the constraint did not compile."""
-    if output.outputs[0].finish_reason == "error":
-        if fresh and request.constraint:
-            raise RequestRejected(f"the {request.constraint.kind} constraint cannot be compiled")
-        raise EngineUnavailable(f"vLLM gave up on {request.id}")
-
-
 async def _prompt(request: GenerateRequest) -> Any:
     """Build vLLM's prompt object.
 
@@ -341,4 +335,6 @@ def _params(request: GenerateRequest) -> Any:
         **sampling_fields(request.sampling),
         structured_outputs=StructuredOutputsParams(**structured_fields(request.constraint)) if request.constraint else None,
         output_kind=RequestOutputKind.DELTA,
+        # Made for this request alone: vLLM need not copy it deeply.
+        skip_clone=True,
     )

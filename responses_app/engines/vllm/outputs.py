@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
-from responses_app.engine_interface import Chunk, Logprob
+from responses_app.engine_interface import Chunk, EngineUnavailable, GenerateRequest, Logprob, RequestRejected
 from responses_app.engines.vllm.params import FINISH_REASONS, LOWEST_LOGPROB
+
+
+async def processed_chunks(
+    llm: Any, request: GenerateRequest, prompt: Any, params: Any, adapter: Any
+) -> AsyncGenerator[Chunk, None]:
+    """Generate chunks from the outputs of vLLM's output processor. Raises EngineUnavailable, RequestRejected, and the errors of vLLM."""
+    outputs = llm.generate(
+        prompt,
+        params,
+        request.id,
+        lora_request=adapter,
+        priority=request.priority,
+        reasoning_ended=True,  # Apply the constraint from the first token, whatever parser vLLM is configured with.
+    )
+    fresh = True
+    async with aclosing(outputs):
+        async for output in outputs:
+            _check_finish(output, request, fresh)
+            yield chunk(output, request.sampling.logprobs, fresh)
+            fresh = False
+
+
+def _check_finish(output: Any, request: GenerateRequest, fresh: bool) -> None:
+    """Raise for the finish reason `error`: vLLM lost the request's state, or the constraint did not compile."""
+    if output.outputs[0].finish_reason == "error":
+        if fresh and request.constraint:
+            raise RequestRejected(f"the {request.constraint.kind} constraint cannot be compiled")
+        raise EngineUnavailable(f"vLLM gave up on {request.id}")
 
 
 def chunk(output: Any, logprob_count: int | None, first: bool) -> Chunk:

@@ -123,6 +123,23 @@ def test_first_logprobs_compile_nothing(runner: asyncio.Runner, engine: InProces
     assert not any(inductor_cache.iterdir()), "Inductor has compiled something"
 
 
+def test_requests_with_and_without_logprobs_answer_alike_side_by_side(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    async def main() -> list[list[Chunk]]:
+        return await asyncio.gather(
+            *(
+                collect(engine, make_request(id=f"side-{number}", max_tokens=20, sampling=sampling))
+                for number, sampling in sides
+            )
+        )
+
+    sides = list(enumerate([{"temperature": 0.0, "ignore_eos": True, **one} for one in ({}, {"logprobs": 1})] * 3))
+    answers = runner.run(main())
+    first, *others = [(tokens(chunks), chunks[0].prompt, chunks[-1].finish) for chunks in answers]
+    assert len(first[0]) == 20
+    assert others == [first] * 5
+    assert [any(chunk.logprobs for chunk in chunks) for chunks in answers] == [False, True] * 3
+
+
 def test_running_id_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> None:
         chunks = engine.generate(make_request(max_tokens=400, id="twin"))
