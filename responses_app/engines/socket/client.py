@@ -135,7 +135,8 @@ class SocketEngine:
                 yield chunk
                 if chunk.finish is not None:
                     return
-                if request.may_join:
+                # A busy worker joins the tokens itself.
+                if request.may_join and not stream.comes_joined:
                     await self._joiner.wait()
         finally:
             stream.end()
