@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from datetime import timedelta
+from hashlib import blake2b
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
@@ -26,8 +28,9 @@ CACHE_S = 30.0
 BROWSER_CACHE_S = 5.0
 MAX_CACHED_KEYS = 10_000
 USED_EVERY = timedelta(minutes=1)
-_seen: dict[str, tuple[float, ApiKey]] = {}
-_pending: dict[str, asyncio.Future[ApiKey | None]] = {}
+_CACHE_KEY = secrets.token_bytes(32)
+_seen: dict[bytes, tuple[float, ApiKey]] = {}
+_pending: dict[bytes, asyncio.Future[ApiKey | None]] = {}
 
 
 async def authenticate(request: HttpRequest) -> ApiKey:
@@ -41,7 +44,7 @@ async def authenticate_header(header: str) -> ApiKey:
     if cached is not None:
         return cached
     secret, now = _secret(header), time.monotonic()
-    digest = ApiKey.hash(secret)
+    digest = _digest(secret)
     key = await _look_up(digest, secret)
     if key is None:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
@@ -53,7 +56,7 @@ async def authenticate_header(header: str) -> ApiKey:
 
 def cached_key(header: str) -> ApiKey | None:
     """Return the key in an `Authorization` header from the cache, or None. Raises Unauthorized for a header without a key."""
-    cached = _seen.get(ApiKey.hash(_secret(header)))
+    cached = _seen.get(_digest(_secret(header)))
     return cached[1] if cached is not None and cached[0] > time.monotonic() else None
 
 
@@ -70,7 +73,12 @@ def _secret(header: str) -> str:
     return secret
 
 
-async def _look_up(digest: str, secret: str) -> ApiKey | None:
+def _digest(secret: str) -> bytes:
+    """Hash a key for the caches of this process, several times per request: ten times as fast as the digest in the database."""
+    return blake2b(secret.encode(), key=_CACHE_KEY, digest_size=32).digest()
+
+
+async def _look_up(digest: bytes, secret: str) -> ApiKey | None:
     """Look up a key with a single query, also for many simultaneous requests."""
     pending = _pending.get(digest)
     if pending is None:

@@ -38,7 +38,10 @@ def with_limits(key: ApiKey, request: CreateRequest) -> CreateRequest:
             tokens = min(number for number in defaults if number)
     elif limit is not None and tokens > limit.value:
         raise _too_many(tokens, limit)
-    return replace(request, max_output_tokens=tokens, max_run_seconds=None if run_limit is None else run_limit.value)
+    seconds = None if run_limit is None else run_limit.value
+    if (tokens, seconds) == (request.max_output_tokens, request.max_run_seconds):
+        return request
+    return replace(request, max_output_tokens=tokens, max_run_seconds=seconds)
 
 
 def _of_model(setting: Mapping[str, int], model: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 from typing import Any, Self
@@ -97,7 +96,7 @@ class ApiKey(models.Model):
     @staticmethod
     def hashes(secret: str) -> list[str]:
         """Hash a key with SECRET_KEY and then with each older key. Keys have 256 random bits, so no slow hash is needed."""
-        return [hmac.new(key.encode(), secret.encode(), hashlib.sha256).hexdigest() for key in secret_keys()]
+        return [hmac.digest(key.encode(), secret.encode(), "sha256").hex() for key in secret_keys()]
 
     @classmethod
     def hash(cls, secret: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import secrets
+from os import urandom
 
 import uuid_utils
 
@@ -19,4 +19,4 @@ def is_id(text: str) -> bool:
 
 def new_id(prefix: str) -> str:
     """Return a new id, such as `msg_0193…`. `prefix` ends with an underscore or a hyphen."""
-    return f"{prefix}{uuid_utils.uuid7().hex}{secrets.token_hex(RANDOM_BYTES)}"
+    return f"{prefix}{uuid_utils.uuid7().hex}{urandom(RANDOM_BYTES).hex()}"

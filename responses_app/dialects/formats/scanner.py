@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache, partial
 
 from responses_app.dialects.formats.base import OutputFormat, Schemas, Syntax
 from responses_app.dialects.formats.calls import CallWriter, NotACall
@@ -279,6 +280,10 @@ def _markers(format: OutputFormat) -> tuple[Markers, Markers]:
     begins, ends, leads = (calls.begins, calls.ends, calls.leads) if calls else ((), (), ())
     text = [*begins, *ends, *leads, *format.ignored]
     if reasoning is None:
-        return Markers(*text, may_overlap=True), Markers()
+        return _prose_markers(*text), _prose_markers()
     both, inside = (*reasoning.begins, *reasoning.ends), (*begins, *ends) if reasoning.has_calls else ()
-    return Markers(*both, *text, may_overlap=True), Markers(*both, *inside, may_overlap=True)
+    return _prose_markers(*both, *text), _prose_markers(*both, *inside)
+
+
+# Every response of a model searches for the same markers.
+_prose_markers = lru_cache(maxsize=64)(partial(Markers, may_overlap=True))
