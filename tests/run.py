@@ -28,6 +28,7 @@ LINTERS = {
     "ruff format": ["ruff", "format", "--check", "."],
     "mypy": ["mypy"],
     "import-linter": ["lint-imports"],
+    "style": ["python", "-m", "tests.style"],
 }
 PYTEST = ["pytest"]
 # Only a run in several processes has the order and the progress of tests.support.suite.

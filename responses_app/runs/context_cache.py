@@ -32,7 +32,7 @@ def cache_context(run: Run, plan: PreparedRequest, memo: TokenCache, request_byt
     outputs = tool_outputs.attached([*context.items, *run.writer.output.prompt_items])
     continued = ConversationContext(
         keys=[*before.keys, *run.publisher.item_keys],
-        items=[*before.items, *context.own, *response["output"]],
+        items=[*before.items, *context.input_items, *response["output"]],
         thread=before.thread or run.uid,
         status=response["status"],
         images=context.images,

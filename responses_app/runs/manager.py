@@ -163,7 +163,7 @@ class RunManager:
         if not parked and (refusal_s := served.engine.refusal_s):
             raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))
         # Last, so that a refused request uses no denial.
-        await approvals.claim_denials(create_request, planned.context.items, planned.context.own, uid)
+        await approvals.claim_denials(create_request, planned.context.items, planned.context.input_items, uid)
         return run, planned
 
     async def count(self, create_request: CreateRequest) -> int:

@@ -372,7 +372,7 @@ def test_an_item_may_stay_open_when_the_response_fails() -> None:
 
 
 def test_items_may_overlap() -> None:
-    """§2.3: listings of several servers do, and so may parallel calls."""
+    """Listings of several servers run side by side, and so may parallel calls."""
     events, _ = write_response([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools([TOOL])])
     one, other = events[2:6], events[6:10]
     mixed = [event for pair in zip(one, other, strict=True) for event in pair]

@@ -47,7 +47,7 @@ def test_family_emits_its_events_in_order(name: str) -> None:
 
 @families
 def test_item_opens_empty(name: str) -> None:
-    """C8, and the initial payloads of §2.3."""
+    """An item opens with the initial payload of its family."""
     pieces, _, _ = FAMILIES[name]
     opened = write_response(pieces)[0][2]["item"]
     blank = {

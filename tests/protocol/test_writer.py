@@ -246,7 +246,7 @@ def test_a_break_opens_another_item_of_the_same_kind() -> None:
 
 
 def test_reasoning_is_sealed_once() -> None:
-    """D13 of §3.26: the blob is the same in every snapshot."""
+    """The blob is the same in every snapshot."""
     seals: list[Any] = []
 
     def seal(item: Any) -> str:

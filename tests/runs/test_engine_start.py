@@ -18,7 +18,7 @@ from responses_app.runs.models import ServedModel, start_all
 from tests.support.waiting import LIMIT_S, run_ready_tasks
 
 
-class GatedEngine(ReplayEngine):
+class GatedStartEngine(ReplayEngine):
     """Engine whose start sets `entered`, waits for `go`, and then fails with `error`, if given."""
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -43,7 +43,7 @@ def hub_of(**engines: ReplayEngine) -> RunManager:
 
 def test_engines_start_side_by_side() -> None:
     async def main() -> None:
-        a, b = GatedEngine(), GatedEngine()
+        a, b = GatedStartEngine(), GatedStartEngine()
         hub = hub_of(a=a, b=b)
         starting = asyncio.create_task(hub.start())
         await asyncio.wait_for(asyncio.gather(a.entered.wait(), b.entered.wait()), LIMIT_S)
@@ -80,7 +80,7 @@ def test_opening_a_model_logs_its_family(
 @pytest.mark.parametrize("error", [EngineUnavailable("no memory"), ValueError("no memory"), OSError("no memory")])
 def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> None:
     async def main() -> None:
-        up, down, late = ReplayEngine(), GatedEngine(error), GatedEngine()
+        up, down, late = ReplayEngine(), GatedStartEngine(error), GatedStartEngine()
         hub = hub_of(up=up, down=down, late=late)
         starting = asyncio.create_task(hub.start())
         await asyncio.wait_for(asyncio.gather(down.entered.wait(), late.entered.wait()), LIMIT_S)
@@ -106,7 +106,7 @@ class LoadedModel(ServedModel):
 @pytest.mark.parametrize("turns", range(4))
 def test_cancelled_start_leaves_no_unawaited_coroutine(turns: int) -> None:
     async def main() -> None:
-        served = {name: LoadedModel(name, GatedEngine(), "", {}, dialect=HARMONY()) for name in "ab"}
+        served = {name: LoadedModel(name, GatedStartEngine(), "", {}, dialect=HARMONY()) for name in "ab"}
         starting = asyncio.create_task(start_all(served))
         await run_ready_tasks(turns)
         starting.cancel()
@@ -119,7 +119,7 @@ def test_cancelled_start_leaves_no_unawaited_coroutine(turns: int) -> None:
 
 def test_manager_starts_again_after_a_failure() -> None:
     async def main() -> None:
-        down = GatedEngine(EngineUnavailable("away"))
+        down = GatedStartEngine(EngineUnavailable("away"))
         down.go.set()
         hub = hub_of(up=ReplayEngine(), down=down)
         with pytest.raises(EngineUnavailable):
@@ -135,7 +135,7 @@ def test_manager_starts_again_after_a_failure() -> None:
 
 def test_a_cancelled_start_closes_what_came_up() -> None:
     async def main() -> None:
-        up, late = ReplayEngine(), GatedEngine()
+        up, late = ReplayEngine(), GatedStartEngine()
         starting = asyncio.create_task(hub_of(up=up, late=late).start())
         await asyncio.wait_for(late.entered.wait(), LIMIT_S)
         assert await up.is_healthy()

@@ -26,7 +26,7 @@ class LoadingEngine(ReplayEngine):
         return False
 
 
-class ModelsTest(ApiCase):
+class ModelPagesTest(ApiCase):
     """With a scripted engine."""
 
     async def test_models_page_shows_context_and_abilities_of_a_ready_model(self) -> None:

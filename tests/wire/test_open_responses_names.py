@@ -1,4 +1,4 @@
-"""Every event, item and tool that this server can tell, as Open Responses has it: its own names, or OpenAI's behind a prefix (F5)."""
+"""Names of Open Responses for each event, item and tool of this server; names of OpenAI have a prefix."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _log(
     record = RequestRecord(create_request.dump(), plan.request.prompt, served.name, create_request.priority, secrets)
     context = plan.context
     row = _row(create_request, uid, now, context.before)
-    return ResponseLog(row, [*context.before.unsaved, *context.own], context.fetched, record, worker)
+    return ResponseLog(row, [*context.before.unsaved, *context.input_items], context.fetched, record, worker)
 
 
 def _row(create_request: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:

@@ -29,44 +29,46 @@ async def load(context: PromptContext, before: ConversationContext | None) -> Pr
     await executors.check_resources(request.project, request.tools)
     if before is None:
         before = await _previous(request)
-    own = await _own_items(request)
-    is_large = len(before.items) + len(own) > long_work.LONG_ITEMS
-    selected = await long_work.apart(request.project, is_large, partial(selection.select_new, request, before.items, own))
-    await approvals.check_unused(request, selected.items, own)
+    input_items = await _own_items(request)
+    is_large = len(before.items) + len(input_items) > long_work.LONG_ITEMS
+    selected = await long_work.apart(
+        request.project, is_large, partial(selection.select_new, request, before.items, input_items)
+    )
+    await approvals.check_unused(request, selected.items, input_items)
     items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
     with context.map_errors(items):
         if selected.references and not context.served.supports_images:
-            raise _no_vision(selected, items, own)
+            raise _no_vision(selected, items, input_items)
     return await _with_tools(
         replace(
             context,
             create_request=selected.create_request,
             before=before,
-            own=own,
+            input_items=input_items,
             items=items,
             references=selected.references,
-            media=await rows.load_media(request, before, own),
+            media=await rows.load_media(request, before, input_items),
             session=session_id(request, before.thread, context.uid),
         )
     )
 
 
-async def load_again(context: PromptContext, before: ConversationContext, own: ConversationContext) -> PromptContext:
-    """Load the context of a stored response again; `own` has its input items. Raises ApiError.
+async def load_again(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PromptContext:
+    """Load the context of a stored response again; `input_context` has its input items. Raises ApiError.
 
     What `load` has checked before the first start is not checked again: the response itself has used its approvals.
     """
     request = context.create_request
-    selected = selection.select(request, before.items, own.items)
+    selected = selection.select(request, before.items, input_context.items)
     return await _with_tools(
         replace(
             context,
             create_request=selected.create_request,
             before=before,
-            own=own.items,
+            input_items=input_context.items,
             items=await tool_outputs.with_outputs(request.project, selected.items),
             references=selected.references,
-            media=await rows.load_previous([*before.keys, *own.keys], [*before.items, *own.items]),
+            media=await rows.load_previous([*before.keys, *input_context.keys], [*before.items, *input_context.items]),
             session=session_id(request, before.thread, context.uid),
         )
     )
@@ -102,15 +104,17 @@ async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
     `encrypted_content` stays as the client sent it.
     """
     named = [item for item in create_request.input if "id" in item and "encrypted_content" not in item]
-    wanted = [item["id"] for item in named if is_id(item["id"])]
-    stored = await history.find(create_request.project, wanted) if wanted else {}
+    ids = [item["id"] for item in named if is_id(item["id"])]
+    stored = await history.find(create_request.project, ids) if ids else {}
     is_large = len(create_request.input) > long_work.LONG_ITEMS
     return await long_work.apart(create_request.project, is_large, partial(selection.with_ids, create_request.input, stored))
 
 
-def _no_vision(selected: SelectedItems, items: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> InvalidRequest:
+def _no_vision(
+    selected: SelectedItems, items: Sequence[Mapping[str, Any]], input_items: Sequence[Mapping[str, Any]]
+) -> InvalidRequest:
     """Return the error for images in a prompt of a model without vision; it names the newest image."""
-    path, uids = selected.references[-1].path, [item["id"] for item in own]
+    path, uids = selected.references[-1].path, [item["id"] for item in input_items]
     where = client_path(path, selected.create_request, items, uids) or "input"
     error = content.no_vision(where)
     message = (

@@ -63,7 +63,7 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
 
 
 async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:
-    """Prepare a stored response again, from its stored input items `own`. Raises ApiError."""
+    """Prepare a stored response again, from its stored `input_context`. Raises ApiError."""
     context = await load_again(context, before, input_context)
     context = await resolve(context)
     return PreparedRequest(context, *await build(context))
@@ -110,7 +110,7 @@ def _next_context(context: PromptContext, step: NextRound) -> PromptContext:
         uid=step.uid,
         create_request=replace(request, tool_choice=choice, max_output_tokens=left),
         # Errors blame what came before: the input of the client has been accepted.
-        own=(),
+        input_items=(),
         items=[*context.items, *step.output],
         offer=step.offer,
         openings=(),

@@ -50,7 +50,7 @@ class PromptContext:
     # Added by `load`: the context that the request continues, the items of the request, all items of the prompt, and the images of
     # those. `create_request` is then the request as items of the conversation change it, `session` the `session_id` of the chain.
     before: ConversationContext = NO_CONTEXT
-    own: Sequence[dict[str, Any]] = ()
+    input_items: Sequence[dict[str, Any]] = ()
     items: Sequence[Mapping[str, Any]] = ()
     references: Sequence[ImageReference] = ()
     media: LoadedMedia | None = None
@@ -82,8 +82,8 @@ class PromptContext:
         try:
             yield
         except UnsupportedInput as error:
-            own = [item["id"] for item in self.own]
-            param = client_path(error.param, self.create_request, items, own)
+            input_ids = [item["id"] for item in self.input_items]
+            param = client_path(error.param, self.create_request, items, input_ids)
             raise InvalidRequest(str(error), param=param, code=error.code) from error
         except EngineUnavailable as error:
             message = f"The engine of '{self.served.name}' does not answer. Try again in a moment."

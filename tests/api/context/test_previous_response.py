@@ -46,7 +46,7 @@ class ChainTest(ApiCase):
             self.assertIn("sunny, 21 degrees", self.prompt())
 
     async def test_stored_item_outranks_the_sent_item_of_its_id(self) -> None:
-        """§1.2: a client that kept the id of its reasoning alone loses nothing, and an old message says what it said."""
+        """A client that stored only the id of its reasoning loses nothing, and an old message stays the same."""
         async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             thought, call = first["output"]

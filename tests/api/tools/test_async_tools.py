@@ -1,4 +1,4 @@
-"""Tools whose calls may wait for their answer: the conversation goes on without it (checklist 47)."""
+"""Tools whose calls may wait for their answer: the conversation goes on without it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from responses_app.engines.vllm.compile_queue import CompileQueue
 from tests.support.waiting import eventually
 
 
-class GatedEngine:
+class GatedCompileEngine:
     """Generator that starts when its gate is opened; `order` are the request ids in start order."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class GatedEngine:
 
 def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
     async def main() -> None:
-        engine = GatedEngine()
+        engine = GatedCompileEngine()
         attacks = [asyncio.create_task(engine.generate("a0", "a", "schema 0"))]
         await eventually(lambda: engine.order == ["a0"])
         attacks += [asyncio.create_task(engine.generate(f"a{n}", "a", f"schema {n}")) for n in (1, 2)]
@@ -67,7 +67,7 @@ def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
 
 def test_a_known_constraint_waits_for_nothing() -> None:
     async def main() -> None:
-        engine = GatedEngine()
+        engine = GatedCompileEngine()
         engine.open("first")
         await engine.generate("first", "a", "same")
         request = asyncio.create_task(engine.generate("slow", "a", "other"))
@@ -82,7 +82,7 @@ def test_a_known_constraint_waits_for_nothing() -> None:
 
 def test_a_client_that_leaves_gives_its_turn_back() -> None:
     async def main() -> None:
-        engine = GatedEngine()
+        engine = GatedCompileEngine()
         tasks = []
         for number, id in enumerate(("running", "waiting", "last")):
             tasks.append(asyncio.create_task(engine.generate(id, id, f"schema {id}")))
@@ -101,7 +101,7 @@ def test_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_queue, "TURN_LIMIT_S", 0.05)
 
     async def main() -> None:
-        engine = GatedEngine()
+        engine = GatedCompileEngine()
         silent = asyncio.create_task(engine.generate("silent", "a", "schema a"))
         await eventually(lambda: engine.order == ["silent"])
         engine.open("next")

@@ -87,11 +87,11 @@ def cpu_seconds_within(pid: int, window_s: float) -> float:
     return cpu_seconds(pid) - before
 
 
-class TestRequirements(EngineRequirements):
+class TestInprocessRequirements(EngineRequirements):
     """Common requirements of engines."""
 
 
-class TestImages(ImageRequirements):
+class TestInprocessImages(ImageRequirements):
     """Common requirements of engines that accept images."""
 
 

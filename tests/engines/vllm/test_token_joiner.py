@@ -5,7 +5,7 @@ from __future__ import annotations
 from responses_app.engines.vllm.token_joiner import BUSY_SHARE, QUIET_SHARE, TICK_S, WINDOW_S, TokenJoiner
 
 
-class Times:
+class JoinTimes:
     """Clock and CPU time of a process that a test moves on."""
 
     def __init__(self) -> None:
@@ -20,12 +20,12 @@ class Times:
 
 
 def test_idle_process_waits_for_nothing() -> None:
-    times = Times()
+    times = JoinTimes()
     assert [times.pass_window(BUSY_SHARE - 0.01) for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
 def test_busy_process_waits_for_the_next_tick() -> None:
-    times = Times()
+    times = JoinTimes()
     times.pass_window(BUSY_SHARE + 0.01)
     for _ in range(50):
         pause_s = times.joiner.pause_s()
@@ -36,7 +36,7 @@ def test_busy_process_waits_for_the_next_tick() -> None:
 
 
 def test_joining_that_halves_the_work_goes_on() -> None:
-    times = Times()
+    times = JoinTimes()
     times.pass_window(BUSY_SHARE + 0.01)
     assert times.pass_window(BUSY_SHARE / 2) > 0
     assert times.pass_window(QUIET_SHARE - 0.01) == 0.0

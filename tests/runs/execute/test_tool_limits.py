@@ -123,7 +123,7 @@ class LargeNumberTools(CityTools):
         return McpResult(error={"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "", "size": 2**70}]})
 
 
-class ResultTest(RoundsCase):
+class LimitedResultTest(RoundsCase):
     async def test_result_that_no_event_can_have_fails_the_call_alone(self) -> None:
         self.tools = LargeNumberTools()
         async with self.serving(

@@ -20,7 +20,7 @@ def run(body: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-class Gate:
+class WorkGate:
     """Function that sets `began` and waits for `may_end`."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Gate:
 
 def test_long_jobs_of_a_project_queue_and_other_projects_pass() -> None:
     async def body() -> None:
-        gates = [Gate() for _ in range(3)]
+        gates = [WorkGate() for _ in range(3)]
         jobs = [asyncio.create_task(long_work.run("a", True, gate)) for gate in gates]
         await eventually(gates[0].began.is_set)
         assert await long_work.run("b", True, lambda: 1) == 1
@@ -61,7 +61,7 @@ def test_an_exception_comes_back_and_the_next_one_runs() -> None:
 
 def test_a_client_that_leaves_stops_its_job_which_keeps_the_place_until_it_has_ended() -> None:
     async def body() -> None:
-        gate, next_one = Gate(), Gate()
+        gate, next_one = WorkGate(), WorkGate()
         first = asyncio.create_task(long_work.run("a", True, gate, gate.may_end.set))
         await eventually(gate.began.is_set)
         second = asyncio.create_task(long_work.run("a", True, next_one))
@@ -77,7 +77,7 @@ def test_a_client_that_leaves_stops_its_job_which_keeps_the_place_until_it_has_e
 
 def test_a_client_that_leaves_while_it_waits_changes_nothing() -> None:
     async def body() -> None:
-        gate = Gate()
+        gate = WorkGate()
         first = asyncio.create_task(long_work.run("a", True, gate))
         await eventually(gate.began.is_set)
         waiting = asyncio.create_task(long_work.run("a", True, lambda: 1))

@@ -116,7 +116,7 @@ class PipelinedCutTest(CutTest):
 
 
 @dataclass(frozen=True)
-class Scenario:
+class CutScenario:
     """Cities of the calls of each round, tokens per chunk of each round and of the answer, and places of two cuts.
 
     `uncommitted` is the number of events from which on the run waits for a commit.
@@ -139,7 +139,7 @@ class Scenario:
 
 CALLS = st.lists(st.sampled_from(["Rome", "Oslo", "Nowhere"]), min_size=1, max_size=4)
 SCENARIOS = st.builds(
-    Scenario,
+    CutScenario,
     st.lists(st.tuples(CALLS, st.integers(1, 5)), min_size=1, max_size=3),
     st.integers(1, 3),
     st.tuples(st.integers(0, 200), st.integers(0, 200)),
@@ -156,19 +156,19 @@ class DrawnRoundsTest(CutCase):
 
         @settings(max_examples=7)
         @given(SCENARIOS)
-        @example(Scenario([(["Rome", "Nowhere"], 1), (["Oslo"], 3), (["Rome"] * 4, 5)], 1, (3, 17), 1))
-        def check(scenario: Scenario) -> None:
+        @example(CutScenario([(["Rome", "Nowhere"], 1), (["Oslo"], 3), (["Rome"] * 4, 5)], 1, (3, 17), 1))
+        def check(scenario: CutScenario) -> None:
             async_to_sync(self.check_cuts)(scenario)
 
         check()
 
-    async def check_cuts(self, scenario: Scenario) -> None:
+    async def check_cuts(self, scenario: CutScenario) -> None:
         """Run `scenario`, cut its log at both places, and compare the bytes of the continued runs."""
         self.engine = ReplayEngine(scenario.recordings(), loop=True)
         with patch("responses_app.runs.execute.publisher.MAX_UNCOMMITTED_EVENTS", scenario.uncommitted):
             await self.run_and_cut(scenario)
 
-    async def run_and_cut(self, scenario: Scenario) -> None:
+    async def run_and_cut(self, scenario: CutScenario) -> None:
         async with self.serving() as client:
             pk, events, cuts, _ = await self.whole(client)
             last = events[-1]["response"]

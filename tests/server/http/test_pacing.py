@@ -10,7 +10,7 @@ from responses_app.server.http.pacing import LARGE_READ, RESUMED, SHARE_S, Pacer
 from responses_app.server.http.tcp_limits import LimitedConnection
 
 
-class Reader:
+class PacedReader:
     """A connection that always has something to read, which takes `cost` seconds."""
 
     def __init__(self, pacer: Pacer, cost: float) -> None:
@@ -45,7 +45,7 @@ def ticked(pacer: Pacer) -> None:
 def test_all_of_many_readers_have_their_turns_and_together_no_more_than_the_share() -> None:
     async def act() -> None:
         pacer, ticks = Pacer(), 400
-        readers = [Reader(pacer, SHARE_S / 2) for _ in range(50)]
+        readers = [PacedReader(pacer, SHARE_S / 2) for _ in range(50)]
         for _ in range(ticks):
             for reader in readers:
                 reader.ready()
@@ -61,7 +61,7 @@ def test_all_of_many_readers_have_their_turns_and_together_no_more_than_the_shar
 def test_a_read_that_takes_long_is_paid_for_by_later_ticks() -> None:
     async def act() -> None:
         pacer = Pacer()
-        reader = Reader(pacer, 10 * SHARE_S)
+        reader = PacedReader(pacer, 10 * SHARE_S)
         for _ in range(101):
             reader.ready()
             ticked(pacer)
@@ -73,7 +73,7 @@ def test_a_read_that_takes_long_is_paid_for_by_later_ticks() -> None:
 def test_without_large_reads_nothing_ticks() -> None:
     async def act() -> None:
         pacer = Pacer()
-        pacer.spend(Reader(pacer, 0), SHARE_S / 2)
+        pacer.spend(PacedReader(pacer, 0), SHARE_S / 2)
         ticked(pacer)
         assert pacer._timer is None
 

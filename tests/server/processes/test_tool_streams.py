@@ -113,7 +113,7 @@ def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arriva
     """Stream a response over a WebSocket. `on_event` gets each event when it arrives."""
     arrivals: list[Arrival] = []
 
-    class Connection(ClientConnection):
+    class StreamConnection(ClientConnection):
         """Connection that records the pings of the server."""
 
         def process_event(self, event: Any) -> None:
@@ -124,7 +124,7 @@ def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arriva
 
     headers = {"Authorization": f"Bearer {server.key}"}
     url = f"{server.url.replace('http', 'ws')}/v1/responses"
-    with connect(url, additional_headers=headers, create_connection=Connection) as socket:
+    with connect(url, additional_headers=headers, create_connection=StreamConnection) as socket:
         socket.send(json.dumps({"type": "response.create", "model": "tape", "input": f"Please{words}", "tools": [TOOL]}))
         while not arrivals or arrivals[-1][1]["type"] != "response.completed":
             event = json.loads(socket.recv(60))

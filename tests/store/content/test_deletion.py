@@ -1,4 +1,4 @@
-"""Deletion keeps what later responses need, and nothing else (case H14)."""
+"""Deletion keeps what later responses need, and nothing else."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]]) -> str:
     path = folder / "tools.jsonl"
 
     def ids(text: str) -> list[int]:
-        found: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
-        return found
+        token_ids: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
+        return token_ids
 
     lines = [
         {"match": ids(f"{message}<|end|>"), "chunks": [{"tokens": ids(text)}]}

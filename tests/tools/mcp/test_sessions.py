@@ -80,7 +80,7 @@ class TransportTest(SessionsCase):
         self.assertEqual((await sessions.call("stdio", "add", {"a": 1, "b": 2})).output, "3")
 
 
-class ResultTest(SessionsCase):
+class SessionResultTest(SessionsCase):
     async def test_a_tool_that_fails_is_an_error_object(self) -> None:
         outcome = await self.http().call("http", "fail", {"reason": "no paper"})
         assert outcome.error is not None

@@ -28,20 +28,26 @@ class SelectedItems:
     references: Sequence[ImageReference]
 
 
-def select_new(create_request: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> SelectedItems:
+def select_new(
+    create_request: CreateRequest, before: Sequence[dict[str, Any]], input_items: Sequence[dict[str, Any]]
+) -> SelectedItems:
     """Select the items of the prompt of a new response, as `select`. Raises InvalidRequest, also for an id that occurs twice."""
-    check_unique(before, own)
-    return select(create_request, before, own)
+    check_unique(before, input_items)
+    return select(create_request, before, input_items)
 
 
-def select(create_request: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> SelectedItems:
+def select(
+    create_request: CreateRequest, before: Sequence[dict[str, Any]], input_items: Sequence[dict[str, Any]]
+) -> SelectedItems:
     """Decrypt the items of a context, check these, and select those of the prompt. Raises InvalidRequest.
 
-    `before` are the items that the request continues, `own` those of the request.
+    `before` are the items that the request continues, `input_items` those of the request.
     """
-    create_request, items = apply_configuration(create_request, encrypted_content.decrypt_items(create_request, before, own))
+    create_request, items = apply_configuration(
+        create_request, encrypted_content.decrypt_items(create_request, before, input_items)
+    )
     items = check_call_pairs(apply_compaction(assign_call_ids(items)))
-    approvals.check_approvals(create_request, items, own)
+    approvals.check_approvals(create_request, items, input_items)
     require_json_word(create_request, items)
     if create_request.compacts:
         create_request, items = summary_request(create_request), [*items, QUESTION]

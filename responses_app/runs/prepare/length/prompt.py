@@ -82,12 +82,12 @@ class PromptRenderer:
 
     def _decoded(self, image: content.ImageReference) -> tuple[bytes, int]:
         """Return the bytes and the number of pixels of an image as the prompt shows it. Raises UnsupportedInput."""
-        found = self.decoded.get(key_of(image))
-        if found is None:
+        decoded_image = self.decoded.get(key_of(image))
+        if decoded_image is None:
             raise UnsupportedInput("The image is not stored any more.", image.path, "image_file_not_found")
-        if isinstance(found, InvalidImage):
-            raise UnsupportedInput(str(found), image.path, found.code) from found
-        return found
+        if isinstance(decoded_image, InvalidImage):
+            raise UnsupportedInput(str(decoded_image), image.path, decoded_image.code) from decoded_image
+        return decoded_image
 
 
 def size_of(turn: Turn) -> WorkSize:

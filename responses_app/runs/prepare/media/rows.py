@@ -62,17 +62,17 @@ class LoadedMedia:
 
 
 async def load_media(
-    create_request: CreateRequest, before: ConversationContext, own: Sequence[dict[str, Any]]
+    create_request: CreateRequest, before: ConversationContext, input_items: Sequence[dict[str, Any]]
 ) -> LoadedMedia | None:
-    """Load the rows for the context `before` and the items `own` of the request; None without images and files. Raises InvalidRequest."""
-    new = await load_new(create_request.project, create_request.input, own)
+    """Load the rows for the context `before` and the `input_items` of the request; None without images and files. Raises InvalidRequest."""
+    new = await load_new(create_request.project, create_request.input, input_items)
     past = await load_previous(before.keys, before.items) if before.images is None else LoadedMedia(before.images)
     if past is None:
         return None if new is None else LoadedMedia({}, new=new)
     return LoadedMedia(past.past, past.data_urls, before.unsaved, new)
 
 
-async def load_new(project: str, given: Items, items: Items, param: str = "input") -> NewMedia | None:
+async def load_new(project: str, sent_items: Items, items: Items, param: str = "input") -> NewMedia | None:
     """Load the rows for the items that a client sends; None without images and files. Those of stored items come from the store.
 
     `items` are the `sent_items` with resolved references. Raises InvalidRequest for too many images or files.
@@ -81,7 +81,7 @@ async def load_new(project: str, given: Items, items: Items, param: str = "input
     documents = list(iter_documents(items))
     if not shown and not documents:
         return None
-    uids = [raw["id"] for raw in given if "id" in raw]
+    uids = [raw["id"] for raw in sent_items if "id" in raw]
     stored = await store.by_ids(project, uids) if uids else {}
     missing = [document for document in documents if document.key not in stored]
     media = NewMedia(shown, documents, stored, {}, param)
