@@ -60,7 +60,9 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
     ):
         with subtests.test(path=path):
             scales = Scales(page)
-            page.goto(chat_server.url + path, wait_until="networkidle")
+            # Behind `load` the stylesheets have come; a busy browser may be idle before it has asked for them.
+            page.goto(chat_server.url + path, wait_until="load")
+            page.wait_for_load_state("networkidle")
             assert len(scales.files) > 1
             assert scales.sum < LARGEST, (path, scales.files)
             scales.end()
