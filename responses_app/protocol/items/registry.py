@@ -8,12 +8,10 @@ from typing import Final
 from responses_app.protocol.content_parts import PartSpec
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.items.base import Delta, ExtraEvents, Family
-from responses_app.protocol.items.client_tools.apply_patch import APPLY_PATCH_CALL
-from responses_app.protocol.items.client_tools.computer import COMPUTER_CALL
+from responses_app.protocol.items.client_tools.client_call import APPLY_PATCH_CALL, COMPUTER_CALL, TOOL_SEARCH_CALL
 from responses_app.protocol.items.client_tools.custom_tool_call import CUSTOM_TOOL_CALL
 from responses_app.protocol.items.client_tools.function_call import FUNCTION_CALL
 from responses_app.protocol.items.client_tools.shell_call import LOCAL_SHELL_CALL, SHELL_CALL
-from responses_app.protocol.items.client_tools.tool_search import TOOL_SEARCH_CALL
 from responses_app.protocol.items.compaction import COMPACTION
 from responses_app.protocol.items.input_only import ADDITIONAL_TOOLS, CONFIGURATION_UPDATE, PROGRAM
 from responses_app.protocol.items.message import MESSAGE

@@ -25,7 +25,7 @@ def is_cached_search(tool: Json) -> bool:
 
 
 def _open(context: ToolCallContext) -> ToolExecutor | None:
-    from responses_app.tools.web_search.opening import open_web_search
+    from responses_app.tools.web_search.executor import open_web_search
 
     return open_web_search(context)
 

@@ -7,17 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
 from responses_app.tools.base_executor import ServerToolExecutor
+from responses_app.tools.declaration import ToolCallContext
+from responses_app.tools.limits import ToolLimits
 from responses_app.tools.offer import ServerToolOffer
 from responses_app.tools.web_search import call_arguments as read
 from responses_app.tools.web_search.backends.base import SearchBackend, SearchFailed
+from responses_app.tools.web_search.backends.registry import open_backend
 from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, show_matches, show_page, show_results
 from responses_app.tools.web_search.functions import FIND_IN_PAGE, FUNCTIONS, OPEN_PAGE, TYPES
 from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
 from responses_app.tools.web_search.options import WebSearchOptions
+from responses_app.tools.web_search.pages.fetcher import PageFetcher
 from responses_app.tools.web_search.pages.page import Page, PageFailed
 from responses_app.tools.web_search.reader import PageReader
 
@@ -153,3 +159,14 @@ def _written_action(action: Json, arguments: Mapping[str, Any]) -> Json:
     """Return the action with the texts that the model has written."""
     texts = {key: arguments[key] for key in action if key != "type" and isinstance(arguments.get(key), str)}
     return {**action, **texts, **({"queries": [texts["query"]]} if "query" in texts else {})}
+
+
+def open_web_search(context: ToolCallContext) -> WebSearchExecutor | None:
+    """Return the executor of the tool for a request; None without the setting."""
+    setting = settings.RESPONSES_WEB_SEARCH
+    if not setting:
+        return None
+    options, backend = WebSearchOptions.of(context.declared), open_backend(setting)
+    fetcher = PageFetcher(frozenset(setting.get("private_hosts", ())), options.context.domains)
+    reader = PageReader(context.project, backend, fetcher)
+    return WebSearchExecutor(options, backend, reader, ToolLimits.from_settings().call_timeout_s)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from responses_app.tools.web_search.backends.apis import APIS
 from responses_app.tools.web_search.backends.base import SearchBackend
-from responses_app.tools.web_search.backends.brave import BraveApi
-from responses_app.tools.web_search.backends.exa import ExaApi
 from responses_app.tools.web_search.backends.folder import FolderBackend
-from responses_app.tools.web_search.backends.http import HttpSearchBackend, SearchApi
-from responses_app.tools.web_search.backends.searxng import SearxngApi
+from responses_app.tools.web_search.backends.http import HttpSearchBackend
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, folder_of
-from responses_app.tools.web_search.backends.tavily import TavilyApi
-
-APIS: Mapping[str, SearchApi] = {"searxng": SearxngApi(), "brave": BraveApi(), "tavily": TavilyApi(), "exa": ExaApi()}
 
 
 def open_backend(setting: Mapping[str, object]) -> SearchBackend:

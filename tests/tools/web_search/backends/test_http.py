@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.tools.web_search.backends import registry
+from responses_app.tools.web_search.backends import apis
 from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult, UserLocation
 from responses_app.tools.web_search.backends.http import MAX_PAUSE_S, HttpSearchBackend
 from responses_app.tools.web_search.domains import DomainFilter
@@ -33,7 +33,7 @@ class Pauses(list[float]):
 
 
 def search(service: SearchService, name: str, key: str = KEY, query: str = "tea", **context: Any) -> list[SearchResult]:
-    backend = HttpSearchBackend(registry.APIS[name], service.url(name), key, pause=context.pop("pause", Pauses()))
+    backend = HttpSearchBackend(apis.APIS[name], service.url(name), key, pause=context.pop("pause", Pauses()))
     return asyncio.run(backend.search(query, SearchContext(**context)))
 
 
@@ -128,6 +128,6 @@ def test_broken_answer_is_a_failure(service: SearchService, raw: bytes) -> None:
 
 
 def test_service_that_does_not_answer_is_a_failure(service: SearchService) -> None:
-    closed = HttpSearchBackend(registry.APIS["searxng"], "http://127.0.0.1:9", pause=Pauses())
+    closed = HttpSearchBackend(apis.APIS["searxng"], "http://127.0.0.1:9", pause=Pauses())
     with pytest.raises(SearchFailed, match="does not answer"):
         asyncio.run(closed.search("tea", SearchContext()))
