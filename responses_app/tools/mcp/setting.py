@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeGuard
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
+from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -28,7 +26,9 @@ def parse_mcp_servers(value: str) -> dict[str, dict[str, Any]]:
     value = value.strip()
     if not value:
         return {}
-    servers = _load(value if value.startswith("{") else _read_file(value))
+    servers = load_json(NAME, value, "a JSON object or the path of a JSON file")
+    if not isinstance(servers, dict):
+        raise ImproperlyConfigured(f"{NAME} must be a JSON object of servers by label")
     for label, server in servers.items():
         problem = _label_problem(label) or _server_problem(server)
         if problem:
@@ -47,29 +47,10 @@ def with_demo_server(servers: Mapping[str, dict[str, Any]]) -> dict[str, dict[st
 def parse_private_hosts(values: list[str]) -> frozenset[str]:
     """Parse host names, each with or without a port. Raises ImproperlyConfigured."""
     for value in values:
-        parts = _split_url(f"//{value}")
+        parts = split_url(f"//{value}")
         if parts is None or parts.netloc != value or "@" in value or not parts.hostname:
             raise ImproperlyConfigured(f"RESPONSES_MCP_PRIVATE_HOSTS must be host names or host:port, not {value!r}")
     return frozenset(value.lower() for value in values)
-
-
-def _read_file(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the file is not UTF-8 text"
-        raise ImproperlyConfigured(f"{NAME} must be a JSON object or the path of a JSON file: {reason}") from None
-
-
-def _load(text: str) -> dict[str, Any]:
-    try:
-        servers = json.loads(text)
-    except ValueError as error:
-        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "no place"
-        raise ImproperlyConfigured(f"{NAME} is not valid JSON ({place})") from None
-    if not isinstance(servers, dict):
-        raise ImproperlyConfigured(f"{NAME} must be a JSON object of servers by label")
-    return servers
 
 
 def _label_problem(label: str) -> str | None:
@@ -81,12 +62,10 @@ def _label_problem(label: str) -> str | None:
 def _server_problem(server: object) -> str | None:
     if not isinstance(server, dict):
         return "must be an object"
-    unknown = [key for key in server if key not in KEYS]
-    if unknown:
-        return f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}"
-    if ("url" in server) == ("command" in server):
+    unknown = unknown_key_problem(server, KEYS)
+    if unknown is None and ("url" in server) == ("command" in server):
         return "needs 'url' or 'command', and not both"
-    return _texts_problem(server) or (_http_problem if "url" in server else _command_problem)(server)
+    return unknown or _texts_problem(server) or (_http_problem if "url" in server else _command_problem)(server)
 
 
 def _texts_problem(server: Mapping[str, Any]) -> str | None:
@@ -97,7 +76,7 @@ def _texts_problem(server: Mapping[str, Any]) -> str | None:
 def _http_problem(server: Mapping[str, Any]) -> str | None:
     if "env" in server:
         return "'env' is for servers with 'command'"
-    parts = _split_url(server["url"])
+    parts = split_url(server["url"])
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         return "'url' must be an http or https URL"
     if "@" in parts.netloc:
@@ -127,15 +106,6 @@ def _command_problem(server: Mapping[str, Any]) -> str | None:
 
 def _is_text_mapping(value: object) -> TypeGuard[dict[str, str]]:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-def _split_url(url: str) -> Any:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts
 
 
 def _check_connectors(servers: Mapping[str, Mapping[str, Any]]) -> None:

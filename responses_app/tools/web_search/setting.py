@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
+from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_WEB_SEARCH"
 # Pages for the option `--demo-tools`.
@@ -30,36 +29,19 @@ def parse_web_search(value: str) -> dict[str, Any]:
     if value.startswith("folder:"):
         setting: object = {"backend": FOLDER, "url": value}
     else:
-        setting = _load(value if value.startswith("{") else _read_file(value))
+        setting = load_json(NAME, value, "a JSON object, the path of a JSON file, or a URL folder:///path")
     problem = _problem(setting)
     if problem or not isinstance(setting, dict):
         raise ImproperlyConfigured(f"{NAME}: {problem}")
     return setting
 
 
-def _read_file(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the file is not UTF-8 text"
-        message = f"{NAME} must be a JSON object, the path of a JSON file, or a URL folder:///path: {reason}"
-        raise ImproperlyConfigured(message) from None
-
-
-def _load(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "no place"
-        raise ImproperlyConfigured(f"{NAME} is not valid JSON ({place})") from None
-
-
 def _problem(setting: object) -> str | None:
     if not isinstance(setting, dict):
         return "must be an object"
-    unknown = [key for key in setting if key not in KEYS]
+    unknown = unknown_key_problem(setting, KEYS)
     if unknown:
-        return f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}"
+        return unknown
     if setting.get("backend") not in NAMES:
         return f"'backend' must be one of {', '.join(NAMES)}"
     wrong = next((key for key in ("url", "key") if not isinstance(setting.get(key, ""), str)), None)
@@ -97,9 +79,5 @@ def _service_problem(setting: dict[str, Any]) -> str | None:
 
 
 def _is_http_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+    parts = split_url(url)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from responses_app.errors import InvalidRequest
 from responses_app.tools.http_headers import bearer_header, header_problem, size_problem, value_problem
 from responses_app.tools.mcp.request.schema import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames
+from responses_app.utils.json_setting import split_url
 from responses_app.validation.base import validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, shorten, translate, wrong_type
 
@@ -102,14 +103,7 @@ def _url_problem(url: str) -> str | None:
 
 def _split(url: str) -> SplitResult | None:
     # urlsplit drops tabs and line feeds, and accepts blanks.
-    if not VISIBLE_ASCII.fullmatch(url):
-        return None
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts
+    return split_url(url) if VISIBLE_ASCII.fullmatch(url) else None
 
 
 def _is_private_host(parts: SplitResult) -> bool:
