@@ -32,6 +32,9 @@ class Lease(models.Model):
     epoch = models.IntegerField(default=1)
     model = models.CharField(max_length=200)
     waiting = models.BooleanField(default=False, help_text="Not started; starts when a process has capacity.")
+    started_at = models.DateTimeField(
+        null=True, help_text="When the work on a queued response began. Empty for a response that never waited."
+    )
     cancelled = models.BooleanField(default=False, help_text="The owner ends the response.")
     priority = models.IntegerField(default=0)
     last_number = models.IntegerField(default=-1, help_text="The number of the last event at the latest takeover.")

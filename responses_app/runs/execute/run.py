@@ -33,10 +33,12 @@ class ResumeState:
     """State in which earlier owners have left a run.
 
     With `cancelled` or `broken` the run can only be ended: as cancelled, or as failed with `broken` as the message.
+    `running_s` are the seconds since the work on the response began.
     """
 
     cancelled: bool = False
     broken: str | None = None
+    running_s: float = 0.0
 
 
 class Run:
@@ -189,10 +191,11 @@ class Run:
             await self._rounds.close()
 
     def _start_timer(self) -> asyncio.TimerHandle | None:
-        """Start the timer of the running time, which begins again when another process takes the run over."""
+        """Start the timer of the running time, which includes the time in earlier processes."""
         if self._max_run_seconds is None or self.queued:
             return None
-        return asyncio.get_running_loop().call_later(self._max_run_seconds, self._end_early, TIME_LIMIT)
+        remaining_s = max(self._max_run_seconds - self._resume.running_s, 0.0)
+        return asyncio.get_running_loop().call_later(remaining_s, self._end_early, TIME_LIMIT)
 
     async def _execute_until_rejected(self) -> bool:
         """Execute. An append that is rejected meanwhile cancels the task: the engine may be silent for long."""

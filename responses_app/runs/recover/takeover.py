@@ -55,6 +55,7 @@ class StoredRun:
     input_context: ConversationContext
     prompt: list[int]
     log: StoredLog
+    running_s: float
 
     @property
     def last(self) -> int:
@@ -97,12 +98,11 @@ async def _load_run(pk: int) -> StoredRun | None:
     loaded = await sync_to_async(leases.load)(pk)
     if loaded is None:
         return None
-    row, lease, text, prompt = loaded
+    row, secrets = loaded.row, decrypt_secrets(loaded.row.uid, loaded.lease.secrets)
     before, input_context = await history.load_for_takeover(row)
-    create_request = CreateRequest.load(text, input_context.items, decrypt_secrets(row.uid, lease.secrets))
-    return StoredRun(
-        row, lease, create_request, before, input_context, decode_tokens(prompt), await reader.frames_with_tokens(pk)
-    )
+    create_request = CreateRequest.load(loaded.create_request, input_context.items, secrets)
+    prompt, log = decode_tokens(loaded.prompt_tokens), await reader.frames_with_tokens(pk)
+    return StoredRun(row, loaded.lease, create_request, before, input_context, prompt, log, loaded.running_s)
 
 
 async def _planned(
@@ -167,7 +167,7 @@ def _run(
         emit_error_event=stored_run.create_request.emit_error_event,
         generates=stored_run.create_request.generate,
         compaction_hook=None if served is None else make_compaction_hook(stored_run.create_request, plan),
-        resume=ResumeState(cancelled=lease.cancelled, broken=broken),
+        resume=ResumeState(cancelled=lease.cancelled, broken=broken, running_s=stored_run.running_s),
         max_run_seconds=stored_run.create_request.max_run_seconds,
     )
 

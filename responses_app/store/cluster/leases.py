@@ -11,7 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Coalesce, Now
 
 from responses_app.models import Lease, Response, Worker
 
@@ -54,6 +55,9 @@ UPDATE responses_app_lease SET worker = %(worker)s, epoch = epoch + 1 WHERE resp
 )
 RETURNING response_id
 """
+
+# Time since the work on a response began, by the clock of the database.
+RUNNING = ExpressionWrapper(Now() - Coalesce(F("lease__started_at"), F("created_at")), output_field=DurationField())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +148,24 @@ def purge_workers() -> None:
         )
 
 
-def load(pk: int) -> tuple[Response, Lease, str, bytes] | None:
-    """Load a response for a takeover: row, lease, request as JSON and prompt tokens as bytes. None if ended or deleted."""
-    row = Response.objects.select_related("lease", "stored_request").filter(pk=pk, ended_at=None).first()
+@dataclass(frozen=True, slots=True)
+class LeasedResponse:
+    """Response for a takeover: the request as JSON, the prompt tokens as bytes, and the seconds since the work on it began."""
+
+    row: Response
+    lease: Lease
+    create_request: str
+    prompt_tokens: bytes
+    running_s: float
+
+
+def load(pk: int) -> LeasedResponse | None:
+    """Load a response for a takeover. None if ended or deleted."""
+    responses = Response.objects.select_related("lease", "stored_request").filter(pk=pk, ended_at=None)
+    row = responses.annotate(running=RUNNING).first()
     related: Any = row
     if row is None or not hasattr(row, "lease") or not hasattr(row, "stored_request"):
         return None
-    return row, related.lease, related.stored_request.create_request, bytes(related.stored_request.prompt_tokens)
+    lease, request = related.lease, related.stored_request
+    running_s = 0.0 if lease.waiting else max(related.running.total_seconds(), 0.0)
+    return LeasedResponse(row, lease, request.create_request, bytes(request.prompt_tokens), running_s)

@@ -75,7 +75,7 @@ SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id OR
 
 START_SQL: Final = f"""
 WITH started AS (UPDATE responses_app_response SET status = '{Status.IN_PROGRESS}' WHERE uid = ANY($1::text[]) RETURNING id)
-UPDATE responses_app_lease SET waiting = FALSE FROM started WHERE response_id = started.id
+UPDATE responses_app_lease SET waiting = FALSE, started_at = clock_timestamp() FROM started WHERE response_id = started.id
 """  # noqa: S608 - a constant
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -154,6 +155,38 @@ class TakeoverTest(ApiCase):
             kinds = [event["type"] for event in events[:3]]
             self.assertEqual(kinds, ["response.created", "response.queued", "response.in_progress"])
             self.assertEqual(self.engine.requests[0].id, made["id"])
+
+    @override_settings(RESPONSES_MAX_BACKGROUND=0)
+    async def test_time_of_the_start_of_a_queued_response_is_stored(self) -> None:
+        async with self.two(slow()) as (client, second):
+            made = await self.made(client, background=True)
+            self.assertIsNone((await Lease.objects.aget()).started_at)
+            with override_settings(RESPONSES_MAX_BACKGROUND=1):
+                await second.start()
+                await eventually(lambda: self.has_deltas(made["id"]))
+            self.assertIsNotNone((await Lease.objects.aget()).started_at)
+
+    async def take_over_after_two_hours(self, queued_until: datetime | None) -> dict[str, Any]:
+        """Return the end of a response that was created two hours before its process died."""
+        async with self.two(slow(), record_text(WHOLE, match=tokens("<|start|>user"))) as (client, second):
+            uid = await self.begin(client)
+            await self.crash()
+            await Response.objects.filter(uid=uid).aupdate(created_at=datetime.now(UTC) - timedelta(hours=2))
+            await Lease.objects.aupdate(started_at=queued_until)
+            await second.start()
+            response: dict[str, Any] = (await self.whole(client, uid))[-1]["response"]
+            return response
+
+    @override_settings(RESPONSES_MAX_RUN_SECONDS={"": 3600})
+    async def test_running_time_counts_from_the_first_start(self) -> None:
+        response = await self.take_over_after_two_hours(None)
+        self.assertEqual(response["incomplete_details"], {"reason": "max_run_seconds"})
+        self.assertIn("Hello", response["output"][-1]["content"][0]["text"])
+
+    @override_settings(RESPONSES_MAX_RUN_SECONDS={"": 3600})
+    async def test_running_time_does_not_count_the_time_in_the_queue(self) -> None:
+        response = await self.take_over_after_two_hours(datetime.now(UTC))
+        self.assertEqual(response["status"], "completed")
 
     async def test_a_bound_answer_is_made_again_if_that_is_sure_to_come_out_the_same(self) -> None:
         head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
