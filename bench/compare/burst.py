@@ -13,6 +13,8 @@ from bench.support.load import Load
 from bench.support.markdown import format_spread, markdown_table
 from bench.support.quantiles import Spread
 
+CPU_HEAD = "CPU ms per request: " + ", ".join(PARTS)
+
 
 @dataclass(frozen=True, slots=True)
 class Burst:
@@ -24,6 +26,8 @@ class Burst:
     rate: float
     first_p50_ms: float
     first_p95_ms: float
+    visible_p50_ms: float
+    visible_p95_ms: float
     cpu_ms: dict[str, float]
 
     def as_json(self) -> dict[str, Any]:
@@ -55,13 +59,15 @@ def burst(kind: str, load: Load, cpu: dict[str, float]) -> Burst:
         requests / load.seconds,
         1e3 * load.first(0.5),
         1e3 * load.first(0.95),
+        1e3 * load.visible(0.5),
+        1e3 * load.visible(0.95),
         {part: 1e3 * seconds[part] / requests for part in PARTS},
     )
 
 
 def bursts_table(bursts: Sequence[Burst]) -> list[str]:
     """Return the lines of the table of bursts in Markdown."""
-    head = ["burst of", "server", "requests/s", "first token p50, p95", "CPU ms per request: " + ", ".join(PARTS)]
+    head = ["burst of", "server", "requests/s", "first token p50, p95", "first text p50, p95", CPU_HEAD]
     present = [kind for kind in NAMES if any(one.kind == kind for one in bursts)]
     return markdown_table(head, [_figures([one for one in bursts if one.kind == kind]) for kind in present])
 
@@ -71,7 +77,7 @@ def describe_burst(one: Burst) -> str:
     cpu = ", ".join(f"{part} {cost:.2f}" for part, cost in one.cpu_ms.items())
     return (
         f"burst {one.requests} {one.kind:<12} {one.rate:>7.0f} requests/s, first token {one.first_p50_ms:.0f} and "
-        f"{one.first_p95_ms:.0f} ms, CPU ms per request: {cpu}"
+        f"{one.first_p95_ms:.0f} ms, first text {one.visible_p50_ms:.0f} and {one.visible_p95_ms:.0f} ms, CPU ms per request: {cpu}"
     )
 
 
@@ -85,5 +91,6 @@ def _figures(some: Sequence[Burst]) -> list[str]:
         NAMES[some[0].kind],
         format_spread(Spread.of([one.rate for one in some])),
         f"{median(lambda one: one.first_p50_ms):.0f} ms, {median(lambda one: one.first_p95_ms):.0f} ms",
+        f"{median(lambda one: one.visible_p50_ms):.0f} ms, {median(lambda one: one.visible_p95_ms):.0f} ms",
         ", ".join(f"{cost:.2f}" for cost in cpu),
     ]

@@ -26,6 +26,8 @@ class Sample:
     rate: float
     first_p50_ms: float
     first_p95_ms: float
+    visible_p50_ms: float
+    visible_p95_ms: float
     gap_p99_ms: float
     events_per_token: float
     client_lag_ms: float
@@ -105,6 +107,8 @@ def sample(kind: str, streams: int, load: Load, cpu: dict[str, float]) -> Sample
         load.rate,
         1e3 * load.first(0.5),
         1e3 * load.first(0.95),
+        1e3 * load.visible(0.5),
+        1e3 * load.visible(0.95),
         1e3 * load.largest_gap(0.99),
         load.events / load.tokens,
         1e3 * load.lag(0.99),

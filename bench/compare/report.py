@@ -15,6 +15,7 @@ NAMES = {
     "unstored": "this server, not stored",
     "worker": "this server, stored, engine in a worker",
 }
+CPU_HEAD = "CPU µs per token: " + ", ".join(PARTS)
 # Numerator and denominator of each column of the table of ratios.
 RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("worker", "vllm"), ("stored", "unstored"), ("stored", "agentic-api"))
 
@@ -41,7 +42,7 @@ def ratio(samples: Sequence[Sample], above: str, below: str, streams: int) -> fl
 
 def figures_table(samples: Sequence[Sample]) -> list[str]:
     """Return the lines of the table of figures in Markdown."""
-    head = ["streams", "server", "tokens/s", "first token p50, p95", "largest gap p99", "CPU µs per token: " + ", ".join(PARTS)]
+    head = ["streams", "server", "tokens/s", "first token p50, p95", "first text p50, p95", "largest gap p99", CPU_HEAD]
     rows = [_figures(samples, kind, streams) for streams in levels(samples) for kind in kinds(samples)]
     return markdown_table(head, rows)
 
@@ -63,7 +64,8 @@ def describe(sample: Sample) -> str:
     cpu = ", ".join(f"{part} {cost:.0f}" for part, cost in sample.cpu_us.items())
     return (
         f"{sample.streams:>4} {sample.kind:<12} {sample.rate:>7.0f} tokens/s, first token {sample.first_p50_ms:.0f} and "
-        f"{sample.first_p95_ms:.0f} ms, gap {sample.gap_p99_ms:.0f} ms, CPU µs per token: {cpu}; "
+        f"{sample.first_p95_ms:.0f} ms, first text {sample.visible_p50_ms:.0f} and "
+        f"{sample.visible_p95_ms:.0f} ms, gap {sample.gap_p99_ms:.0f} ms, CPU µs per token: {cpu}; "
         f"{sample.events_per_token:.2f} events per token, client lag p99 {sample.client_lag_ms:.0f} ms"
     )
 
@@ -79,6 +81,7 @@ def _figures(samples: Sequence[Sample], kind: str, streams: int) -> list[str]:
         NAMES[kind],
         format_spread(rates),
         f"{median(lambda one: one.first_p50_ms):.0f} ms, {median(lambda one: one.first_p95_ms):.0f} ms",
+        f"{median(lambda one: one.visible_p50_ms):.0f} ms, {median(lambda one: one.visible_p95_ms):.0f} ms",
         f"{median(lambda one: one.gap_p99_ms):.0f} ms",
         ", ".join(f"{cost:.0f}" for cost in cpu),
     ]

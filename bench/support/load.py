@@ -47,6 +47,10 @@ class Load:
         """Return a quantile of the time to the first token, in seconds from the request."""
         return quantile([stream.times[0] - stream.began for stream in self.streams if stream.times], share)
 
+    def visible(self, share: float) -> float:
+        """Return a quantile of the time to the first text outside the reasoning, in seconds from the request."""
+        return quantile([stream.visible - stream.began for stream in self.streams if stream.visible is not None], share)
+
     def opened(self, share: float) -> float:
         """Return a quantile of the time to the first event, in seconds."""
         return quantile([stream.opened - stream.began for stream in self.streams], share)

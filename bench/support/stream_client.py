@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 EVENT, DELTA = b"event: ", b".delta\n"
+TEXT_DELTA = b"event: response.output_text.delta\n"
 # End of an HTTP response with chunks. A chunk of events ends with an empty line, so that no other read ends with these bytes.
 LAST_CHUNK = b"0\r\n\r\n"
 # The terminal event stands in the last reads, each of up to 256 KiB.
@@ -42,7 +43,8 @@ class Target:
 class StreamResult:
     """A stream: events, deltas, tokens by `usage`, and monotonic times in seconds.
 
-    `opened` is the time of the first event, `times` are those of the reads with deltas.
+    `opened` is the time of the first event, `times` are those of the reads with deltas. `visible` is the time of the first text
+    outside the reasoning, None without any.
     """
 
     began: float
@@ -54,6 +56,7 @@ class StreamResult:
     tokens: int = 0
     status: str = ""
     times: list[float] = field(default_factory=list)
+    visible: float | None = None
 
 
 class StreamClient(asyncio.Protocol):
@@ -82,6 +85,8 @@ class StreamClient(asyncio.Protocol):
         if deltas := text.count(DELTA):
             result.deltas += deltas
             result.times.append(time.perf_counter())
+            if result.visible is None and TEXT_DELTA in text:
+                result.visible = result.times[-1]
         self._reads.append(data)
         if data.endswith(LAST_CHUNK) or (len(data) < len(LAST_CHUNK) and b"".join(self._reads).endswith(LAST_CHUNK)):
             self._end()

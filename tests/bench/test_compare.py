@@ -20,7 +20,8 @@ from bench.support.stream_client import StreamResult
 
 def made(kind: str, streams: int, rate: float) -> Sample:
     """Make a sample."""
-    return Sample(kind, streams, 128, rate, 10.0, 20.0, 30.0, 1.0, 2.0, {"engine": 1, "front": 2, "postgres": 3, "client": 4})
+    cpu_us = {"engine": 1.0, "front": 2.0, "postgres": 3.0, "client": 4.0}
+    return Sample(kind, streams, 128, rate, 10.0, 20.0, 15.0, 25.0, 30.0, 1.0, 2.0, cpu_us)
 
 
 SAMPLES = [
@@ -49,7 +50,7 @@ def test_ratio_divides_medians() -> None:
 
 def test_tables_have_a_row_for_each_kind_and_a_column_for_each_ratio() -> None:
     figures = figures_table(SAMPLES)
-    assert figures[2] == "| 64 | vLLM's own | 2,000 (1,000 to 9,000) | 10 ms, 20 ms | 30 ms | 1, 2, 3, 4 |"
+    assert figures[2] == "| 64 | vLLM's own | 2,000 (1,000 to 9,000) | 10 ms, 20 ms | 15 ms, 25 ms | 30 ms | 1, 2, 3, 4 |"
     assert len(figures) == 5
     assert ratios_table(SAMPLES) == [
         "| streams | stored / vllm | unstored / vllm | stored / unstored |",
@@ -60,16 +61,17 @@ def test_tables_have_a_row_for_each_kind_and_a_column_for_each_ratio() -> None:
 
 
 def test_sample_counts_tokens_by_usage_and_other_processes_as_front_end() -> None:
-    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 10, "completed", [0.5, 0.75, 1.75])]
+    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 10, "completed", [0.5, 0.75, 1.75], 0.75)]
     measured = sample(
         "stored", 1, Load(streams, 2.0, 0.001, [0.0]), {"engine": 0.01, "web": 0.02, "server": 0.01, "postgres": 0.005}
     )
+    assert measured.visible_p50_ms == 750.0
     assert (measured.rate, measured.first_p50_ms, measured.gap_p99_ms, measured.events_per_token) == (5.0, 500.0, 1000.0, 0.6)
     assert measured.cpu_us == pytest.approx({"engine": 1000, "front": 3000, "postgres": 500, "client": 100})
 
 
 def test_burst_counts_requests_and_cpu_per_request() -> None:
-    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 16, "completed", [at, 1.75]) for at in (0.5, 0.75)]
+    streams = [StreamResult(0.0, 0.0, 0.25, 2.0, 6, 4, 16, "completed", [at, 1.75], 2 * at) for at in (0.5, 0.75)]
     measured = burst(
         "worker", Load(streams, 0.5, 0.002, [0.0]), {"engine": 0.02, "web": 0.004, "server": 0.002, "postgres": 0.001}
     )
@@ -77,7 +79,7 @@ def test_burst_counts_requests_and_cpu_per_request() -> None:
     assert measured.cpu_ms == pytest.approx({"engine": 10, "front": 3, "postgres": 0.5, "client": 1})
     assert describe_burst(measured).startswith("burst 2 worker ")
     assert bursts_table([measured])[2:] == [
-        "| 2 | this server, stored, engine in a worker | 4 | 750 ms, 750 ms | 10.00, 3.00, 0.50, 1.00 |"
+        "| 2 | this server, stored, engine in a worker | 4 | 750 ms, 750 ms | 1500 ms, 1500 ms | 10.00, 3.00, 0.50, 1.00 |"
     ]
 
 

@@ -67,7 +67,7 @@ def test_axis_ends_at_a_round_number(highest: float, top: float) -> None:
 
 def test_plot_has_a_bar_for_each_kind_and_level() -> None:
     samples = [
-        Sample(kind, streams, 1, rate, 0, 0, 0, 0, 0, {}) for kind in NAMES for streams in (1, 64) for rate in (100, 300)
+        Sample(kind, streams, 1, rate, 0, 0, 0, 0, 0, 0, 0, {}) for kind in NAMES for streams in (1, 64) for rate in (100, 300)
     ]
     root = ElementTree.fromstring(draw(samples, "a < b"))  # noqa: S314 (made here)
     space = "{http://www.w3.org/2000/svg}"

@@ -47,6 +47,17 @@ def test_events_are_counted_once_however_they_are_cut(size: int) -> None:
     assert (result.events, result.deltas, result.tokens, result.status) == (5, 3, 17, "completed")
 
 
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_first_text_is_timed_apart_from_the_reasoning(size: int) -> None:
+    thought = DELTA.replace(b"output_text", b"reasoning_text")
+    head, _, events = ANSWER.partition(EVENTS[0])
+    result = asyncio.run(receive(size, head + EVENTS[0] + thought * 3 + events))
+    assert result.visible is not None
+    assert result.times[0] <= result.visible <= result.times[-1]
+    assert (result.visible == result.times[0]) == (size > len(ANSWER))
+    assert asyncio.run(receive(size, head + thought + END + b"0\r\n\r\n")).visible is None
+
+
 def test_stream_without_terminal_event_fails() -> None:
     with pytest.raises(ConnectionError, match="without a terminal event"):
         asyncio.run(receive(50, b"HTTP/1.1 503 Service Unavailable\r\n\r\n{}"))
