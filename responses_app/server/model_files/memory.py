@@ -58,6 +58,8 @@ class Need:
     context: int
     # Bytes of the cache where the operator has set it; None for as much as the context needs.
     cache_bytes: int | None = None
+    # Bytes of LoRA adapters.
+    adapters: int = 0
 
     def cache(self, context: int, kind: str) -> int:
         """Return the bytes of the KV cache; on a CPU whole GiB, as vLLM's variable counts."""
@@ -67,8 +69,8 @@ class Need:
         return max(ceil(needed / GIB), DEFAULT_CACHE_GIB) * GIB if kind == "CPU" else needed
 
     def total(self, context: int, kind: str) -> int:
-        """Return the bytes of weights, cache and engine."""
-        return self.weights + self.cache(context, kind) + ENGINE_BYTES[kind]
+        """Return the bytes of weights, adapters, cache and engine."""
+        return self.weights + self.adapters + self.cache(context, kind) + ENGINE_BYTES[kind]
 
     def fits(self, context: int, machine: Machine) -> bool:
         """Return True if the model fits into the memory with this context."""
@@ -85,7 +87,10 @@ class Need:
 
     def sum_text(self, machine: Machine) -> str:
         """Return the sum as text."""
-        parts = f"weights {memory_text(self.weights)} + KV cache {memory_text(self.cache(self.context, machine.kind))}"
+        adapters = f" + adapters {memory_text(self.adapters)}" if self.adapters else ""
+        parts = (
+            f"weights {memory_text(self.weights)}{adapters} + KV cache {memory_text(self.cache(self.context, machine.kind))}"
+        )
         total = memory_text(self.total(self.context, machine.kind))
         return f"{parts} + engine {memory_text(ENGINE_BYTES[machine.kind])} = {total}"
 
@@ -93,8 +98,7 @@ class Need:
 def need(config: Mapping[str, Any], file_bytes: int, options: Mapping[str, str], kind: str) -> Need:
     """Compute the memory of a model from config.json, the size of the files with weights, and the options of its engine URL."""
     text = text_config(config)
-    asked_type, own_type = options.get("dtype", "auto"), str(text.get("dtype") or text.get("torch_dtype") or "")
-    element = ELEMENT_BYTES.get(asked_type, DEFAULT_ELEMENT_BYTES)
+    element, own_type = element_bytes(options), str(text.get("dtype") or text.get("torch_dtype") or "")
     weight_bytes = ELEMENT_BYTES.get(own_type, DEFAULT_ELEMENT_BYTES)
     # vLLM loads float32 as bfloat16; weights of less than 16 bits stay as they are.
     weights = file_bytes if "quantization_config" in config else file_bytes * element // weight_bytes
@@ -105,6 +109,11 @@ def need(config: Mapping[str, Any], file_bytes: int, options: Mapping[str, str],
     cards = max(int(options.get("tensor_parallel_size", "1") or 1), 1)
     return Need(weights // cards, Attention(attention.full // cards, attention.windowed // cards, attention.window), declared,
                 context, cache_bytes)  # fmt: skip
+
+
+def element_bytes(options: Mapping[str, str]) -> int:
+    """Return the bytes of a number in weights and cache, by the options of the engine URL."""
+    return ELEMENT_BYTES.get(options.get("dtype", "auto"), DEFAULT_ELEMENT_BYTES)
 
 
 def machine(options: Mapping[str, str], has_gpu: bool) -> Machine:

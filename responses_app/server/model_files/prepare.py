@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from responses_app.engines.adapter_files import adapters_size, modules_problem
 from responses_app.runs.models import DIALECT_KEYS
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import folders, repository
@@ -17,7 +18,7 @@ from responses_app.server.model_files.architectures import architecture_problem
 from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import disk_too_small, explained
-from responses_app.server.model_files.memory import Machine, Need, machine, need
+from responses_app.server.model_files.memory import Machine, Need, element_bytes, machine, need
 from responses_app.server.model_files.repository import DEFAULT_REVISION, Repository
 from responses_app.server.model_files.selection import is_listed_complete, small_files, weight_files
 from responses_app.server.model_files.sizes import GIB, memory_text, size_text
@@ -183,8 +184,11 @@ def _checked(entry: VllmEntry, folder: Path, download: Download | None, gpu: boo
     size = folders.weights_size(folder) if download is None else download.weights_size
     options = {name: value for name, value in entry.options.items() if name not in DIALECT_KEYS}
     kind = "GPU" if gpu else "CPU"
+    if problem := modules_problem(folder, options):
+        raise CannotServe(f"{entry.name}: {problem}.")
     try:
-        needed = need(config, size, options, kind)
+        adapters = adapters_size(folder, options, element_bytes(options), kind)
+        needed = replace(need(config, size, options, kind), adapters=adapters)
         abilities = read_abilities(folder, entry.options) if download is not None else Abilities()
     except (ValueError, OSError) as error:
         raise CannotServe(f"{entry.name}: {folder}: {error}") from error
