@@ -29,7 +29,7 @@ SETTLE_S = 5.0
 
 
 def cases(count: int, seed: int) -> list[Case]:
-    """Short ones of every kind, some of whose clients go away."""
+    """Draw short requests of every kind; some clients disconnect."""
     chance, drawn_cases = Random(seed), list[Case]()
     for number in range(count):
         body = story(chance, 16, 32)
@@ -47,7 +47,7 @@ def cases(count: int, seed: int) -> list[Case]:
 
 
 async def measure(system: System, findings: Findings, count: int, seed: int) -> None:
-    """The load in equal parts, and a look behind each of them."""
+    """Send the load in equal parts and measure after each part."""
     http, room, step = HttpClient(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
     todo = cases(count, seed)
 
@@ -74,7 +74,7 @@ async def _look(system: System, done: int) -> None:
 
 
 async def run(options: argparse.Namespace, folder: Path, findings: Findings) -> None:
-    """One web process with a tape, and nothing that disturbs it."""
+    """Run a web process with a tape and nothing else."""
     system = System(ChaosOptions(engine="script", web=1, background=AT_ONCE), folder, findings)
     try:
         await system.start()

@@ -48,7 +48,7 @@ def train(logs: Sequence[Sequence[Any]], number: int) -> bytes:
 
 
 def measure(logs: Sequence[Sequence[Any]], dictionary: bytes) -> float:
-    """Return the bytes per event of the logs, the last event of each in a page of its own."""
+    """Return the bytes per event of the logs, the last event of each in a separate page."""
     from responses_app.store.log.page_codec import LEVEL, _lines
 
     compressor = zstandard.ZstdCompressor(level=LEVEL, dict_data=zstandard.ZstdCompressionDict(dictionary))

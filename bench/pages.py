@@ -1,4 +1,4 @@
-"""How soon the pages for people answer: `python -m bench.pages`, with 100,000 responses, on a Postgres of its own, without HTTP."""
+"""How soon the pages for people answer: `python -m bench.pages`, with 100,000 responses, on a separate Postgres, without HTTP."""
 
 from __future__ import annotations
 

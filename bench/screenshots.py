@@ -48,7 +48,7 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 
 
 def main() -> None:
-    """Ask, look, and keep what was seen."""
+    """Take all screenshots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the data folder of a bin/serve that runs, with --port (default: start one)")
     parser.add_argument("--port", type=int, default=8000)
@@ -88,7 +88,7 @@ def _server(port: int) -> Iterator[Path]:
 
 
 def _asked(url: str, key: str) -> str:
-    """Ask all of it; the id of a response that called a tool, reasoned and answered."""
+    """Send all requests; return the id of a response with reasoning, a tool call and an answer."""
 
     def ask(**body: Any) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {key}"}
@@ -172,7 +172,7 @@ SHOTS: dict[str, tuple[str, Callable[[Page, str, str], None]]] = {
 
 
 def _keep(page: Page, name: str) -> None:
-    """As a PNG of few colours."""
+    """Store a screenshot as a PNG of few colours."""
     page.mouse.move(0, 0)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     picture.save(INTO / f"{name}.png", optimize=True)

@@ -1,4 +1,4 @@
-"""CPU time of a request up to its first event and of the end of its response, by stage, in this process.
+"""CPU time of a request up to the first event and of the end of its response, by stage, in this process.
 
     python -m bench.starts [--requests 1000] [--rounds 3] [--unstored] [--profile FILE]
 
@@ -49,7 +49,7 @@ SCOPE = {
 
 
 class StartClient:
-    """Client of one streaming request to the ASGI application."""
+    """Client of a streaming request to the ASGI application."""
 
     def __init__(self, number: int, *, store: bool) -> None:
         self.body = orjson.dumps({"model": MODEL, "input": f"{number}", "stream": True, "store": store})
@@ -105,7 +105,7 @@ async def whole(requests: int, postgres: int, *, store: bool, profile: cProfile.
 
 
 async def stages(requests: int) -> dict[str, float]:
-    """Return CPU µs a request of the stages of a start, each called on its own."""
+    """Return the CPU µs per request of the stages of a start, each called separately."""
     from django.urls import resolve
 
     from responses_app.access.api_keys import authenticate_header
@@ -170,7 +170,7 @@ async def log_stages(requests: int, batch: int = 16) -> dict[str, float]:
 
 
 def _appends(first: int, count: int, worker: UUID) -> tuple[list[Any], list[Any]]:
-    """Return the appends that open and that end `count` responses, each of two events and one event."""
+    """Return the appends that open and that end `count` responses, with two events and with a single event."""
     from responses_app.models import ApiKey, Response
     from responses_app.protocol.encoding import EventFrame
     from responses_app.runs.execute.response_object import usage
@@ -197,7 +197,7 @@ def _item(prefix: str, text: str) -> dict[str, Any]:
 
 
 def tape(folder: Path, wait_s: float) -> Path:
-    """Write a recording that waits for `wait_s` seconds, and answers with one word."""
+    """Write a recording that waits for `wait_s` seconds, and answers with a single word."""
     from openai_harmony import load_harmony_encoding
 
     encode = load_harmony_encoding("HarmonyGptOss").encode

@@ -1,4 +1,4 @@
-"""What a turn of an agent costs before its first event: a chain of tool calls over a WebSocket, and over HTTP with previous_response_id.
+"""What a turn of an agent costs before the first event: a chain of tool calls over a WebSocket, and over HTTP with previous_response_id.
 
     python -m bench.turns [--turns 30] [--chains 5] [--model NAME=SOURCE]
 
@@ -141,7 +141,7 @@ def _socket(port: int) -> Iterator[Ask]:
 
 
 def _tape(folder: Path) -> Path:
-    """One line, that calls the tool."""
+    """A line, that calls the tool."""
     ids = load_harmony_encoding("HarmonyGptOss").encode(CALL, allowed_special="all")
     tape = folder / "tape.jsonl"
     tape.write_text(json.dumps({"chunks": [{"tokens": [token]} for token in ids]}) + "\n")

@@ -129,7 +129,7 @@ class ApiHandler(ASGIHandler):
             body.close()
 
     async def read_body(self, receive: Receive) -> Any:
-        """Return the body as a file. A body in one message needs no temporary file (overrides Django)."""
+        """Return the body as a file. A body in a single message needs no temporary file (overrides Django)."""
         first = await receive()
         if first["type"] == "http.request" and not first.get("more_body"):
             return BytesIO(first.get("body", b""))

@@ -17,7 +17,7 @@ DRAIN_S: Final = 10.0
 async def lifespan(
     scope: dict[str, Any], receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
 ) -> None:
-    """Start the engines at the start of the process; end or hand over the responses at its end."""
+    """Start the engines at the start of the process; end or hand over the responses at the end."""
     del scope
     await receive()
     try:

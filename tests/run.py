@@ -1,4 +1,4 @@
-"""The program of bin/test: a Postgres of its own, the linters beside the tests, and what was not run."""
+"""The program of bin/test: a separate Postgres, the linters beside the tests, and what was not run."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _parallel() -> list[str]:
 def _lint(
     linters: Mapping[str, Sequence[str]], environ: Mapping[str, str], progress: Progress, results: dict[str, tuple[int, float]]
 ) -> None:
-    """Run the linters one after the other into `results`, and print the output of each in one piece."""
+    """Run the linters in turn into `results`, and print the output of each in a single piece."""
     with tempfile.TemporaryFile() as output:
         for name, command in linters.items():
             output.truncate(0)
@@ -135,7 +135,7 @@ def _lint(
 
 
 def _call(command: Sequence[str], environ: Mapping[str, str], output: IO[bytes] | None = None) -> tuple[int, float]:
-    """Run a program of the virtual environment; return its exit code and its seconds."""
+    """Run a program of the virtual environment; return the exit code and its seconds."""
     began = time.monotonic()
     program = str(Path(sys.prefix) / "bin" / command[0])
     code = subprocess.run([program, *command[1:]], env=environ, cwd=ROOT, stdout=output, stderr=output, check=False).returncode

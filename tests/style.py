@@ -23,7 +23,7 @@ GENERATED: Final = frozenset({"migrations", "demo"})
 Documented: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-MAX_VAGUE_PERCENT: Final = 16
+MAX_VAGUE_PERCENT: Final = 12
 MAX_RIDDLE_PERCENT: Final = 3
 MAX_PRIVATE_WORDS: Final = 30
 MAX_EMPTY_NAMES: Final = 60

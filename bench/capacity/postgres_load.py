@@ -1,4 +1,4 @@
-"""Load on one Postgres alone: events per second, CPU, WAL and table bytes, without engines, clients and HTTP.
+"""Load on a single Postgres alone: events per second, CPU, WAL and table bytes, without engines, clients and HTTP.
 
     python -m bench.capacity.postgres_load [--processes 1 2 4] [--streams 64] [--batch 1] [--rate TOKENS_PER_S] [--seconds 8]
 
@@ -71,7 +71,7 @@ def _cpu_by_kind() -> dict[str, float]:
 
 @contextmanager
 def writers(count: int, options: argparse.Namespace) -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that are ready to write; they end with the block."""
+    """Processes that are ready to write and end with the block."""
     command = [sys.executable, "-m", "bench.capacity.writing", "--streams", str(max(options.streams // count, 1))]
     for name in ("deltas", "batch", "seconds", "rate"):
         command += [f"--{name}", str(getattr(options, name))]

@@ -65,7 +65,7 @@ class _SimulatedJob:
 
 
 class Simulation:
-    """Simulation of one day with a seed."""
+    """Simulation of a day with a seed."""
 
     def __init__(self, workload: Workload, cluster: Cluster, seed: int = 1) -> None:
         self._workload, self._cluster = workload, cluster
@@ -153,7 +153,7 @@ class Simulation:
                 self.outcome.waits.append(now - job.arrived)
 
     def _record(self, at: float, seconds: float, events: float, sign: int = 1) -> None:
-        """Add a response to the figures of its seconds, or take the rest of a lost response out of them."""
+        """Response or the remainder of a lost one: arrival, seconds in a slot, events; `is_rest` after a failure."""
         start, end = min(int(at), DAY_S - 1), min(int(at + seconds) + 1, DAY_S)
         length = max(end - start, 1)
         for values, share in ((self.outcome.running, seconds / length), (self.outcome.events, events / length)):

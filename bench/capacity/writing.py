@@ -41,7 +41,7 @@ class Counts:
 
 
 class WriteLoad:
-    """Streams that write responses one after the other, `batch` deltas in an append, each append after the commit before."""
+    """Streams that write responses in turn, `batch` deltas in an append, each append after the commit before."""
 
     def __init__(self, deltas: int, batch: int, rate: float) -> None:
         from bench.support.logs import make_log

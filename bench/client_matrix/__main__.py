@@ -118,7 +118,7 @@ def results(options: argparse.Namespace, clients: list[MatrixClient]) -> Iterato
 
 
 def main() -> int:
-    """Run the matrix and print the tables, after Ctrl-C those of the tasks that have ended.
+    """Run the matrix and print the tables; after Ctrl-C, print the tables of ended tasks.
 
     The exit code is 1 if a task failed, 2 if no task has ended.
     """

@@ -116,12 +116,12 @@ def has_file(name: str, content: str) -> Check:
 
 
 def has_patch(outcome: TaskOutcome) -> str | None:
-    """Check that Codex reports a changed file, as it does for its patch tool alone."""
+    """Check that Codex reports a changed file, as after a call of the patch tool."""
     changes = [item for item in outcome.items if item["type"] == "file_change" and item["status"] == "completed"]
     return None if changes else "no patch was applied"
 
 
 def shorten(text: str) -> str:
-    """Return the text in one line of at most MAX_SHOWN characters."""
+    """Return the text in a single line of at most MAX_SHOWN characters."""
     line = " ".join(text.split())
     return repr(line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…")

@@ -70,7 +70,7 @@ class Driver(MatrixClient):
         self.command: list[str] = []
 
     def run(self, task: Task, model: str, url: str, key: str, folder: Path, limit_s: float) -> TaskOutcome:
-        """Do the task in a process of its own."""
+        """Do the task in a separate process."""
         prepare(task, folder)
         inputs = {"way": task.way, "prompts": task.prompts, "forecasts": FORECASTS, "image": str(folder / "picture.png")}
         environ = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": key, "MODEL": model, "AI_SDK_LOG_WARNINGS": "false"}
@@ -92,8 +92,6 @@ class AgentsSdk(Driver):
 
 
 class AiSdk(Driver):
-    """AI SDK for Node, with its provider for OpenAI."""
-
     def install(self) -> None:
         """Install the SDK. Node looks for packages above the program, so the program is copied beside them."""
         folder = install_npm(DRIVERS / "node" / "package.json", INSTALL_LIMIT_S)
@@ -185,7 +183,7 @@ def call(
 
 
 def run_command(command: list[str], folder: Path, environ: Mapping[str, str], limit_s: float) -> tuple[str, str, int | None]:
-    """Run a command and return both outputs and the exit code, or None if all of its processes were killed after `limit_s` seconds."""
+    """Run a command and return both outputs and the exit code, or None if all of the processes were killed after `limit_s` seconds."""
     base = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     process = subprocess.Popen(
         command,
@@ -207,6 +205,6 @@ def run_command(command: list[str], folder: Path, environ: Mapping[str, str], li
 
 
 def all_clients(sandbox: str = "workspace-write", context: int = 32768, homes: Path = CACHE) -> dict[str, MatrixClient]:
-    """Return the clients by name; the parameters are those of Codex."""
+    """Return the clients by name. The parameters configure Codex."""
     clients: list[MatrixClient] = [Codex(sandbox, context, homes), AgentsSdk("agents-sdk"), AiSdk("ai-sdk")]
     return {client.name: client for client in clients}

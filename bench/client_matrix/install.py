@@ -34,7 +34,7 @@ def install_npm(manifest: Path, limit_s: float = LIMIT_S) -> Path:
 
 
 def install_pip(manifest: Path, limit_s: float = LIMIT_S) -> Path:
-    """Install the packages of a `requirements.txt` and return the Python that has them. Raises NotInstalled."""
+    """Install the packages of a `requirements.txt` and return the Python interpreter. Raises NotInstalled."""
     folder, done = _place(manifest)
     python = folder / "bin" / "python"
     if not done.exists():

@@ -24,7 +24,7 @@ class MatrixAddress:
 def run_matrix(
     address: MatrixAddress, model: str, clients: Sequence[MatrixClient], names: Sequence[str] | None, limit_s: float
 ) -> Iterator[TaskResult]:
-    """Do the tasks of `names`, or all, with each client, one after the other. `limit_s` is for one task."""
+    """Do the tasks of `names`, or all, with each client, in turn. `limit_s` is for one task."""
     for client in clients:
         for task in client.tasks:
             if names is None or task.name in names:

@@ -54,7 +54,7 @@ def _cause(result: TaskResult, results: Sequence[TaskResult]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return the text in one line, at most MAX_REASON characters, that is no markup of a table."""
+    """Return the text in a single line, at most MAX_REASON characters, that is no markup of a table."""
     line = " ".join(text.split())
     return (line if len(line) <= MAX_REASON else line[:MAX_REASON] + "…").replace("|", "\\|").replace("<", "&lt;")
 

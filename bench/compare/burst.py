@@ -50,7 +50,7 @@ def measure_bursts(contenders: Sequence[Contender], rounds: int, requests: int, 
 
 
 def burst(kind: str, load: Load, cpu: dict[str, float]) -> Burst:
-    """Compute the figures of a load in which each stream is one request; `cpu` are the CPU seconds of the parts of the server."""
+    """Compute the figures of a load in which each stream is a request; `cpu` has the CPU seconds by part of the server."""
     seconds, requests = part_seconds(load, cpu), len(load.streams)
     return Burst(
         kind,
@@ -73,7 +73,7 @@ def bursts_table(bursts: Sequence[Burst]) -> list[str]:
 
 
 def describe_burst(one: Burst) -> str:
-    """Describe a burst in one line."""
+    """Describe a burst in a single line."""
     cpu = ", ".join(f"{part} {cost:.2f}" for part, cost in one.cpu_ms.items())
     return (
         f"burst {one.requests} {one.kind:<12} {one.rate:>7.0f} requests/s, first token {one.first_p50_ms:.0f} and "

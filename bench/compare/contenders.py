@@ -65,7 +65,7 @@ class ComparedModel:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Kind of server in the comparison: its endpoint, fields of each request, and the processes to account for."""
+    """Kind of server in the comparison: endpoint, fields of each request, and processes to account for."""
 
     kind: str
     target: Target
@@ -94,7 +94,7 @@ def vllm_command(model: ComparedModel, port: int, *, pausing: bool = False) -> l
 
 
 def our_command(model: ComparedModel, port: int, *options: str) -> list[str]:
-    """Build the command of this server, by default with the engine in its web process."""
+    """Build the command of this server, by default with the engine in the web process."""
     url = f"vllm:///{quote(model.source.lstrip('/'))}?{urlencode(model.options)}"
     return [python(), "-m", "responses_app.server", "--model", f"{model.name}={url}", "--port", str(port), *options]
 
@@ -109,7 +109,7 @@ def start_contenders(
     agentic_api: str | None = None,
     pausing: bool = False,
 ) -> Iterator[list[Contender]]:
-    """Start the servers of all kinds but `without`, one after the other, and yield the contenders. An idle server takes 1 % of a core."""
+    """Start the servers of all kinds but `without`, in turn, and yield the contenders. An idle server takes 1 % of a core."""
     with ExitStack() as stack:
         contenders: list[Contender] = []
         if "vllm" not in without or agentic_api:

@@ -62,7 +62,7 @@ def measure_all(contenders: Sequence[Contender], plan: MeasurementPlan) -> Itera
 
 
 def wait_until_idle(contenders: Sequence[Contender]) -> None:
-    """Wait until no server works behind its last measurement, up to IDLE_LIMIT_S seconds."""
+    """Wait until no server works behind the last measurement, up to IDLE_LIMIT_S seconds."""
     until = time.monotonic() + IDLE_LIMIT_S
     before = _cpu_s(contenders)
     while time.monotonic() < until:
@@ -79,7 +79,7 @@ def _cpu_s(contenders: Sequence[Contender]) -> float:
 
 
 def measure(contender: Contender, streams: int, plan: MeasurementPlan) -> Sample:
-    """Measure one round of a contender."""
+    """Measure a round of a contender."""
     before = contender.cpu()
     load = send_load(contender, streams, requests_of(streams, plan), plan.tokens)
     after = contender.cpu()

@@ -25,7 +25,7 @@ PLAIN = re.compile(r" ?[a-z]+")
 
 
 def build_random_model(folder: Path) -> Path:
-    """Write the checkpoint into `folder/random-64` and return its path."""
+    """Write the checkpoint into `folder/random-64` and return the path."""
     from responses_app.demo.packing import write_bfloat16
 
     source, target = build("demo-chat", folder), folder / NAME

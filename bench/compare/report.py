@@ -60,7 +60,7 @@ def ratios_table(samples: Sequence[Sample]) -> list[str]:
 
 
 def describe(sample: Sample) -> str:
-    """Describe a sample in one line."""
+    """Describe a sample in a single line."""
     cpu = ", ".join(f"{part} {cost:.0f}" for part, cost in sample.cpu_us.items())
     return (
         f"{sample.streams:>4} {sample.kind:<12} {sample.rate:>7.0f} tokens/s, first token {sample.first_p50_ms:.0f} and "

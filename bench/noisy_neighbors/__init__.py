@@ -1,1 +1,1 @@
-"""Noisy-neighbor benchmark: the latency of one project while another project sends expensive or hostile requests."""
+"""Noisy-neighbor benchmark: the latency of a project while another project sends expensive or hostile requests."""

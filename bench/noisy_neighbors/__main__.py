@@ -54,7 +54,7 @@ class Latencies:
 
 
 def ask(client: httpx2.Client, model: str) -> float:
-    """Make one response as the innocent project; return the seconds that it took, or infinity if it was refused."""
+    """Make a response as the innocent project; return the seconds, or infinity for a refusal."""
     body = {"model": model, "input": "Hello!", "max_output_tokens": 16, "temperature": 0}
     began = time.perf_counter()
     answer = client.post("/v1/responses", json=body)
@@ -63,7 +63,7 @@ def ask(client: httpx2.Client, model: str) -> float:
 
 
 def observe(server: BenchServer, model: str, seconds: float) -> Latencies:
-    """Ask one request behind the other for so many seconds."""
+    """Send requests in sequence for so many seconds."""
     latencies: list[float] = []
     peak, end = 0, time.monotonic() + seconds
     with httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=HEADERS, timeout=TIMEOUT_S) as client:
@@ -84,7 +84,7 @@ def resident(server: BenchServer) -> int:
 
 @contextmanager
 def attack(name: str, target: MeasuredTarget, niceness: int) -> Iterator[None]:
-    """Run an attack in a process of its own, which has prepared it, for as long as the block lasts."""
+    """Run an attack in a separate process, which has prepared it, for as long as the block lasts."""
     with subprocess.Popen(command(name, target, niceness), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or process.stdout.readline().strip() != READY:
@@ -122,7 +122,7 @@ def tape(folder: Path) -> str:
 
 
 def measure(server: BenchServer, data: Path, options: argparse.Namespace) -> bool:
-    """Print a line for each attack; return whether every median stayed within twice the quiet one."""
+    """Print a line for each attack; return True if every median stayed within twice the quiet median."""
     model = options.model or "tape"
     target = MeasuredTarget(server.port, model, make_key(data, "attacker"))
     observe(server, model, options.seconds / 2)
@@ -142,7 +142,7 @@ def measure(server: BenchServer, data: Path, options: argparse.Namespace) -> boo
 
 
 def main() -> int:
-    """Run the benchmark; the exit code is 1 if one attack slows another project down by more than a factor of two."""
+    """Run the benchmark; the exit code is 1 if an attack slows another project down by more than a factor of two."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("attacks", nargs="*", default=NAMES, metavar="ATTACK", help=f"default: all of {', '.join(NAMES)}")
     parser.add_argument("--model", help="a demo model; default: a recording, which measures the front end alone")

@@ -1,4 +1,4 @@
-"""Attacks by name: each one runs until its process is ended and sends as the owner of one API key, or without a key."""
+"""Attacks by name: each runs until its process is ended and sends as the owner of one API key, or without a key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEGABYTE = 2**20
 
 
 async def repeat(target: MeasuredTarget, bodies: Iterable[bytes], parallel: int = 1, **options: object) -> None:
-    """Send `bodies`, `parallel` at a time, one behind the other."""
+    """Send `bodies`, `parallel` at a time, in sequence."""
     source = iter(bodies)
 
     async def worker() -> None:
@@ -37,7 +37,7 @@ def same(make: Callable[[str], bytes], parallel: int = 1, **options: object) -> 
 
 
 def numbered(make: Callable[[str, int], bytes], parallel: int = 1) -> Attack:
-    """Return an attack whose every body is a new one."""
+    """Return an attack that numbers its bodies, so that each body is new."""
 
     async def attack(target: MeasuredTarget) -> None:
         await repeat(target, (make(target.model, number) for number in itertools.count()), parallel)

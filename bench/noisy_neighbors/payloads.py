@@ -47,7 +47,7 @@ def schema(model: str, value: dict[str, Any]) -> bytes:
 
 
 def long_enum(model: str, number: int, values: int = 9_999, letters: int = 50) -> bytes:
-    """Encode a schema with an enum of many long values; `number` makes each body another one, so that no cache answers."""
+    """Encode a schema with an enum of many long values; `number` makes each body another, so that no cache answers."""
     return schema(model, {"a": {"enum": [f"{number}-{value}".ljust(letters, "x") for value in range(values)]}})
 
 

@@ -15,7 +15,7 @@ BOUNDARY = "neighbors"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTarget:
-    """The server under attack, the model it serves, and the attacker's API key."""
+    """Server under attack, served model, and the attacker's API key."""
 
     port: int
     model: str
@@ -37,7 +37,7 @@ async def post(
     key: str | None = None,
     content_type: str = "application/json",
 ) -> bytes:
-    """Send one request and return the answer with its head, read for `limit_s` seconds at most; then hang up."""
+    """Send a request and return the answer with its head, read for `limit_s` seconds at most; then hang up."""
     secret = target.key if key is None else key
     authorization = f"Authorization: Bearer {secret}\r\n" if secret else ""
     head = (
@@ -71,7 +71,7 @@ def upload(data: bytes, filename: str) -> bytes:
 
 
 async def add_file(target: MeasuredTarget, data: bytes, filename: str) -> str:
-    """Upload a file and return its id."""
+    """Upload a file and return the id."""
     answer = await post(target, upload(data, filename), "/v1/files", content_type=FORM)
     return str(_parse(answer)["id"])
 

@@ -77,7 +77,7 @@ async def slow_pdfs(target: MeasuredTarget) -> None:
 
 
 async def _repeat(request: Callable[[int], Awaitable[object]], parallel: int = PARALLEL) -> None:
-    """Send numbered requests, `parallel` at a time, one behind the other."""
+    """Send numbered requests, `parallel` at a time, in sequence."""
     numbers = itertools.count()
 
     async def worker() -> None:

@@ -16,7 +16,7 @@ GROUP = 8
 
 @contextmanager
 def database(environ: Mapping[str, str] | None = None) -> Iterator[int]:
-    """Start a Postgres with its defaults and all tables, set up Django, and yield the process id of the Postgres."""
+    """Start a Postgres with default settings and all tables, set up Django, and yield the process id of the Postgres."""
     from responses_app.server.postgres.cluster import Postgres
 
     with tempfile.TemporaryDirectory(prefix="verbatim-bench-") as folder, Postgres(Path(folder), {}) as postgres:
@@ -34,7 +34,7 @@ def database(environ: Mapping[str, str] | None = None) -> Iterator[int]:
 
 
 def add_response(uid: str, deltas: int, seed: int = 1) -> int:
-    """Store a completed response with a log of so many deltas, and return its primary key."""
+    """Store a completed response with a log of so many deltas, and return the primary key."""
     from bench.support.logs import created_at, make_log
     from responses_app.models import Response, Status
 

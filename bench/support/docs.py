@@ -41,7 +41,7 @@ def write_section(name: str, lines: Sequence[str], file: Path = MEASURE) -> None
 
 
 def conditions(rounds: int, load_before: float, arguments: Sequence[str] = sys.argv[1:], today: date | None = None) -> str:
-    """Describe date, machine, rounds and command of a measurement; `load_before` is the load of the machine before its start."""
+    """Describe date, machine, rounds and command of a measurement; `load_before` is the load of the machine before the start."""
     command = " ".join(["python -m", _program(), *_measuring(arguments)])
     day = today or datetime.now(UTC).date()
     sentence = (

@@ -74,7 +74,7 @@ class Load:
 
 
 def run_load(target: Target, requests: Sequence[bytes], streams: int) -> Load:
-    """Send `requests`, `streams` of them at a time. Raises ConnectionError if a request fails."""
+    """Send `requests`, `streams` at a time. Raises ConnectionError if a request fails."""
     gc.collect()
     gc.disable()
     try:

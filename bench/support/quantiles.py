@@ -24,5 +24,4 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Compute the spread of at least one value."""
         return cls(statistics.median(values), min(values), max(values))

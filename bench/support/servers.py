@@ -1,4 +1,4 @@
-"""Starts a server as a user would, waits until it answers, and reads what it costs: CPU seconds of its processes."""
+"""Starts a server as a user would, waits until ready, and reads what it costs: CPU seconds of the processes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ENGINE_NAMES = ("VLLM::EngineCor", "VLLM::Worker")
 
 
 class BenchServer:
-    """A running server: its process tree is what it costs."""
+    """Running server, which is charged with all processes of the process tree."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self.process, self.port = process, port
 
     def parts(self) -> dict[str, float]:
-        """CPU seconds so far of `web` processes, `postgres`, the `engine` and whatever else there is, the `server`."""
+        """Return CPU seconds so far of `web` processes, `postgres`, the `engine` and, as `server`, all others."""
         used: dict[str, float] = {}
         for _, part, seconds in self._processes():
             used[part] = used.get(part, 0.0) + seconds
@@ -56,7 +56,7 @@ def _part(process: psutil.Process) -> str:
 
 @contextmanager
 def serve(command: Sequence[str], port: int, env: dict[str, str], log: Path) -> Iterator[BenchServer]:
-    """`command` until the block ends. Raises RuntimeError with the end of its log when it does not come up."""
+    """`command` until the block ends. Raises RuntimeError with the end of the log when it does not come up."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **env}, stdout=out, stderr=out, start_new_session=True)
         try:

@@ -60,7 +60,7 @@ class StreamResult:
 
 
 class StreamClient(asyncio.Protocol):
-    """HTTP client of one streaming request."""
+    """HTTP client of a streaming request."""
 
     def __init__(self, request: bytes, done: asyncio.Future[StreamResult]) -> None:
         self._request, self._done = request, done

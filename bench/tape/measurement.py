@@ -47,7 +47,7 @@ class Measured:
 
 
 def measure(server: BenchServer, streams: int, requests: int, *, store: bool) -> MeasuredRound:
-    """Measure one round of `requests` requests, `streams` of them at a time."""
+    """Measure a round of `requests` requests, `streams` at a time."""
     target = Target(HOST, server.port, MODEL, KEY)
     data = [target.request(input=f"{number}", store=store) for number in range(requests)]
     before = server.parts()

@@ -12,7 +12,7 @@ WORDS = " the quick brown fox jumps over the lazy dog and then it sleeps for a v
 
 
 def write_tape(folder: Path, tokens: int, rate: float | None) -> Path:
-    """Write a recording with one answer of `tokens` tokens, `rate` tokens per second; without `rate`, without delays."""
+    """Write a recording with an answer of `tokens` tokens, `rate` tokens per second; without `rate`, without delays."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     words = encoding.encode(WORDS)
     ids = [

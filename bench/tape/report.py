@@ -12,7 +12,7 @@ KINDS = {True: "stored", False: "not stored"}
 
 
 def describe(figures: Figures) -> str:
-    """Describe the figures in one line."""
+    """Describe the figures in a single line."""
     return (
         f"{figures.streams:>5} streams {KINDS[figures.store]:<10} {figures.rate.median:>8.0f} events/s {figures.tokens:>8.0f} tokens/s "
         f"CPU µs an event: server {figures.server_cost:.0f} ({_shares(figures)})"

@@ -1,4 +1,4 @@
-"""Example of RESPONSES_CONTAINER_STARTUP: code that each container of the code interpreter runs at its start."""
+"""Example of RESPONSES_CONTAINER_STARTUP: code that each container of the code interpreter runs at the start."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class KeyGate:
         return path.startswith(KEYED)
 
     def is_upload(self, method: str, path: str) -> bool:
-        """Return True for an upload of a file, whose body has a limit of its own."""
+        """Return True for an upload of a file, whose body has a separate limit."""
         return method == "POST" and UPLOADS.fullmatch(path) is not None
 
     def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:

@@ -33,7 +33,7 @@ class Change:
 
 
 def plan(agent: Agent, connection: Connection, home: Path, environ: Mapping[str, str]) -> list[Change]:
-    """Return the changes of an agent's files, without files that stay as they are. Raises CannotEdit, which names the file."""
+    """Return the changes of an agent's files, without files that stay unchanged. Raises CannotEdit, which names the file."""
     return list(_changes(agent, connection, home, environ))
 
 

@@ -1,4 +1,4 @@
-"""LoRA adapters of an engine: keys of engine URLs, checks of folders, and the engine of one adapter."""
+"""LoRA adapters of an engine: keys of engine URLs, checks of folders, and the engine of an adapter."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def adapter_options(adapters: Mapping[str, str], options: Mapping[str, str]) -> 
 
 
 class AdapterEngine:
-    """Engine of one adapter: the requests of `engine`, with the adapter. The base model starts and closes the engine."""
+    """Engine of an adapter: the requests of `engine`, with the adapter. The base model starts and closes the engine."""
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine, self._name = engine, name

@@ -1,4 +1,4 @@
-"""Engine URLs: several URLs of one model in a text, separated by commas, with the parameters behind the last URL."""
+"""Engine URLs: several URLs of a model in a text, separated by commas, with the parameters behind the last URL."""
 
 from __future__ import annotations
 

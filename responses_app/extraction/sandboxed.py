@@ -1,4 +1,4 @@
-"""Reading of files in the sandbox, each file in a process of its own."""
+"""Reading of files in the sandbox, each file in a separate process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _turns: weakref.WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], async
 
 
 async def read_file(sandbox: Sandbox, project: str, payload: bytes, queue: str = "") -> bytes:
-    """Return the answer of the job to `payload`. Files of a project in the same `queue` are read one after the other.
+    """Return the answer of the job to `payload`. Files of a project in the same `queue` are read in turn.
 
     Raises ExtractionError, ExtractorBusy.
     """

@@ -60,7 +60,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(verify=ssl_context or default_ssl_context(), trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send `request` to the first address of its host that accepts a connection. Raises httpx2.HTTPError and ResponseRefused."""
+        """Send `request` to the first address of the host that accepts a connection. Raises httpx2.HTTPError and ResponseRefused."""
         addresses = await self._addresses(request)
         for address in addresses[:-1]:
             try:

@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare_mounts() -> None:
-    """Move this process to a mount namespace of its own, whose mounts end with the namespace. Raises OSError."""
+    """Move this process to a separate mount namespace, whose mounts end with the namespace. Raises OSError."""
     _check(_libc.unshare(CLONE_NEWNS), "unshare")
     _check(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
 
@@ -32,7 +32,7 @@ def bind(source: Path, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Detach the mount on `folder`; the kernel frees the mount after its last use. Raises OSError."""
+    """Detach the mount on `folder`; the kernel frees the mount after the last use. Raises OSError."""
     _check(_libc.umount2(os.fsencode(folder), MNT_DETACH), f"unmount {folder}")
 
 

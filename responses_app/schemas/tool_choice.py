@@ -36,7 +36,7 @@ class NamedMcpTool(StrictModel):
 
 
 class ServerToolChoice(StrictModel):
-    """`tool_choice` of a tool with a type of its own; also an entry of `allowed_tools`."""
+    """`tool_choice` of a tool with a separate type; also an entry of `allowed_tools`."""
 
     type: str
 

@@ -64,7 +64,7 @@ def durable_transaction() -> Iterator[None]:
 
 
 def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-    """Execute a statement that is prepared once per connection, and return its rows. Parameters are named $1, $2 and so on.
+    """Execute a statement that is prepared once per connection, and return the rows. Parameters are named $1, $2 and so on.
 
     Django's cursors write the parameters into the text of each statement, so Postgres would parse and plan it every time.
     """

@@ -64,7 +64,7 @@ class WorkerProcess:
         return self._process.pid
 
     def is_usable(self) -> bool:
-        """Return True if the process can take another job. A killed process is not usable, even before its end."""
+        """Return True if the process can take another job. A killed process is not usable, even before the end."""
         return not self._is_killed and self._process.poll() is None
 
     def start(self) -> None:

@@ -184,7 +184,7 @@ class BackgroundTest(ApiCase):
         return body
 
     async def replay(self, client: AsyncClient, uid: str, after: int | None = None) -> list[dict[str, Any]]:
-        """GET as a stream, to its end."""
+        """GET as a stream, to the end."""
         query = "" if after is None else f"&starting_after={after}"
         return await self.read(await client.get(f"/v1/responses/{uid}?stream=true{query}"))
 

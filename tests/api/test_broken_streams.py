@@ -14,7 +14,7 @@ from responses_app.wire.sse import StreamInterrupted
 
 
 class CutStreamTest(SimpleTestCase):
-    """As Daphne calls it."""
+    """Streams cut as by Daphne."""
 
     def sent(self, error: Exception) -> list[str]:
         """The kinds of messages of a request whose stream raises."""

@@ -34,12 +34,11 @@ FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "ar
 
 
 async def rows() -> int:
-    """How many rows there are."""
     return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
 
 
 async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
-    """As a server that is asked to generate: what is too long for it has no length."""
+    """Count the tokens of a prompt. Raises RequestRejected for more than 500."""
     length = len(prompt) + len(images) * (IMAGE_TOKENS - 1)
     if length > 500:
         raise RequestRejected("too long")
@@ -47,7 +46,7 @@ async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
 
 
 class ImagePromptTest(SeeingCase):
-    """What reaches the engine."""
+    """Prompts with images, as the engine gets them."""
 
     async def test_an_image_stands_where_it_was_sent_and_its_bytes_go_along(self) -> None:
         async with self.serving(answered()) as client:
@@ -216,7 +215,7 @@ def bad_parts() -> list[tuple[Any, str, str, str]]:
 
 
 class RefusedTest(SeeingCase):
-    """What is no image, or none that may be fetched: 400 with its path, and nothing is kept."""
+    """Refused images: 400 with the path of the image, and nothing is stored."""
 
     @pytest.mark.slow
     async def test_invalid_image_is_refused_by_its_path_also_as_a_stream(self) -> None:
@@ -329,7 +328,7 @@ class BlindTest(ApiCase):
 
 
 class FetchedTest(SeeingCase):
-    """Images by address: fetched once, and kept as they were."""
+    """Images by address: fetched once, and stored unchanged."""
 
     @contextmanager
     def web(self) -> Iterator[ImageServer]:

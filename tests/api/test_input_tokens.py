@@ -22,7 +22,6 @@ class InputTokensTest(ApiCase):
         )
 
     async def rows(self) -> int:
-        """How many rows there are."""
         return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
 
     async def test_count_equals_the_usage_of_a_create_and_stores_nothing(self) -> None:

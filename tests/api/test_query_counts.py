@@ -54,7 +54,7 @@ class QueriesTest(ApiCase):
     """With a scripted engine and the real database."""
 
     async def counted(self, request: Request) -> int:
-        """How many queries it takes until the answer is there and its run has left the hub, if it is not to run for ever."""
+        """Return the number of queries until the answer is complete and the run has left the hub."""
         running = set(self.hub.runs)
         async with self.queries() as queries:
             answer = await request()
@@ -63,7 +63,7 @@ class QueriesTest(ApiCase):
         return len(queries)
 
     async def counts(self, client: AsyncClient, uid: str, thread: str) -> dict[str, int]:
-        """For every address that reads what was before, or takes it away."""
+        """Count queries for every address that reads or deletes responses."""
         continued: dict[str, Any] = {"previous_response_id": uid}
 
         def posted(path: str, **body: Any) -> Request:

@@ -33,7 +33,7 @@ CASES = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a case and print its table; return the exit code."""
+    """Run a case and print the table; return the exit code."""
     name, options = _parse(argv)
     case, findings = CASES[name], Findings()
     folder = Path(options.folder or tempfile.mkdtemp(prefix=f"chaos-{name}-")).resolve()

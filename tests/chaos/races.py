@@ -40,7 +40,7 @@ async def cancel(system: System, http: HttpClient, findings: Findings, count: in
 
 
 async def follow(system: System, findings: Findings, count: int) -> None:
-    """Stream each live response through two processes, and again after its end; all four streams must have the same bytes."""
+    """Stream each live response through two processes, and again after the end; all four streams must have the same bytes."""
     headers = {"Authorization": f"Bearer {system.key}"}
     body = {"model": system.model, "input": "Tell me a long story.", "max_output_tokens": 40, "background": True}
     total = 0

@@ -45,8 +45,6 @@ PARTS = {
 
 
 class Serve(WebProcess):
-    """One `bin/serve` with `webs` web processes."""
-
     def __init__(self, folder: Path, environ: Mapping[str, str], webs: int) -> None:
         super().__init__("serve", folder, environ)
         # It has a Postgres of its own.
@@ -60,10 +58,10 @@ class Serve(WebProcess):
 
 
 class ServedSystem(System):
-    """System under test that is one `bin/serve`."""
+    """System under test that consists of a `bin/serve`."""
 
     async def start(self) -> None:
-        """Start `bin/serve` and wait until it answers. Raises RuntimeError."""
+        """Start `bin/serve` and wait until ready. Raises RuntimeError."""
         line = f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
         environ = {"RESPONSES_API_KEY": self.key, "RESPONSES_MODELS": f"{self.model}={line}", **self.settings}
         self.webs = [Serve(self.folder, environ, self.options.web)]
@@ -74,7 +72,7 @@ class ServedSystem(System):
 
 
 async def kill_parts(system: ServedSystem, findings: Findings, guards: frozenset[int], count: int, everything: bool) -> None:
-    """Kill one part after the other while responses are running."""
+    """Kill the parts in turn while responses are running."""
     chance = Random(f"restarts {system.options.seed}")
     (serve,) = system.webs
     assert isinstance(serve, Serve)

@@ -1,4 +1,4 @@
-"""One chaos test from beginning to end: start, load and faults, recovery, proof, stop."""
+"""A chaos test from beginning to end: start, load and faults, recovery, proof, stop."""
 
 from __future__ import annotations
 

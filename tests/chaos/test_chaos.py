@@ -71,7 +71,7 @@ def test_moment_wakes_the_waiting_task() -> None:
 
 
 def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[ReceivedBlock]:
-    """Return a complete log as its stream has it."""
+    """Return a complete log in the form of a stream."""
     writer = Writer(response(id=uid, metadata={"case": "0"}, **changes), counted())
     events = [*writer.open(), *(event for one in text for event in writer.write(TextDelta(one)))]
     events += writer.complete(now=2, usage=USAGE, service_tier="default")
@@ -102,7 +102,7 @@ class ChaosServer:
 
     @asynccontextmanager
     async def stream(self, web: object, method: str, path: str) -> Any:
-        """Stream the log of one process, and then of the other."""
+        """Stream the log of a process, and then of the other."""
         self.logs.append(self.logs[0])
         yield Replay([*self.logs.pop(0), ReceivedBlock("", b"", None)])
 
@@ -114,7 +114,6 @@ class Replay:
         self.all = all_
 
     async def blocks(self) -> Any:
-        """All of it."""
         for one in self.all:
             yield one
 
@@ -124,7 +123,7 @@ SYSTEM = cast("System", SimpleNamespace(up=TWO, options=ChaosOptions(), moments=
 
 
 def proven(server: ChaosServer, seen: list[ReceivedBlock], case: Case | None = None) -> str:
-    """Return the contradictions that the proof finds, one per line."""
+    """Return the contradictions that the proof finds, a line for each."""
     findings, http = Findings(), cast("HttpClient", server)
     client = ChaosClient(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, http, findings, 1)
     client.records.append(ResponseRecord("resp_1", client.case, [follower(findings)]))
@@ -177,7 +176,6 @@ class ScriptedStream(ChaosStream):
         self.all = blocks
 
     async def blocks(self) -> Any:
-        """All of them."""
         for one in self.all:
             yield one
 

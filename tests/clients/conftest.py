@@ -1,4 +1,4 @@
-"""One server with a tape for each client, the clients installed beside it, and a way to run them."""
+"""A server with a tape for each client, the clients installed beside it, and a way to run them."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def installed(installing: dict[str, Future[Path]]) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server as a user starts it, with one model for each client."""
+    """Server with a model for each client, started as by a user."""
     with _serving(tmp_path_factory.mktemp("clients"), tapes.TAPES) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def tool_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with a sandbox and a search service, with one model for each client that uses these."""
+    """A server with a sandbox and a search service, with a model for each client that uses these."""
     from responses_app.sandbox.launch import packages
     from tests.support.clients import server_tools_tapes
     from tests.support.sandbox.runner import PACKAGES, runner
@@ -100,7 +100,7 @@ def _serving(folder: Path, lines: Mapping[str, Sequence[tapes.Line]], **environ:
 
 @pytest.fixture
 def environ(server: Server) -> dict[str, str]:
-    """What a client finds in its environment."""
+    """Return the environment of a client."""
     return _environ(server)
 
 
@@ -160,7 +160,7 @@ def _driving(installed: Callable[[str], Path], group: str, server: Server, envir
 
 
 def steps(command: list[str], server: Server, environ: dict[str, str]) -> dict[str, Any]:
-    """What each step of a driver came to; a step that raised has an object with `error`."""
+    """Return the results of a driver's steps by name; a step that raised has an object with `error`."""
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert result.returncode == 0, result.stderr[-4000:]
     assert "Traceback" not in server.output, server.output[-4000:]

@@ -43,7 +43,7 @@ Codex = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Where Codex works."""
+    """Return the work folder of Codex."""
     folder = tmp_path / "work"
     folder.mkdir()
     return folder

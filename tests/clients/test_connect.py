@@ -20,7 +20,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(server: Server, environ: dict[str, str], tmp_path: Path) -> Run:
-    """Connect an agent in an empty home folder, run a command of the agent there, and return its output."""
+    """Connect an agent in an empty home folder, run a command of the agent there, and return the output."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()

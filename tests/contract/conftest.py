@@ -1,4 +1,4 @@
-"""One server for all contract tests."""
+"""A server for all contract tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several servers on one Postgres, as on several hosts: each has a data folder of its own."""
+"""Several servers on a single Postgres, as on several hosts: each has a separate data folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKENS, PAUSE_S = 80, 0.05
 
 @pytest.fixture(scope="session")
 def models(tape: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """RESPONSES_MODELS with the model `tape`, and `long`, whose answer takes long enough for a failure of its host."""
+    """RESPONSES_MODELS with the model `tape`, and `long`, whose answer takes long enough for a failure of the host."""
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
@@ -37,7 +37,7 @@ def models(tape: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def direct_url(shared: Server) -> str:
-    """The URL of a database of its own, without a pooler."""
+    """The URL of a separate database, without a pooler."""
     shared.sql(f"CREATE DATABASE hosts OWNER {ROLE}")
     return f"postgresql://{ROLE}@/hosts?host={quote(str(socket_dir(shared.folder)), safe='')}"
 

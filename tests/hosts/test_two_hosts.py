@@ -1,4 +1,4 @@
-"""Two servers with separate data folders on one Postgres: each serves, follows, cancels and continues the responses of the other."""
+"""Two servers with separate data folders on a single Postgres: each serves, follows, cancels and continues the responses of the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET_KEY = "the same key on all hosts, with enough characters"
 
 
 def host(folder: Path, models: str, database: str) -> Server:
-    """Start a server as on a host of its own."""
+    """Start a server as on a separate host."""
     return Server(
         folder,
         RESPONSES_MODELS=models,

@@ -1,4 +1,4 @@
-"""One server of the large checkpoint for all tests of the folder."""
+"""A server of the large checkpoint for all tests of the folder."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def rich(ending: str = "complete") -> list[Event]:
 
 
 def at(events: list[Event], name: str, nth: int = 0) -> int:
-    """Where the nth event of this name stands."""
+    """Return the index of the nth event of this name."""
     full = name if name == "error" else f"response.{name}"
     return [index for index, event in enumerate(events) if event["type"] == full][nth]
 
@@ -82,7 +82,7 @@ def twice(name: str, nth: int = 0) -> Change:
 
 
 def move(name: str, behind: str, *, nth: int = 0, behind_nth: int = 0) -> Change:
-    """Take the nth event of this name and put it behind another."""
+    """Move the nth event of this name behind another event."""
 
     def change(events: list[Event]) -> list[Event]:
         event = events.pop(at(events, name, nth))
@@ -93,7 +93,7 @@ def move(name: str, behind: str, *, nth: int = 0, behind_nth: int = 0) -> Change
 
 
 def add(event: Event, behind: str, nth: int = 0) -> Change:
-    """Put another event behind the nth one of this name."""
+    """Insert another event behind the nth event of this name."""
 
     def change(events: list[Event]) -> list[Event]:
         events.insert(at(events, behind, nth) + 1, event)
@@ -112,7 +112,7 @@ def end(**changes: Any) -> Change:
 
 
 def both(*changes: Change) -> Change:
-    """One change after another."""
+    """Apply two changes in turn."""
 
     def change(events: list[Event]) -> list[Event]:
         for step in changes:
@@ -123,7 +123,7 @@ def both(*changes: Change) -> Change:
 
 
 def never_done(events: list[Event]) -> list[Event]:
-    """The last item is not closed, and the output does not show it."""
+    """Leave the last item open and out of the output."""
     events[-1]["response"]["output"].pop()
     return numbered([*events[: at(events, "output_item.done", -1)], events[-1]])
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def sse(events: Iterable[Event], *, done: bool = True) -> bytes:
-    """The bytes of a stream as a server sends them."""
+    """Encode the events as a server's stream."""
     blocks = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events]
     return "".join([*blocks, "data: [DONE]\n\n" if done else ""]).encode()
 

@@ -169,7 +169,6 @@ def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_respon
 
 
 def given_keys(item: dict[str, Any], written_item: dict[str, Any]) -> dict[str, Any]:
-    """The client's item without keys that it invents."""
     return {key: value for key, value in item.items() if key in written_item}
 
 

@@ -300,7 +300,7 @@ def moved(type_: str, place: int) -> Callable[[list[Event]], list[Event]]:
 
 
 def without(type_: str, index: int) -> Callable[[list[Event]], list[Event]]:
-    """Leave out the events of a type for one item."""
+    """Leave out the events of a type for an item."""
 
     def drop(events: list[Event]) -> list[Event]:
         kept_events = [event for event in events if (event["type"], event.get("output_index")) != (type_, index)]

@@ -147,7 +147,7 @@ LATE: Final[dict[str, Callable[[Writer], list[Event]]]] = {
 @pytest.mark.parametrize("act", LATE)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nothing_comes_after_the_terminal_event(act: str, ending: str) -> None:
-    """G6, law 6: exactly one terminal event, always."""
+    """G6, law 6: a single terminal event, always."""
     w = opened(TextDelta("a"))
     ENDINGS[ending](w)
     with pytest.raises(ProtocolError):

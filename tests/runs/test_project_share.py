@@ -1,4 +1,4 @@
-"""The share of one project of RESPONSES_MAX_CONCURRENT, while other projects send requests too."""
+"""The share of a project of RESPONSES_MAX_CONCURRENT, while other projects send requests too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class Clock:
 
 
 def fill(admission: Admission, project: str) -> list[Place]:
-    """Take places until one is refused."""
     places: list[Place] = []
     with suppress(RateLimited):
         while len(places) <= LIMIT:

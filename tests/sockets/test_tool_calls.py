@@ -51,7 +51,7 @@ class SocketApprovalTest(McpCase, SocketCase):
 
 
 class ToolSteeringTest(RoundsCase, SocketCase):
-    """A steer stops the generation; a call under way is made to its end, and the successor has the result."""
+    """A steer stops the generation; a call under way is made to the end, and the successor has the result."""
 
     async def test_steering_stops_the_generation_and_waits_for_the_call(self) -> None:
         self.engine = GatedEngine(len(tokens(THOUGHT + call("demo__look", "Rome", "<|end|>"))))

@@ -17,7 +17,7 @@ STOP_LIMIT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server listens, and the key it takes."""
+    """Address and API key of the server."""
 
     server: Server
     key: str = KEY

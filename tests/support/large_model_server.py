@@ -66,7 +66,7 @@ class LargeModelServer:
         return checked(list(self.events("POST", "/responses", each, {"model": MODEL, "stream": True, **_default(body)})))
 
     def replay(self, uid: str, after: int | None = None) -> list[Json]:
-        """Return the events of a stored stream behind the event `after`, up to its end."""
+        """Return the events of a stored stream behind the event `after`, up to the end."""
         cursor = "" if after is None else f"&starting_after={after}"
         return list(self.events("GET", f"/responses/{uid}?stream=true{cursor}"))
 
@@ -93,7 +93,7 @@ class LargeModelServer:
         wait_until(lambda: set(all_named(self.server.process.pid, name)) - {old}, limit_s=REQUEST_LIMIT_S, poll_s=0.1)
 
     def memory_mib(self, *names: str) -> float:
-        """Return the resident memory of the processes with one of the names."""
+        """Return the resident memory of the processes with any of the names."""
         processes = map(psutil.Process, all_named(self.server.process.pid, *names))
         return float(sum(process.memory_info().rss for process in processes)) / 2**20
 

@@ -16,7 +16,7 @@ from typing import Self
 def wheel(
     name: str, version: str, requires: tuple[str, ...] = (), scripts: Mapping[str, str] | None = None
 ) -> tuple[str, bytes]:
-    """Make a wheel of one module; return its file name and its bytes."""
+    """Make a wheel of one module; return the file name and its bytes."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     required = "".join(f"Requires-Dist: {line}\n" for line in requires)

@@ -35,12 +35,12 @@ UNKNOWN = function("frobnicate_widget", "Frobnicate a widget", widget=STRING, le
 
 
 def greeting(name: str = "Ada", question: str = "How are you?") -> Body:
-    """Build a request with a text as its input."""
+    """Build a request with a text as input."""
     return {"input": f"Hi, my name is {name}. {question}"}
 
 
 def dialogue(name: str = "Ada") -> Body:
-    """Build a request with an earlier answer in its input."""
+    """Build a request with an earlier answer in the input."""
     turns = [("user", f"My name is {name}."), ("assistant", f"Nice to meet you, {name}!"), ("user", "What is my name?")]
     return {"input": [{"role": role, "content": text} for role, text in turns]}
 

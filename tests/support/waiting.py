@@ -12,7 +12,7 @@ _POLL_S = 0.01
 
 
 class WaitTimeout(AssertionError):
-    """A condition that was not true within its limit."""
+    """Condition that was not true within the limit."""
 
 
 def wait_until(

@@ -78,7 +78,7 @@ def visitor(chat_server: Server, chromium: Browser, signed_in: StorageState) -> 
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    """Open a page without cookies, which must report no error until its end."""
+    """Open a page without cookies, which must report no error until the end."""
     context = chromium.new_context()
     page = context.new_page()
     page.set_default_timeout(LIMIT_MS)

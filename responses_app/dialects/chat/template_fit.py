@@ -190,7 +190,7 @@ def _has_text_beside_calls(message: Message) -> bool:
 
 
 def _with_text_mark(message: Message, index: int) -> Message:
-    """Replace the text of the message at `index` by a mark before the name of its first call."""
+    """Replace the text of the message at `index` by a mark before the name of the first call."""
     first, *others = message["tool_calls"]
     function = {**first["function"], "name": f"{_TEXT_MARK}{index}x{first['function']['name']}"}
     return {**message, "content": "", "tool_calls": [{**first, "function": function}, *others]}

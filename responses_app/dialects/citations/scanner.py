@@ -96,7 +96,7 @@ class CitationScanner:
         return self._code.is_code and char not in "`~\n"
 
     def _put(self, text: str) -> int:
-        """Append `text` to the final text and return its length."""
+        """Append `text` to the final text and return the length."""
         link = None if self._code.is_code else self._links.read(text, self._position, is_escaped=self._is_escaped)
         self._append(text)
         self._is_escaped = False

@@ -46,7 +46,7 @@ def reads_calls(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]
 
 
 def reads_reasoning(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
-    """Return True if `output` separates the reasoning of a turn from its text, whole and in small pieces."""
+    """Return True if `output` separates the reasoning of a turn from the text, whole and in small pieces."""
     reads = [read_turn(turn, output, hidden, piece) for piece in (0, _PIECE)]
     return all(read.reasoning == turn.reasoning and turn.content in read.text for read in reads)
 

@@ -217,7 +217,7 @@ def step3_calls() -> CallFormat:
 
 
 def internlm_calls() -> CallFormat:
-    """Declare objects of InternLM, each in a section of its own."""
+    """Declare objects of InternLM, each in a separate section."""
     syntax = JsonCalls(
         "<|action_start|><|plugin|>\n",
         "<|action_end|>",
@@ -238,7 +238,7 @@ def python_calls(begin: str, end: str, separator: str = ", ") -> CallFormat:
 
 
 def inkling_calls() -> CallFormat:
-    """Declare objects of Inkling, each in a message of its own."""
+    """Declare objects of Inkling, each in a separate message."""
     start, begin, ends = (
         "<|message_model|>",
         "<|content_invoke_tool_json|>",

@@ -198,7 +198,7 @@ class Reader:
         return "".join(parts), marker
 
     def pass_json(self, stops: Markers, emit: Callable[[str], None]) -> Steps[None]:
-        """Pass on an object or array, verbatim, up to its end or before a marker of `stops`. Raises EndOfText."""
+        """Pass on an object or array, verbatim, up to the end or before a marker of `stops`. Raises EndOfText."""
         tracker, ends = JsonTracker(), stops.first_chars | {'"', "\\"}
         while True:
             match = stops.search(self.text, self.at)

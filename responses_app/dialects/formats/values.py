@@ -28,12 +28,12 @@ def types_of(schema: object) -> frozenset[str]:
 
 
 def is_text(schema: object) -> bool:
-    """Return True if every value of the schema is a string, so that the text can be passed on as it comes."""
+    """Return True if every value of the schema is a string, so that the text can be passed on at once."""
     return types_of(schema) == {"string"}
 
 
 def to_json(text: str, schema: object) -> str:
-    """Convert the text of a value to JSON by the types of the schema; other JSON stays as it is, other text is a string."""
+    """Convert the text of a value to JSON by the types of the schema; other JSON stays unchanged, other text is a string."""
     types = types_of(schema)
     for name, convert in _CONVERTERS.items():
         if name in types:

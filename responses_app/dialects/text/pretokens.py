@@ -39,7 +39,7 @@ def composes(tokenizer: Tokenizer) -> bool:
 
 
 def preserves_all_bytes(tokenizer: Tokenizer) -> bool:
-    """Return True if each byte of a text belongs to exactly one token, for a byte-level tokenizer.
+    """Return True if each byte of a text belongs to a single token, for a byte-level tokenizer.
 
     With `composes` this holds for the text after NFC.
     """

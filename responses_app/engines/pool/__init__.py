@@ -1,1 +1,1 @@
-"""Pool of engines: several URLs for one model."""
+"""Pool of engines: several URLs for a model."""

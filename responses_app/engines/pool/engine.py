@@ -1,4 +1,4 @@
-"""Pool engine: several engines of one model, sticky by session, with health checks and limits on imbalance."""
+"""Pool engine: several engines of a model, sticky by session, with health checks and limits on imbalance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WATCH_S = 0.5
 
 
 class EnginePool:
-    """Pool of engines of one model, by URL without a key.
+    """Pool of engines of a model, by URL without a key.
 
     A request goes to the engine that its session prefers (`rendezvous`), so that all turns of a chain find the same prefix cache,
     in every process and on every host. An engine that fails is passed over until a health check succeeds. `start` succeeds with

@@ -49,7 +49,7 @@ class PausingExecutor(MultiprocExecutor):  # type: ignore[misc]
 
 
 class OneProcessExecutor(UniProcExecutor):  # type: ignore[misc]
-    """Executor without a process of its own: scheduler and model run in turn in the process of the engine, the model in one thread.
+    """Executor without a separate process: scheduler and model run in turn in the process of the engine, the model in a single thread.
 
     With a small model the messages between the processes and the waiting for them take a quarter of a step. vLLM refuses this on a
     CPU by the name `uni`, because it cannot bind several threads to CPUs in this way.
@@ -61,7 +61,7 @@ class OneProcessExecutor(UniProcExecutor):  # type: ignore[misc]
 
 
 def cpu_executor(options: Mapping[str, Any]) -> type[MultiprocExecutor] | type[UniProcExecutor]:
-    """Choose the executor for an engine on this machine: OneProcessExecutor if vLLM would compute in one thread anyway."""
+    """Choose the executor for an engine on this machine: OneProcessExecutor if vLLM would compute in a single thread anyway."""
     if len(os.sched_getaffinity(0)) > FEW_CPUS or THREADS_VARIABLE in os.environ:
         return PausingExecutor
     return PausingExecutor if any(options.get(name, 1) != 1 for name in PARALLEL_OPTIONS) else OneProcessExecutor

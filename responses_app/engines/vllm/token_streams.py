@@ -93,7 +93,7 @@ class TokenStreams:
 
 
 class _Stream:
-    """Tokens of one request that have not been read."""
+    """Tokens of a request that have not been read."""
 
     def __init__(self) -> None:
         self.cached = 0

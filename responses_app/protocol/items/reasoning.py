@@ -61,7 +61,7 @@ class ReasoningItem(PartedItem):
         return [*emitted, self.summary.append(text)]
 
     def append_encoded(self, delta: Any, number: int) -> EventFrame | None:
-        """Append more text and return the only event; None with a summary, which has an event of its own."""
+        """Append more text and return the only event; None with a summary, which has a separate event."""
         return None if self.reasoning_form.has_summary else super().append_encoded(delta, number)
 
     def end_part(self) -> list[Event]:

@@ -156,7 +156,7 @@ class Run:
     # The run
 
     async def run(self) -> None:
-        """Run to the end: exactly one terminal event, or a handover to another process."""
+        """Run to the end: a single terminal event, or a handover to another process."""
         self._began = time.monotonic()
         handed_over = False
         try:

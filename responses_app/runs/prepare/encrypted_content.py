@@ -1,4 +1,4 @@
-"""`encrypted_content` of reasoning and compaction items: tokens that only this server can decrypt, for one project."""
+"""`encrypted_content` of reasoning and compaction items: tokens that only this server can decrypt, for a project."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Session:
         self._process_id = os.getpid()
 
     def run_startup(self, code: str) -> dict[str, str | None]:
-        """Run the code of the operator, which has a name of its own in tracebacks."""
+        """Run the code of the operator, which has a separate name in tracebacks."""
         return self._run(code, "<startup>")
 
     def run(self, code: str) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ GIVEN = ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control")
 
 
 def prepare(mount: Path = MOUNT, own_cgroup: str | None = None) -> str:
-    """Enable the controllers for cgroups below the own cgroup, and return its folder; empty where this is not possible.
+    """Enable the controllers for cgroups below the own cgroup, and return the folder; empty where this is not possible.
 
     The controllers can be enabled only if all processes of the cgroup move to a leaf, so that the launcher must be the only one.
     """

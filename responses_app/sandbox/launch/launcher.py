@@ -122,7 +122,7 @@ def _stage(places: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _moved(program: str, sources: Mapping[str, str], staged: Mapping[str, str]) -> str:
-    """Return the path of a program that may be in one of the folders that were mounted on the stage."""
+    """Return the path of a program that may be in any of the folders that were mounted on the stage."""
     for place, source in sources.items():
         if program.startswith(f"{source}/"):
             return staged[place] + program.removeprefix(source)

@@ -40,7 +40,7 @@ EXPIRY_INTERVAL_S = 5.0
 
 
 class LiveContainer:
-    """Container with a mounted work folder. The interpreter starts with the first run, and again after its end."""
+    """Container with a mounted work folder. The interpreter starts with the first run, and again after the end."""
 
     def __init__(
         self, container_id: str, project: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions

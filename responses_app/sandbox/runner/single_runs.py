@@ -1,4 +1,4 @@
-"""Single runs: a module of the server in a sandbox of its own, for the parsing of hostile files."""
+"""Single runs: a module of the server in a separate sandbox, for the parsing of hostile files."""
 
 from __future__ import annotations
 

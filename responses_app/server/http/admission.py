@@ -19,7 +19,7 @@ class Gate(Protocol):
         ...
 
     def is_upload(self, method: str, path: str) -> bool:
-        """Return True for an upload of a file, whose body has a limit of its own."""
+        """Return True for an upload of a file, whose body has a separate limit."""
         ...
 
     def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:

@@ -218,7 +218,7 @@ def has_hash(path: Path, file: RepoFile) -> bool:
 
 
 def _size(out: BinaryIO) -> int:
-    """Return the bytes of a file that is open at its end."""
+    """Return the bytes of a file that is open at the end."""
     return out.tell()
 
 

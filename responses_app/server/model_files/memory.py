@@ -44,7 +44,7 @@ class Attention:
     window: int = 0
 
     def size(self, context: int) -> int:
-        """Return the bytes of the cache for one request of `context` tokens."""
+        """Return the bytes of the cache for a request of `context` tokens."""
         return self.full * context + self.windowed * min(context, self.window)
 
 
@@ -96,7 +96,7 @@ class Need:
 
 
 def need(config: Mapping[str, Any], file_bytes: int, options: Mapping[str, str], kind: str) -> Need:
-    """Compute the memory of a model from config.json, the size of the files with weights, and the options of its engine URL."""
+    """Compute the memory of a model from config.json, the size of the files with weights, and the options of the engine URL."""
     text = text_config(config)
     element, own_type = element_bytes(options), str(text.get("dtype") or text.get("torch_dtype") or "")
     weight_bytes = ELEMENT_BYTES.get(own_type, DEFAULT_ELEMENT_BYTES)

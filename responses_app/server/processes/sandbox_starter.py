@@ -1,4 +1,4 @@
-"""Starter of the sandbox's runner: listens on the socket, and starts the runner at the first connection and after its end."""
+"""Starter of the sandbox's runner: listens on the socket, and starts the runner at the first connection and after the end."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def renew(job: VectorStoreFile) -> bool:
 
 
 def complete(job: VectorStoreFile, chunks: Sequence[NewChunk]) -> bool:
-    """Store the chunks of `job` in place of earlier chunks, in one transaction. False if the claim is lost; then nothing changes."""
+    """Store the chunks of `job` in place of earlier chunks, in a single transaction. False if the claim is lost; then nothing changes."""
     with transaction.atomic():
         if _claimed(job).select_for_update().values_list("pk", flat=True).first() is None:
             return False

@@ -43,7 +43,7 @@ class TooManyFiles(Exception):
 def add(
     store: VectorStore, new: Sequence[NewStoreFile], max_files: int, batch: FileBatch | None = None
 ) -> list[VectorStoreFile]:
-    """Add files to a store, all or none, in one transaction with `batch`. The ingestion begins soon after.
+    """Add files to a store, all or none, in a single transaction with `batch`. The ingestion begins soon after.
 
     A file that the store has already is ingested again, with the new attributes and chunk sizes.
     Raises MissingFile, TooManyFiles, VectorStore.DoesNotExist.

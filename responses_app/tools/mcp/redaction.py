@@ -70,7 +70,7 @@ def _plain_forms(secret: str) -> set[str]:
 
 
 def _letters(text: str) -> str:
-    """Return `text` with all forms of base64 as standard base64 on one line."""
+    """Return `text` with all forms of base64 as standard base64 on a single line."""
     for form, letter in FORMS:
         if form in text:
             text = text.replace(form, letter)

@@ -1,4 +1,4 @@
-"""Session with an MCP server: a connection that a task of its own opens and closes, with limits for every wait."""
+"""Session with an MCP server: a connection that a separate task opens and closes, with limits for every wait."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class DisplayedResult:
 
 @dataclass(frozen=True, slots=True)
 class BrowsingDisplay:
-    """Display, as read from its text. `url` is None for search results, which have `results` by the number of the link.
+    """Display, as read from the text. `url` is None for search results, which have `results` by the number of the link.
 
     `title` is the title of the page; for search results the query.
     """

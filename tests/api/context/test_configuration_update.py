@@ -23,7 +23,7 @@ class ConfigurationTest(ApiCase):
 
     @property
     def prompt(self) -> str:
-        """What the model was told last."""
+        """Return the last prompt of the model."""
         text: str = ENCODING.decode(list(self.engine.requests[-1].prompt))
         return text
 

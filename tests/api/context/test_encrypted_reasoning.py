@@ -1,4 +1,4 @@
-"""Encrypted reasoning: sealed for one project, opened again before the model reads it, refused if it is not ours."""
+"""Encrypted reasoning: sealed for a project, opened again before the model reads it, refused if it is not ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SealedTest(ApiCase):
     """With a scripted engine and the real database."""
 
     def prompt(self) -> str:
-        """What the engine was asked last, as text."""
+        """Return the last prompt of the engine as text."""
         text: str = ENCODING.decode_utf8(list(self.engine.requests[-1].prompt))
         return text
 

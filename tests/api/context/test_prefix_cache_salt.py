@@ -28,7 +28,7 @@ def test_an_operator_may_let_projects_share_it() -> None:
 
 
 class CacheSaltTest(SocketCase):
-    """With a scripted engine, which remembers what it was asked."""
+    """Case with a scripted engine that remembers its prompts."""
 
     def salts(self) -> list[str | None]:
         return [request.cache_salt for request in (*self.engine.requests, *self.engine.prefilled)]

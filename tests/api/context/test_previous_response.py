@@ -13,7 +13,7 @@ class ChainTest(ApiCase):
     """With a scripted engine and the real database."""
 
     def prompt(self, index: int = -1) -> str:
-        """What the engine was asked, as text."""
+        """Return the prompt of the engine as text."""
         text: str = ENCODING.decode_utf8(list(self.engine.requests[index].prompt))
         return text
 

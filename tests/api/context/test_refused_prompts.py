@@ -18,7 +18,7 @@ TOLD = {"type": "invalid_request_error", "param": None, **KNOWN}
 
 
 class RefusedPromptsTest(ApiCase):
-    """With an engine that refuses, before its first token or behind some."""
+    """With an engine that refuses, before the first token or behind some."""
 
     async def check_stored(self, client: Any, uid: str) -> None:
         """GET and a replay say the same as the answer did."""
@@ -71,7 +71,7 @@ class RefusedPromptsTest(ApiCase):
 
 
 class RefusedPromptsOnSocketsTest(SocketCase):
-    """The same on a WebSocket, where the terminal event alone tells it."""
+    """Refusals on a WebSocket, where only the terminal event tells the error."""
 
     async def test_the_terminal_event_has_the_code(self) -> None:
         for line in (AT_ONCE, LATER):

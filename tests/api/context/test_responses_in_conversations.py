@@ -27,7 +27,7 @@ class ConversationRunTest(ConversationCase):
         return uid
 
     def prompt(self) -> str:
-        """What the engine was told last."""
+        """Return the last prompt of the model."""
         text: str = ENCODING.decode(list(self.engine.requests[-1].prompt))
         return text
 
@@ -91,7 +91,6 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(texts(await self.listed(client, uid)), ["Hi", "Now?", "Hello there!"])
 
     def locked(self, response: Any) -> None:
-        """It is refused, for now."""
         self.refused(
             response, 400, "conversation_locked", "conversation", "Another process is currently operating on this conversation."
         )

@@ -14,7 +14,7 @@ class SessionTest(ApiCase):
     """With a scripted engine, whose requests have the session."""
 
     async def session(self, client: AsyncClient, **body: Any) -> tuple[str, str]:
-        """Return the id of a new response, and the session of its engine request."""
+        """Return the id of a new response, and the session of the engine request."""
         made = await self.made(client, **body)
         return made["id"], self.engine.requests[-1].session
 

@@ -16,7 +16,7 @@ WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 
 
 def long(word: str) -> str:
-    """A text of a hundred tokens and more, by which it can be recognised."""
+    """Return a text of a hundred tokens and more, with a recognisable mark."""
     return f"{word} " * 100
 
 

@@ -29,7 +29,7 @@ OUTPUT: dict[str, Any] = {
 
 
 class CalledTest(ApiCase):
-    """With a model of text: it can be made to call, and cannot be shown the screen."""
+    """Computer calls of a text model, which cannot be shown the screen."""
 
     async def test_computer_is_called_in_both_forms_and_can_be_forced(self) -> None:
         for tool, arguments in ((COMPUTER, {"actions": [CLICK]}), (PREVIEW, {"action": CLICK})):
@@ -99,7 +99,7 @@ class ShownTest(SeeingCase):
 
 
 class HelloTest(ApiCase):
-    """Other calls go on as they were."""
+    """Answers of a model with a computer tool that makes no call."""
 
     async def test_a_choice_of_the_mode_leaves_the_computer_alone(self) -> None:
         async with self.serving(record_text(HELLO)) as client:

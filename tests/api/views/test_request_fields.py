@@ -97,7 +97,7 @@ PARTS: Mapping[tuple[str, str], tuple[str, Probe]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """What a request did: all effects but the value of the field in the response, and this value."""
+    """Effects of a request: all effects but the field's value in the response, and this value."""
 
     effects: Mapping[str, Any]
     shown: Any
@@ -144,7 +144,7 @@ class RequestFieldsTest(ApiCase):
         return "echoed" if shown == value else "accepted"
 
     async def _observe(self, name: str, probe: Probe, fields: Mapping[str, Any]) -> Observation:
-        """Send the request of `probe` with `fields`, and return what it did."""
+        """Send the request of `probe` with `fields`, and return the observed effects."""
         lines = [record_text(text) for text in probe.generated]
         engines = [ReplayEngine(lines, loop=True, max_model_len=probe.max_model_len) for _ in range(2)]
         tools: CityTools | None = InOrder() if probe.has_server_tool else None

@@ -39,7 +39,7 @@ RECOVERY_S = 5.0
 
 
 def schedule(options: ChaosOptions) -> list[tuple[int, str]]:
-    """Return the faults in order: each with the number of started responses at which it is due."""
+    """Return the faults in order, each with the number of started responses at which the fault is due."""
     chance = Random(f"faults {options.seed}")
     kinds = {
         "kill": options.kills,
@@ -55,7 +55,7 @@ def schedule(options: ChaosOptions) -> list[tuple[int, str]]:
 
 
 class FaultInjector:
-    """Fault injector: injects the scheduled faults one after the other. The load calls `wait_until_due`, so that it does not run ahead."""
+    """Fault injector: injects the scheduled faults in turn. The load calls `wait_until_due`, so that it does not run ahead."""
 
     def __init__(self, system: System, findings: Findings, takeovers: Takeovers) -> None:
         self._system, self._findings, self._takeovers = system, findings, takeovers
@@ -116,7 +116,7 @@ class FaultInjector:
             await self._ended(heir)
 
     async def _ended(self, *webs: WebProcess) -> list[tuple[int, str, int, int]]:
-        """Kill the processes together and restart them; return the leases that they held."""
+        """Kill the processes together and restart them; return the held leases."""
         for web in webs:
             web.state = "down"
             web.send(signal.SIGKILL)
@@ -130,7 +130,7 @@ class FaultInjector:
         return held
 
     async def _moment(self, kind: str) -> WebProcess | None:
-        """Wait for a moment and return its process; None if no moment comes, or if that process is the last healthy one."""
+        """Wait for a moment and return its process; None if no moment comes, or if no other process is healthy."""
         await self._system.wait_until_healthy(2)
         web = await self._system.moments.wait(kind, MOMENT_S)
         await pause(self._chance.random() * JUST)
@@ -140,7 +140,7 @@ class FaultInjector:
         return web
 
     async def _heir(self, held: list[tuple[int, str, int, int]]) -> WebProcess | None:
-        """Find the process that has taken over one of the leases `held`, if another healthy process is left."""
+        """Find the process that has taken over any of the leases `held`, if another healthy process is left."""
         if not held:
             return None
 
@@ -228,7 +228,7 @@ class FaultInjector:
         self._system.engine_up.set()
 
     async def _cut(self) -> None:
-        """Terminate one connection of Postgres."""
+        """Terminate a connection of Postgres."""
         await self._system.database.query(
             f"SELECT pg_terminate_backend(pid) {OTHERS} ORDER BY md5(pid::text || %s) LIMIT 1", [str(self._chance.random())]
         )
@@ -252,7 +252,7 @@ class FaultInjector:
         self._start_task(self._recovered())
 
     async def _killed_blindly(self, web: WebProcess) -> None:
-        """Kill a web process while the database cannot list its leases."""
+        """Kill a web process while the database cannot list the leases."""
         web.state = "down"
         web.send(signal.SIGKILL)
         await asyncio.to_thread(web.end, 5)

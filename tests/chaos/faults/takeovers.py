@@ -18,7 +18,7 @@ PROMISED = 10.0
 
 @dataclass(slots=True)
 class Takeover:
-    """Takeover of one response: seconds until another process held it, and until its next event."""
+    """Takeover of a response: seconds until another process held it, and until its next event."""
 
     uid: str
     how: str

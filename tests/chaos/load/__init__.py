@@ -1,1 +1,1 @@
-"""The load of the chaos test: cases, and HTTP clients that follow each response to its end."""
+"""The load of the chaos test: cases, and HTTP clients that follow each response to the end."""

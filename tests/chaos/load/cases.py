@@ -24,7 +24,7 @@ PERSON = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Case: one response of the load.
+    """Case of the load: a single response.
 
     `way`: a foreground stream, a plain POST, background that is polled, or a background stream whose client comes back after
     `leaves` events. Cancelled when `cancels` events were seen, deleted when `deletes` were. `tails` more clients follow it. With
@@ -202,7 +202,7 @@ KINDS: tuple[tuple[int, Callable[[int, Random], Case]], ...] = (
 
 
 def load(count: int, seed: int) -> list[Case]:
-    """Return `count` cases, the same ones for the same seed."""
+    """Return `count` cases, the same cases for the same seed."""
     chance = Random(f"load {seed}")
     makers = chance.choices([maker for _, maker in KINDS], [weight for weight, _ in KINDS], k=count)
     return [maker(number, chance) for number, maker in enumerate(makers)]

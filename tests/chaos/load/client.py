@@ -24,7 +24,7 @@ POLL_S = 0.5
 
 @dataclass(slots=True)
 class ResponseRecord:
-    """Record of one response for the proof: its id, the events that its followers saw, and the answers to plain requests."""
+    """Record of a response for the proof: its id, the events that its followers saw, and the answers to plain requests."""
 
     uid: str
     case: Case
@@ -35,7 +35,7 @@ class ResponseRecord:
 
 
 class ChaosClient:
-    """Client of one case; `run` follows the response to its end, and `records` are left for the proof."""
+    """Client of a case; `run` follows the response to the end, and `records` are left for the proof."""
 
     def __init__(self, case: Case, system: System, http: HttpClient, findings: Findings, seed: int) -> None:
         self.case, self.records = case, list[ResponseRecord]()
@@ -70,7 +70,7 @@ class ChaosClient:
             await self._respond({**self.case.body, "input": outputs, "previous_response_id": response["id"]})
 
     async def _respond(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """Follow one response to its end; return its snapshot, or None if the response is not stored or the client left."""
+        """Follow a response to the end; return the snapshot, or None if the response is not stored or the client left."""
         ways = {"stream": self._streamed, "post": self._posted, "poll": self._polled, "resume": self._resumed}
         record = await ways[self.case.way](self._body(body))
         if record is None or record.deleted or not self.case.stored or self.case.quits is not None:
@@ -194,7 +194,6 @@ class ChaosClient:
         return None
 
     async def _polled(self, body: dict[str, Any]) -> ResponseRecord | None:
-        """Start a background response and poll it."""
         for _ in range(TRIES):
             web = await self._system.pick_process(self._chance)
             self._system.moments.notify("accept", web)
@@ -227,7 +226,7 @@ class ChaosClient:
             self._findings.contradict(record.uid, f"GET was answered {answer.status}", seen=answer.body)
 
     async def _cancel(self, record: ResponseRecord, canceller: WebProcess | None) -> None:
-        """Cancel through any web process, for odd cases through another one than `asked`, until there is an answer."""
+        """Cancel through any web process, for odd cases through another than `asked`, until there is an answer."""
         other = canceller if self.case.number % 2 else None
         answer = await self._plain("POST", f"/v1/responses/{record.uid}/cancel", moment="cancel", but=other)
         self._findings.count("cancelled through another process", other is not None)

@@ -1,4 +1,4 @@
-"""Follower of one response: reads its stream through any web process and records every event."""
+"""Follower of a response: reads its stream through any web process and records every event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ResponseMissing(Exception):
 
 
 class StreamFollower:
-    """Follower of one response. `seen` are its events from number 0 on without a gap; `over` means that the last one was terminal."""
+    """Follower of a response. `seen` are its events from number 0 on without a gap; `over` means that the last one was terminal."""
 
     def __init__(self, system: System, http: HttpClient, findings: Findings, chance: Random, padded: bool) -> None:
         self.uid = ""
@@ -57,7 +57,7 @@ class StreamFollower:
             await pause_before_retry()
 
     async def read(self, stream: ChaosStream, until: int | None = None) -> None:
-        """Read the events of one connection. Raises ConnectionBroken."""
+        """Read the events of a connection. Raises ConnectionBroken."""
         try:
             async for block in stream.blocks():
                 self._take(block)

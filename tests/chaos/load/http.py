@@ -28,7 +28,7 @@ class StreamSilent(ConnectionBroken):
 
 @dataclass(frozen=True, slots=True)
 class ReceivedBlock:
-    """Event of a stream: the bytes of its data, without padding. `number` is None for `[DONE]`."""
+    """Event of a stream, with the data's bytes without padding. `number` is None for `[DONE]`."""
 
     name: str
     data: bytes
@@ -54,7 +54,7 @@ class HttpAnswer:
 
 
 class HttpClient:
-    """HTTP client of the chaos test; each request opens a connection of its own, since an older one may be dead."""
+    """HTTP client of the chaos test; each request opens a separate connection, since an older one may be dead."""
 
     def __init__(self, key: str) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
@@ -114,7 +114,7 @@ class ChaosStream:
 
 
 def block(text: bytes) -> ReceivedBlock:
-    """Parse one block between two blank lines."""
+    """Parse a block between two blank lines."""
     if text == b"data: [DONE]":
         return ReceivedBlock("", b"", None)
     name, newline, data = text.partition(b"\ndata: ")

@@ -1,1 +1,1 @@
-"""The system under test: Postgres, an engine, and web processes, on one database."""
+"""The system under test: Postgres, an engine, and web processes, on a single database."""

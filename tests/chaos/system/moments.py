@@ -23,7 +23,7 @@ class Moments:
             waiting.set_result(web)
 
     async def wait(self, kind: str, limit: float) -> WebProcess | None:
-        """Wait for the next moment of that kind and return its process; None after `limit` seconds."""
+        """Wait for the next moment of that kind and return the process; None after `limit` seconds."""
         waiting = self._waiting[kind] = asyncio.get_running_loop().create_future()
         try:
             return await asyncio.wait_for(waiting, limit)

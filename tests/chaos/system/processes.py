@@ -66,7 +66,7 @@ class WebProcess:
         return int(psutil.Process(self.pid).memory_info().rss)
 
     def start(self) -> None:
-        """Start the process without waiting for it."""
+        """Start the process without waiting."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as out:
@@ -104,7 +104,7 @@ class EngineProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, limit: float = 600.0) -> str:
-        """Start the worker, wait until it answers, and return its engine URL. Raises RuntimeError."""
+        """Start the worker, wait until ready, and return the engine URL. Raises RuntimeError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "engine", "--model", self.model, "--port", str(self.port)]
         environ = {**os.environ, "RESPONSES_DATA_DIR": str(self.folder), "VLLM_CPU_KVCACHE_SPACE": "1"}
@@ -131,7 +131,7 @@ class EngineProcess:
         return [one for one in below if _about(one)]
 
     def stop(self, limit: float = 30.0) -> int | None:
-        """Stop the worker; return its exit code, None if it had to be killed."""
+        """Stop the worker; return the exit code, None if it had to be killed."""
         if self._process is None:
             return 0
         self._process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The system under test: one Postgres, one engine, some web processes on one database, in a folder of their own."""
+"""The system under test: one Postgres, one engine, some web processes on a single database, in a folder of their own."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class System:
         return [web for web in self.webs if web.state == "up"]
 
     async def pick_process(self, chance: Random, but: WebProcess | None = None) -> WebProcess:
-        """Choose a web process that takes requests, another one than `but` if possible; wait until there is one."""
+        """Choose a web process that takes requests, another than `but` if possible; wait until there is one."""
         await eventually(lambda: self.up, limit_s=NO_LIMIT, poll_s=POLL_S)
         return chance.choice([web for web in self.up if web is not but] or self.up)
 
@@ -100,7 +100,7 @@ class System:
         await eventually(lambda: len(self.healthy) >= count, limit_s=NO_LIMIT, poll_s=POLL_S)
 
     async def start_process(self, web: WebProcess) -> None:
-        """Start the process and wait until it answers. Raises RuntimeError."""
+        """Start the process and wait until ready. Raises RuntimeError."""
         web.start()
         async with httpx2.AsyncClient(timeout=5) as client:
 

@@ -35,7 +35,7 @@ class ToolCallDrill:
         self._seconds: list[float] = []
 
     async def run(self, places: Sequence[KillPlace]) -> None:
-        """Kill at each place in turn, by turns one and the other web process."""
+        """Kill at each place in turn, alternating between the web processes."""
         try:
             for number, place in enumerate(places):
                 await self._system.wait_until_up()
@@ -107,7 +107,7 @@ class ToolCallDrill:
         return [block for block in seen if block.number is not None], killed
 
     async def _log(self, web: WebProcess, uid: str) -> list[ReceivedBlock]:
-        """Follow the response to its end."""
+        """Follow the response to the end."""
         async with asyncio.timeout(END_LIMIT_S):
             path = f"/v1/responses/{uid}?stream=true&include_obfuscation=false"
             async with self._http.stream(web, "GET", path) as stream:

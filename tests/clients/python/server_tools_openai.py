@@ -145,7 +145,7 @@ async def containers() -> Any:
 
 
 async def answers(**more: Any) -> Any:
-    """One answer with each tool."""
+    """Return an answer with each tool."""
     tools = [CODE, await file_tool(), WEB]
     return [await client.responses.create(model=MODEL, input="Hi", tools=[tool], **more) for tool in tools]
 

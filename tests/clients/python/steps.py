@@ -1,4 +1,4 @@
-"""Runs the steps of a driver one after the other, and prints what each came to as a line of JSON."""
+"""Runs the steps of a driver in turn, and prints what each came to as a line of JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real `vllm serve`: the common requirements of engines, alone and in a pool, and the end of its processes with their owner."""
+"""Real `vllm serve`: the common requirements of engines, alone and in a pool, and the end of the processes with their owner."""
 
 from __future__ import annotations
 

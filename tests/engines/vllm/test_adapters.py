@@ -1,4 +1,4 @@
-"""LoRA adapters in the engine: each has its own answers, also in one batch with the base model."""
+"""LoRA adapters in the engine: each has its own answers, also in a single batch with the base model."""
 
 from __future__ import annotations
 

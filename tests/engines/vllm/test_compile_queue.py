@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 
 
 class GatedCompileEngine:
-    """Generator that starts when its gate is opened; `order` are the request ids in start order."""
+    """Generator that starts when the gate is opened; `order` are the request ids in start order."""
 
     def __init__(self) -> None:
         self.order: list[str] = []

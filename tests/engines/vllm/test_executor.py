@@ -50,7 +50,7 @@ assert pauses == [PAUSE_S], pauses
 
 @pytest.fixture(scope="module")
 def ran() -> subprocess.CompletedProcess[str]:
-    """Run the program: a process of its own, as the import of vLLM takes seconds, and replaces the condition for the whole process."""
+    """Run the program: a separate process, as the import of vLLM takes seconds, and replaces the condition for the whole process."""
     return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
 
 

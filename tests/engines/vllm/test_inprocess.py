@@ -1,4 +1,4 @@
-"""vLLM in this process: the common requirements of engines, and the start and end of its processes."""
+"""vLLM in this process: the common requirements of engines, and the start and end of the processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.m
 
 @pytest.fixture(scope="module")
 def inductor_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder where Inductor writes what it compiles."""
+    """Return the folder of compiled Inductor code."""
     return tmp_path_factory.mktemp("inductor")
 
 

@@ -13,7 +13,7 @@ class JoinTimes:
         self.joiner = TokenJoiner(lambda: self.now, lambda: self.used)
 
     def pass_window(self, share: float) -> float:
-        """Let a window pass in which the process used `share` of a core. Return the pause at its end."""
+        """Let a window pass in which the process used `share` of a core. Return the pause at the end."""
         self.now += WINDOW_S
         self.used += share * WINDOW_S
         return self.joiner.pause_s()

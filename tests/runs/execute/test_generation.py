@@ -1,4 +1,4 @@
-"""Generation across a failure of its engine: continued behind the received tokens, or repeated from the start."""
+"""Generation across a failure of the engine: continued behind the received tokens, or repeated from the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a run: freed at its end, without the garbage collector."""
+"""Memory of a run: freed at the end, without the garbage collector."""
 
 from __future__ import annotations
 

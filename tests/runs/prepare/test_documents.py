@@ -29,7 +29,7 @@ def data_url(data: bytes) -> str:
 
 
 class DocumentTest(SeeingCase):
-    """A model that sees, with a storage of its own."""
+    """A model that sees, with a separate storage."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -1,4 +1,4 @@
-"""Long work of one project delays neither another project nor short work."""
+"""Long work of a project delays neither another project nor short work."""
 
 from __future__ import annotations
 

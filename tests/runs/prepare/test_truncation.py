@@ -52,7 +52,7 @@ def prompts(dialect: Any) -> PromptRenderer:
 
 
 def fewest(dialect: Dialect, turn: Turn, most: int) -> int:
-    """How many units have to go, found by trying one after the other."""
+    """How many units have to go, found by trying in turn."""
     units = droppable(turn.items)
     for count in range(1, len(units) + 1):
         gone = {place for unit in units[:count] for place in unit}

@@ -37,8 +37,6 @@ async def adopt_nothing(pk: int) -> None:
 
 
 class CountedRun(Run):
-    """Run that counts its handovers."""
-
     handovers = 0
 
     def hand_over(self) -> None:

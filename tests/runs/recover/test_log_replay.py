@@ -42,8 +42,6 @@ def turn() -> Turn:
 
 
 def replay(log: Log, parser: Any) -> ReplayedRun:
-    """Replay a log of one round."""
-
     async def no_round(number: int, output: Sequence[Any], spent: int) -> Any:
         raise AssertionError(number)
 

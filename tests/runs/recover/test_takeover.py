@@ -36,11 +36,11 @@ def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
 
 
 class TakeoverTest(ApiCase):
-    """Two hubs on one database, as two processes would have them."""
+    """Two hubs on a single database, as two processes would have them."""
 
     @asynccontextmanager
     async def two(self, *lines: Recording) -> AsyncIterator[tuple[AsyncClient, RunManager]]:
-        """A client of the first hub, and the second one, which has not started."""
+        """Yield a client of the first hub, and the second hub, which has not started."""
         async with self.serving(*lines) as client:
             second = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
             try:
@@ -61,13 +61,13 @@ class TakeoverTest(ApiCase):
         return await Event.objects.filter(response__uid=uid, type__in=types).aexists()
 
     async def whole(self, client: AsyncClient, uid: str) -> list[dict[str, Any]]:
-        """Its log to the end, which breaks no rule."""
+        """Return the log to the end after a check of the rules."""
         answer = await client.get(f"/v1/responses/{uid}?stream=true")
         async with asyncio.timeout(LIMIT_S):
             return self.judge(await self.read(answer))
 
     async def crash(self) -> None:
-        """End the first process without a release of its leases."""
+        """End the first process without a release of the leases."""
         assert self.hub._lease_keeper is not None
         await self.hub._lease_keeper.stop()
         for run in self.hub.runs.values():
@@ -75,7 +75,7 @@ class TakeoverTest(ApiCase):
         await Worker.objects.filter(pk=self.hub._lease_keeper.worker).adelete()
 
     def text(self, events: list[dict[str, Any]]) -> str:
-        """What the last message says."""
+        """Return the text of the last message."""
         return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
 
     async def test_handed_over_response_continues_elsewhere_in_the_same_log(self) -> None:

@@ -151,7 +151,7 @@ class ScenarioCase(CutCase):
         return dict(again)
 
     async def first_run(self, client: KeyedClient, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Run a response to its end and check the usage. Return the events."""
+        """Run a response to the end and check the usage. Return the events."""
         self.engine.requests.clear()
         events = bare(await self.stream(client, temperature=0.0, tools=[MCP_TOOL, CLIENT_TOOL], **body))
         usage = events[-1]["response"]["usage"]

@@ -1,4 +1,4 @@
-"""Secrets of a request: encrypted for one response, readable after a rotation of SECRET_KEY, absent from texts of the request."""
+"""Secrets of a request: encrypted for a response, readable after a rotation of SECRET_KEY, absent from texts of the request."""
 
 from __future__ import annotations
 

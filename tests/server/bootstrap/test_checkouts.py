@@ -43,7 +43,6 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every account can enter, unlike those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="verbatim-open-"))
     folder.chmod(0o755)
     yield folder

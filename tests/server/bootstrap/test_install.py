@@ -96,7 +96,7 @@ def run(root: Path, prefix: Path, *, dev: bool = False) -> str:
 
 
 def packages(prefix: Path) -> set[str]:
-    """List what is installed, as NAME==VERSION."""
+    """List the installed packages as NAME==VERSION."""
     command = [UV, "pip", "freeze", "--python", str(prefix / "bin" / "python")]
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 

@@ -29,12 +29,12 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 
 def banner_command(output: str) -> str:
-    """The command for a link, as it is printed."""
+    """Return the command for a link as printed."""
     return next(line for line in output.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
 
 
 def run(command: str) -> str:
-    """What a shell prints that knows nothing of ours."""
+    """Run a command in a shell with a clean environment."""
     environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     done = subprocess.run(["sh", "-c", command], env=environ, cwd="/", capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.strip()

@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start a server that lists the given models, and return its URL."""
+    """Start a server that lists the given models, and return the URL."""
     servers: list[tuple[ListServer, threading.Thread]] = []
 
     def start(*cards: Card) -> str:

@@ -1,4 +1,4 @@
-"""bin/serve as a program: a whole server with a scripted engine, in a folder of its own."""
+"""bin/serve as a program: a whole server with a scripted engine, in a separate folder."""
 
 from __future__ import annotations
 

@@ -25,8 +25,6 @@ ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_T
 
 
 class Started:
-    """One `manage.py engine`."""
-
     def __init__(self, data: Path, *arguments: str) -> None:
         self.log = data.with_suffix(".log")
         self.folder = data / "engines" / "tiny"

@@ -36,7 +36,7 @@ class PacedReader:
 
 
 def ticked(pacer: Pacer) -> None:
-    """A tick, without the time that it would be waited for."""
+    """Return a tick without its waiting time."""
     assert pacer._timer is not None
     pacer._timer.cancel()
     pacer._tick()
@@ -81,7 +81,7 @@ def test_without_large_reads_nothing_ticks() -> None:
 
 
 class Port:
-    """What a connection knows of its port."""
+    """Port of a connection, reduced to the used attributes."""
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer, self.open = pacer, set[Any]()

@@ -60,7 +60,7 @@ def test_two_servers_on_a_host_do_not_sign_each_other_out(shared: Server, behind
 
 
 def _sign_out(server: Server, header: str, shown: httpx2.Response) -> None:
-    """The form of a page that was fetched by TLS is taken, and one of another site is not."""
+    """Check that a form of a page fetched by TLS is accepted, and a form of another site is not."""
     set_now = cookies(shown)[f"csrftoken-{server.port}"]
     assert set_now["secure"]
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', shown.text)

@@ -38,7 +38,7 @@ def create(**fields: Any) -> str:
 
 
 def turn(socket: ClientConnection) -> list[dict[str, Any]]:
-    """All events up to one that ends a response."""
+    """Return all events up to the end of a response."""
     events = [json.loads(socket.recv(30))]
     while events[-1]["type"] not in ("response.completed", "response.incomplete", "response.failed", "error"):
         events.append(json.loads(socket.recv(30)))
@@ -46,7 +46,7 @@ def turn(socket: ClientConnection) -> list[dict[str, Any]]:
 
 
 def wait_until_ended(api: openai.OpenAI, uid: str) -> Response:
-    """Wait until the response is not in progress, and return it."""
+    """Wait for and return the ended response."""
     responses: list[Response] = []
 
     def has_ended() -> bool:

@@ -51,11 +51,11 @@ class Wire(CoalescingConnection):
         return len(some)
 
     def startWriting(self) -> None:
-        """Nobody watches this socket."""
+        pass
 
     @property
     def whole(self) -> bytes:
-        """What was sent, and what waits, in its order."""
+        """Return all written and waiting bytes in order."""
         buffered: bytes = self.dataBuffer[self.offset :] + b"".join(self._tempDataBuffer)
         return self.sent + buffered + b"".join(self._held)
 

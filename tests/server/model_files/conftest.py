@@ -1,4 +1,4 @@
-"""Fixtures: a model hub on loopback, and a cache of its own."""
+"""Fixtures: a model hub on loopback, and a separate cache."""
 
 from __future__ import annotations
 

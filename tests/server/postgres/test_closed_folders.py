@@ -1,4 +1,4 @@
-"""Postgres under an account of its own, with programs and data in folders that are closed to that account."""
+"""Postgres under a separate account, with programs and data in folders that are closed to that account."""
 
 from __future__ import annotations
 

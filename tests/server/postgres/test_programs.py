@@ -25,7 +25,6 @@ NOBODY = Account(65534, 65534)
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every account can enter, unlike those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="verbatim-programs-"))
     folder.chmod(0o755)
     yield folder

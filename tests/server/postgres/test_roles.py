@@ -15,7 +15,7 @@ FAST = {"fsync": "off"}
 
 
 def run(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """Execute the statements and return the rows of the last one."""
+    """Execute the statements and return the rows of the last statement."""
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in statements:
             cursor = connection.execute(statement.encode())

@@ -22,7 +22,7 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 
 def pruned(server: Server, *arguments: str) -> str:
-    """Run `manage.py prune` beside the running server and return its output."""
+    """Run `manage.py prune` beside the running server and return the output."""
     return server.manage("prune", *arguments)
 
 

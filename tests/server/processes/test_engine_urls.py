@@ -1,4 +1,4 @@
-"""Server with two engine URLs for one model: chains keep their prefix cache, and a response goes on when its engine is killed."""
+"""Server with two engine URLs for a model: chains keep their prefix cache, and a response goes on when its engine is killed."""
 
 from __future__ import annotations
 

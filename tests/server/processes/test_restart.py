@@ -27,7 +27,7 @@ PAUSE = 0.05
 
 @pytest.fixture
 def slow(tmp_path: Path) -> str:
-    """Return the URL of an engine that takes three seconds for one answer."""
+    """Return the URL of an engine that takes three seconds for an answer."""
     chunks: list[dict[str, Any]] = [{"tokens": tokens("<|channel|>final<|message|>Once")}]
     for word in WORDS:
         chunks += [{"delay": PAUSE}, {"tokens": tokens(word)}]

@@ -77,7 +77,7 @@ def test_start_prints_no_secret_to_a_file(fleet: Server) -> None:
 
 
 class ConstantLoad:
-    """Requests one after the other, each on a connection of its own; `failures` are those without a response."""
+    """Requests in turn, each on a separate connection; `failures` are those without a response."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.count = server, 0
@@ -178,7 +178,7 @@ def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: 
 
 
 def test_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
-    """Started at the same moment on an empty database, each with a folder of its own."""
+    """Started at the same moment on an empty database, each with a separate folder."""
     database = f"postgresql://postgres@/side?host={quote(str(socket_dir(shared.folder)), safe='')}"
     shared.sql("CREATE DATABASE side")
     servers = [

@@ -16,7 +16,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 
 
 class ApprovalsTest(TestCase):
-    """One connection."""
+    """A connection."""
 
     def test_first_response_gets_the_approval(self) -> None:
         self.assertEqual(approvals.claim("p", ["mcpr_1", "mcpr_2"], "resp_1"), {"mcpr_1", "mcpr_2"})

@@ -22,7 +22,7 @@ MARK = "zyzzyva"
 
 
 def erase(*arguments: str) -> str:
-    """What the command prints."""
+    """Run the command and return the output."""
     out = StringIO()
     call_command("erase", *arguments, stdout=out)
     return out.getvalue()
@@ -32,7 +32,7 @@ class EraseCommandTest(ApiCase):
     """Against the real database."""
 
     async def filled(self, client: AsyncClient) -> tuple[str, str]:
-        """A conversation with a response, and a response that was forked from it."""
+        """Return a conversation with a response, and a response forked from the first."""
         body = orjson.dumps({"items": [{"role": "user", "content": MARK}], "metadata": {"x": MARK}})
         answer = await client.post("/v1/conversations", body, content_type="application/json")
         uid = str(orjson.loads(answer.content)["id"])

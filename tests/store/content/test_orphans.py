@@ -37,7 +37,7 @@ class OrphansTest(ApiCase):
         self.assertEqual((await client.delete(path)).status_code, 200)
 
     async def remaining(self, later: timedelta = timedelta(0)) -> int:
-        """How many items are there after the upkeep of a later time."""
+        """Return the number of items after the upkeep of a later time."""
         await sync_to_async(lambda: list(prune_due(timezone.now() + later)))()
         return await Item.objects.acount()
 

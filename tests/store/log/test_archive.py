@@ -22,7 +22,7 @@ from tests.support.waiting import LIMIT_S
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """Do it on a connection of its own, in the thread that this is called in."""
+    """Call `work` and close the connection of this thread."""
     try:
         return work()
     finally:
@@ -33,7 +33,7 @@ class SealTest(TestCase):
     """Against the real database."""
 
     async def read(self, row: Response, after: int = -1) -> list[EventFrame]:
-        """What a replay reads."""
+        """Return the events of a replay."""
         return [one async for one in reader.stored_frames(row.pk, after)]
 
     async def test_log_reads_the_same_before_and_after_archiving(self) -> None:

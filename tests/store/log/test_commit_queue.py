@@ -43,7 +43,7 @@ class CommitQueueTest(SimpleTestCase):
     """Without a database."""
 
     async def check_delay(self, first: list[Append], sizes: list[int], **limits: Any) -> None:
-        """Commit `first`, then add three appends one after the other; `sizes` are the expected sizes of the commits."""
+        """Commit `first`, then add three appends in turn; `sizes` are the expected sizes of the commits."""
         commits = Commits()
         with patch.multiple(QUEUE, INTERVAL_FACTOR=1e9, **limits):
             async with asyncio.timeout(LIMIT_S):

@@ -28,7 +28,7 @@ def new_logs(prefix: str) -> list[ResponseLog]:
 
 
 def end_each(logs: list[ResponseLog]) -> None:
-    """End the responses, each in a statement of its own."""
+    """End the responses, each in a separate statement."""
     for one in logs:
         end_logs([Append(one, [], ending=Ending("completed", NOW, [], USAGE))])
 

@@ -26,14 +26,14 @@ HISTORIES = {
 
 
 def execute(sql: str) -> list[tuple[int]]:
-    """Execute a statement, and return its rows."""
+    """Execute a statement, and return the rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return cursor.fetchall() if cursor.description else []
 
 
 def add_events(logs: Sequence[ResponseLog]) -> None:
-    """Add one event to each of `logs` at a time, as running streams do."""
+    """Add an event to each of `logs` at a time, as running streams do."""
     for number in range(COMMITS):
         copy_events([Append(log, [frame(number)]) for log in logs])
 

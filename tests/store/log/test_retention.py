@@ -32,7 +32,7 @@ DAY = timedelta(days=1)
 
 
 def prune(name: str) -> int:
-    """How many responses a rule was applied to."""
+    """Return the number of responses that the rule was applied to."""
     return sum(retention.prune(name, SOON))
 
 
@@ -144,7 +144,7 @@ class CommandTest(TestCase):
     """`manage.py prune`."""
 
     def prune(self, *arguments: str) -> str:
-        """What it prints."""
+        """Run the command and return the output."""
         out = StringIO()
         call_command("prune", "--pause=0", *arguments, stdout=out)
         return out.getvalue()
@@ -178,7 +178,7 @@ class CommandTest(TestCase):
 
 
 class UpkeepTest(TransactionTestCase):
-    """The task of the hub, which has a connection of its own."""
+    """The task of the hub, which has a separate connection."""
 
     async def test_maintenance_archives_until_cancelled(self) -> None:
         row = await sync_to_async(stored_response)(log_frames(5))

@@ -48,7 +48,7 @@ TOOL = {
 
 
 def tokens(text: str) -> list[int]:
-    """Harmony token ids; special tokens are written as they are."""
+    """Harmony token ids; special tokens are written unchanged."""
     ids: list[int] = ENCODING.encode(text, allowed_special="all")
     return ids
 
@@ -60,7 +60,7 @@ def record_text(text: str, size: int = 1, **fields: Any) -> Recording:
 
 
 def sse(body: bytes) -> list[dict[str, Any]]:
-    """The events of a whole stream, which must be framed as they should: one data line each, `[DONE]` last."""
+    """Parse the events of a whole stream; check the framing: a data line each, `[DONE]` last."""
     blocks = body.decode().split("\n\n")
     assert blocks[-2:] == ["data: [DONE]", ""], blocks[-2:]
     events = []
@@ -81,7 +81,7 @@ def first_event(chunk: bytes) -> dict[str, Any]:
 
 
 def bare(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The events as the log has them, without padding."""
+    """Return the events without padding, as in the log."""
     return [{key: value for key, value in event.items() if key != "obfuscation"} for event in events]
 
 
@@ -103,7 +103,7 @@ class KeyedClient(AsyncClient):
 
 
 class ApiCase(TestCase):
-    """A project with one key, and a model called `m`."""
+    """A project with a key, and a model called `m`."""
 
     dialect: Dialect = HARMONY
     key: ApiKey
@@ -123,7 +123,7 @@ class ApiCase(TestCase):
 
     @asynccontextmanager
     async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
-        """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
+        """Yield a client of a server whose engine has these lines on a tape; all lines must be used."""
         self.engine.add(*lines)
         self.hub = self.new_hub()
         manager.set_current(self.hub)
@@ -136,7 +136,7 @@ class ApiCase(TestCase):
 
     @asynccontextmanager
     async def queries(self) -> AsyncIterator[list[str]]:
-        """The SQL of what happens within, once it has happened: of the thread that has the connection, so that it is not just empty."""
+        """Capture the SQL statements of the block, of the thread that has the connection."""
         captured_queries: list[str] = []
         captured = CaptureQueriesContext(connection)
         await sync_to_async(captured.__enter__)()
@@ -161,7 +161,7 @@ class ApiCase(TestCase):
         return made
 
     async def stream(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
-        """POST with `stream`, read to its end and judged by the checker."""
+        """POST with `stream`, read to the end and judged by the checker."""
         response = await self.post(client, stream=True, **body)
         self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
         return self.judge(await self.read(response))

@@ -212,8 +212,6 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A POST request: its path and the bytes of its body."""
-
     path: str
     body: bytes
 

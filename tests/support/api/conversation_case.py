@@ -17,7 +17,7 @@ def user(text: str, **fields: Any) -> dict[str, Any]:
 
 
 def texts(items: list[dict[str, Any]]) -> list[str]:
-    """What messages say."""
+    """Return the texts of the messages."""
     return [item["content"][0]["text"] for item in items]
 
 

@@ -30,7 +30,7 @@ IMAGE_TOKENS = 7
 
 @cache
 def tokenizer() -> Tokenizer:
-    """One token per byte."""
+    """Build a tokenizer with a token for each byte."""
     inner = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(sorted(ByteLevel.alphabet()))}, merges=[]))
     inner.pre_tokenizer = ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -50,7 +50,7 @@ def dialect() -> ChatDialect:
 
 
 def encode(text: str) -> list[int]:
-    """Token ids; special tokens are written as they are."""
+    """Token ids; special tokens are written unchanged."""
     ids: list[int] = tokenizer().encode(text, add_special_tokens=False).ids
     return ids
 
@@ -61,14 +61,14 @@ def answered(text: str = "I see.") -> Recording:
 
 
 def png(colour: str = "red", size: tuple[int, int] = (4, 3), kind: str = "PNG") -> bytes:
-    """A picture in one colour."""
+    """Return a picture in a single colour."""
     out = BytesIO()
     Image.new("RGB", size, colour).save(out, kind)
     return out.getvalue()
 
 
 def data_url(picture: bytes, kind: str = "image/png") -> str:
-    """A picture as clients send it."""
+    """Return a picture as clients send it."""
     return f"data:{kind};base64,{b64encode(picture).decode()}"
 
 
@@ -96,10 +96,10 @@ class SeeingCase(ApiCase):
 
     @property
     def prompt(self) -> str:
-        """What the engine was told last."""
+        """Return the last prompt of the engine."""
         return str(tokenizer().decode(list(self.engine.requests[-1].prompt), skip_special_tokens=False))
 
     @property
     def shown(self) -> list[bytes]:
-        """What the engine was shown last."""
+        """Return the last images of the engine."""
         return list(self.engine.requests[-1].images)

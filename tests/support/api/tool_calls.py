@@ -6,7 +6,7 @@ import orjson
 
 
 def call(name: str, arguments: object) -> str:
-    """What a model says that calls this."""
+    """Return the output of a model that calls this tool."""
     return (
         f"<|channel|>analysis<|message|>Do it.<|end|><|start|>assistant<|channel|>commentary to=functions.{name} <|constrain|>json"
         f"<|message|>{orjson.dumps(arguments).decode()}<|call|>"

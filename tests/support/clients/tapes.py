@@ -27,7 +27,7 @@ def thought(reason: str, answer: str, shown_input: str = "") -> Line:
 
 
 def calls(name: str, *arguments: dict[str, Any], shown_input: str = "") -> Line:
-    """Calls of one function, behind reasoning."""
+    """Build calls of a single function, behind reasoning."""
     call_texts = [
         f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(one)}" for one in arguments
     ]
@@ -113,7 +113,7 @@ TAPES: dict[str, list[Line]] = {
 
 
 def record(folder: Path, encoding: HarmonyEncoding, tapes: Mapping[str, Sequence[Line]] = TAPES) -> list[str]:
-    """Write the tapes, and say as which models `bin/serve` is to serve them."""
+    """Write the tapes, and return the models that `bin/serve` is to serve."""
     models = []
     for name, lines in tapes.items():
         tape = folder / f"{name}.jsonl"

@@ -9,7 +9,7 @@ from responses_app.protocol.deltas import Delta
 
 
 class ScriptedParser:
-    """Output parser that ignores tokens and returns the given deltas, one at a time."""
+    """Output parser that ignores tokens and returns the given deltas singly."""
 
     reasoning_tokens = 0
     done = False

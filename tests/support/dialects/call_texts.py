@@ -34,7 +34,7 @@ REPORTED = '{"title": "Grüße, \\"Öl\\"\\n<b>", "days": 3, "draft": true, "tag
 
 
 class Calls(NamedTuple):
-    """Texts of one call, of two calls, of a call without arguments, and of a call with every type of argument."""
+    """Texts of a call, of two calls, of a call without arguments, and of a call with every type of argument."""
 
     one: str
     two: str

@@ -117,7 +117,7 @@ def chat(template: str = CHATML, vocabulary: TokenizerAdapter | None = None, **h
 def parse_chunks(
     dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = (), *, problems: bool = False
 ) -> list[Delta]:
-    """Parse the tokens in chunks of the given sizes, the rest in one chunk; return the deltas, adjacent ones joined.
+    """Parse the tokens in chunks of the given sizes, the rest in a single chunk; return the deltas, adjacent ones joined.
 
     Problems of the output are left out without `problems`.
     """

@@ -20,7 +20,7 @@ BLOCK = 65536
 
 @dataclass
 class HubRepository:
-    """Repository of the hub. `token` is needed to see it; with `gated_token` only files need a token."""
+    """Repository of the hub. A `token` is needed to see the repository; with `gated_token` only files need a token."""
 
     name: str
     files: dict[str, bytes]

@@ -23,7 +23,6 @@ def progressive(scans: int, side: int = 7000) -> bytes:
 
 @cache
 def segmented(count: int) -> bytes:
-    """Create a JPEG of one pixel with `count` empty comments."""
     out = BytesIO()
     Image.new("L", (1, 1)).save(out, "JPEG")
     whole = out.getvalue()

@@ -17,7 +17,7 @@ from responses_app.protocol.events import Event
 
 @cache
 def models() -> dict[str, type[BaseModel]]:
-    """Event type -> its model."""
+    """Return the model class of each event type."""
     union = get_args(ResponseStreamEvent)[0]
     return {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(union)}
 
@@ -33,7 +33,7 @@ def validate_response(response: Any) -> Response:
 
 
 def accumulate(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """What the client's stream accumulator makes of the stream: the items that it ends with, in order."""
+    """Return the items that the client's stream accumulator makes of the stream, in order."""
     state: ResponseStreamState[Any] = ResponseStreamState(input_tools=omit, text_format=omit)
     for event in events:
         # The client raises at an error event and sees no more.
@@ -43,7 +43,7 @@ def accumulate(events: Iterable[Event]) -> list[dict[str, Any]]:
 
 
 def accumulate_socket(events: Iterable[Event]) -> Any:
-    """What the client's WebSocket accumulator ends with: the final response as it was sent."""
+    """Return the final response of the client's WebSocket accumulator."""
     accumulator = ResponsesWebSocketAccumulator()
     for event in events:
         # On a socket an error event is an answer of its own.

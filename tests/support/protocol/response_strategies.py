@@ -120,7 +120,7 @@ ENDINGS: dict[str, Ending] = {
 
 
 def write_response(pieces: Iterable[Delta], ending: str = "complete", **changes: Any) -> tuple[list[Event], Writer]:
-    """Write a whole response, and return its events and its writer."""
+    """Write a whole response, and return the events and its writer."""
     w = writer(**changes)
     events = w.open()
     if changes.get("status") == "queued":
@@ -215,7 +215,7 @@ whole_speeches = st.lists(clauses, max_size=7).map(
 
 @st.composite
 def speeches(draw: st.DrawFn) -> tuple[list[Delta], str]:
-    """A legal speech and its ending: only `complete` must wait for the tools; the others may come after any piece."""
+    """Draw a legal speech and an ending. Only `complete` must wait for the tools."""
     pieces = draw(whole_speeches)
     ending = draw(st.sampled_from(sorted(ENDINGS)))
     if ending == "complete":
@@ -249,7 +249,7 @@ plain_clauses: Any = clauses.map(lambda clause: (_in_the_log(clause), []))
 
 @st.composite
 def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
-    """One speech twice: with the result of each call right behind it, and with results at any later place."""
+    """Draw a speech twice: with each call's result right behind the call, and at any later place."""
     drawn_clauses = draw(st.lists(calls_with_results | plain_clauses, min_size=1, max_size=7))
     pending: dict[int, list[Delta]] = {}
     sequential: list[Delta] = []
@@ -258,7 +258,7 @@ def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
     scratch.open()
 
     def advance() -> None:
-        """Write the next result of one of the open calls."""
+        """Write the next result of an open call."""
         index = draw(st.sampled_from(sorted(pending)))
         interleaved.append(ForItem(index, pending[index].pop(0)))
         if not pending[index]:
@@ -297,7 +297,7 @@ def merged(pieces: Iterable[Delta]) -> list[Delta]:
 
 
 def crumbled(pieces: Iterable[Delta]) -> list[Delta]:
-    """The same speech, one character a piece; a text's log-probabilities come first, by themselves."""
+    """Split a speech into pieces of a character each; a text's log-probabilities come first."""
     split_deltas: list[Delta] = []
     for piece in pieces:
         if isinstance(piece, TextDelta):

@@ -233,7 +233,7 @@ def prompt_text(prompt: Sequence[int]) -> str:
 
 
 class GatedEngine(ReplayEngine):
-    """Replay engine that generates `open_tokens` tokens of its first request, sets `reached`, and continues when `gate` is set."""
+    """Replay engine that generates `open_tokens` tokens of the first request, sets `reached`, and continues when `gate` is set."""
 
     def __init__(self, open_tokens: int) -> None:
         super().__init__()
@@ -362,7 +362,7 @@ class ConfiguredToolsCase(CutCase):
 
 
 def same(events: Sequence[Mapping[str, Any]]) -> str:
-    """The events without what differs from run to run: ids of items, and the time of the end."""
+    """Return the events without ids of items and the time of the end, which differ between runs."""
     text = orjson.dumps(events).decode()
     for place, uid in enumerate(dict.fromkeys(event["item"]["id"] for event in events if "item" in event)):
         text = text.replace(uid, f"item{place}")

@@ -1,4 +1,4 @@
-"""Runner of the sandbox as a process of its own, for tests."""
+"""Runner of the sandbox as a separate process, for tests."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A runner and its process."""
-
     url: str
     process: subprocess.Popen[bytes]
 

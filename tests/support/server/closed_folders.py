@@ -40,5 +40,5 @@ def checkout(folder: Path) -> Path:
 
 
 def modes(folder: Path) -> dict[Path, int]:
-    """The modes of a folder and of those above it."""
+    """Return the modes of a folder and of the folders above."""
     return {path: path.stat().st_mode for path in (folder, *folder.parents)}

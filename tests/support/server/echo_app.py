@@ -67,7 +67,7 @@ async def _flood(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
 
 
 async def _slow(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """Send one small chunk every tenth of a second, ten times."""
+    """Send a small chunk every tenth of a second, ten times."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for number in range(10):
         await send({"type": "http.response.body", "body": b"%d\n" % number, "more_body": True})
@@ -81,7 +81,7 @@ async def _made(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
 
 
 async def _large(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """Send 32 MiB in one message, as for a long response."""
+    """Send 32 MiB in a single message, as for a long response."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": bytes(32 * 1024 * 1024)})
 

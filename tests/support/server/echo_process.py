@@ -1,4 +1,4 @@
-"""Echo application in a process of its own."""
+"""Echo application in a separate process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.server.serve_command import free_port
 
 
 class Echo:
-    """Run tests.support.server.echo_app in a process of its own.
+    """Run tests.support.server.echo_app in a separate process.
 
     `limits` replace constants of server/http/tcp_limits.py and fields of `TransportLimits`.
     """

@@ -1,4 +1,4 @@
-"""Processes of a server: its descendants, and those that are left after its end."""
+"""Processes of a server: its descendants, and those that are left after the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def family(root: int) -> set[tuple[int, str]]:
-    """Return the process and its descendants."""
     return {process_identity(pid) for pid in [root, *descendants(root)]}
 
 
@@ -62,12 +61,12 @@ def wait_until_idle(pid: int) -> None:
 
 
 def named(root: int, word: str) -> int:
-    """Return the first descendant with that word in its command line."""
+    """Return the first descendant with that word in the command line."""
     return next(iter(all_named(root, word)))
 
 
 def all_named(root: int, *words: str) -> list[int]:
-    """Return all descendants with one of these words in their command lines."""
+    """Return all descendants with any of these words in the command line."""
     return [pid for pid in descendants(root) if any(word in _command(pid) for word in words)]
 
 

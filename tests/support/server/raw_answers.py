@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 
 def answer(client: socket.socket) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Read a response; return its status, its headers and its error or content."""
+    """Read a response; return the status, its headers and its error or content."""
     received = b""
     while not received.rstrip().endswith((b"}", b"}\r\n0")):
         chunk = client.recv(65536)

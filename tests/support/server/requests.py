@@ -25,7 +25,7 @@ def call(server: Server, method: str, path: str, **how: Any) -> httpx2.Response:
 
 
 def create(server: Server, **fields: Any) -> dict[str, Any]:
-    """Create a response and return it."""
+    """Create and return a response."""
     answer = server.ask(**fields)
     assert answer.status_code == 200, answer.text
     created: dict[str, Any] = answer.json()
@@ -53,7 +53,7 @@ def wait_ended(server: Server, uid: str, limit_s: float = LIMIT_S) -> dict[str, 
 
 @contextmanager
 def replayed(server: Server, uid: str, after: int = -1) -> Iterator[Iterator[dict[str, Any]]]:
-    """Open the stream of the events of a response, with numbers above `after`, and yield them as they come."""
+    """Open the stream of the events of a response, with numbers above `after`, and yield them on arrival."""
     params = {"stream": "true", "starting_after": str(after)} if after >= 0 else {"stream": "true"}
     headers = {"Authorization": f"Bearer {server.key}"}
     url = f"{server.url}/v1/responses/{uid}"
@@ -63,6 +63,6 @@ def replayed(server: Server, uid: str, after: int = -1) -> Iterator[Iterator[dic
 
 
 def replay(server: Server, uid: str, after: int = -1) -> list[dict[str, Any]]:
-    """Return the events of a response up to its last event."""
+    """Return the events of a response up to the last event."""
     with replayed(server, uid, after) as events:
         return list(events)

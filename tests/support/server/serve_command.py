@@ -1,4 +1,4 @@
-"""Whole `bin/serve` in a folder of its own, started and used as by its owner."""
+"""Whole `bin/serve` in a separate folder, started and used as by its owner."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class Server:
         return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
 
     def manage(self, *arguments: str, **environ: str) -> str:
-        """Run `manage.py` beside the running server and return its output."""
+        """Run `manage.py` beside the running server and return the output."""
         inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         command = [str(self.root / ".venv" / "bin" / "python"), str(self.root / "manage.py"), *arguments]
         environ = {**inherited, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     def sql(self, statement: str) -> None:
-        """Execute a statement in the embedded Postgres as its superuser."""
+        """Execute a statement in the embedded Postgres as the superuser."""
         with psycopg.connect(superuser_url(self.folder), autocommit=True) as connection:
             connection.execute(statement)
 

@@ -17,7 +17,7 @@ def cut(parameters: dict[str, Any]) -> None:
 
 
 def place() -> dict[str, Any]:
-    """Where the tests' database is."""
+    """Return the address of the tests' database."""
     database = connection.settings_dict
     names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
     return {name: database[key] for name, key in names.items()}

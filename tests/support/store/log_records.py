@@ -24,18 +24,18 @@ USAGE = {
 
 
 def log(uid: str = "resp_1", history: tuple[int, ...] = (), **fields: Any) -> ResponseLog:
-    """A log that is not open yet, with one input item."""
+    """Build a log that is not open yet, with a single input item."""
     row = Response(uid=uid, project="p", model="m", thread=fields.pop("thread", uid), history=list(history), created_at=NOW)
     return ResponseLog(row, [{"id": f"msg_{uid}", "type": "message", "role": "user", "content": []}])
 
 
 def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) -> EventFrame:
-    """A frame as a run would encode it."""
+    """Encode a frame like a run."""
     return EventFrame(number, kind, orjson.dumps({"type": kind, "sequence_number": number, **fields}))
 
 
 async def durable(recorder: LogWriter, append: Append) -> Exception | None:
-    """Append and wait: None, or what went wrong."""
+    """Append and wait; return None or the failure."""
     future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
     recorder.enqueue(lambda: append, future.set_result, append.route)
     return await future

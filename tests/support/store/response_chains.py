@@ -10,7 +10,7 @@ from tests.support.store.log_records import NOW, USAGE, durable, frame, log
 
 
 async def chain(recorder: LogWriter, *uids: str) -> None:
-    """Stored responses, each the continuation of the one before."""
+    """Store responses, each the continuation of the previous response."""
     keys: tuple[int, ...] = ()
     for uid in uids:
         one = log(uid, keys, thread=uids[0])

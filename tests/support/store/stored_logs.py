@@ -33,7 +33,7 @@ def log_frames(deltas: int) -> list[EventFrame]:
 
 
 def stored_response(frames: Sequence[EventFrame], uid: str = "resp_1", **fields: Any) -> Response:
-    """Store an ended response with `frames` as the rows of its log."""
+    """Store an ended response with `frames` as the rows of the log."""
     row = log(uid).row
     for name, value in {"status": Status.COMPLETED, "ended_at": NOW, **fields}.items():
         setattr(row, name, value)

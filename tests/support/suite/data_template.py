@@ -44,7 +44,7 @@ def add_database(data_dir: Path) -> None:
 
 
 def copy_to(data_dir: Path) -> None:
-    """Give a new data folder the migrated database, if there is a template. An existing folder stays as it is."""
+    """Give a new data folder the migrated database, if there is a template. An existing folder stays unchanged."""
     if (template := os.environ.get(VARIABLE)) and not data_dir.exists():
         make_folder(data_dir)
         _copy(Path(template) / CLUSTER, data_dir / CLUSTER)

@@ -1,4 +1,4 @@
-"""Ingestion of files: projects take turns, slow files of one project do not stop others, and a wait is no attempt."""
+"""Ingestion of files: projects take turns, slow files of a project do not stop others, and a wait is no attempt."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def short_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def call_again(raw: RawMcpServer, path: str = "/mcp") -> list[str]:
-    """Call the tool in a run of its own. Return the methods of the messages."""
+    """Call the tool in a separate run. Return the methods of the messages."""
     raw.messages.clear()
     sessions = new_sessions(raw, path)
     try:

@@ -147,7 +147,7 @@ class BrowserKeyTest(ApiCase):
         self.membership = Membership.objects.create(user=self.ada, project="test")
 
     def signed_in(self) -> tuple[Client, str]:
-        """Sign ada in. Return the client and the API key of its chat page."""
+        """Sign ada in. Return the client and the API key of the chat page."""
         browser = Client()
         self.ada.set_password("countess of lovelace")
         self.ada.save()

@@ -39,7 +39,7 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
-    """Open a page as the operator, which must report no error until its end."""
+    """Open a page as the operator, which must report no error until the end."""
     context = chromium.new_context(storage_state=signed_in)
     page = context.new_page()
     page.set_default_timeout(LIMIT_MS)

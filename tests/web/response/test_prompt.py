@@ -12,7 +12,7 @@ PROMPT = "/responses/resp_1/prompt"
 
 
 def text_of(page: str) -> str:
-    """Return the text of a page on one line."""
+    """Return the text of a page on a single line."""
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 

@@ -185,7 +185,7 @@ class _Body:
         self._calls.write(_convert(element, schema, self._calls))
 
     def _string(self, name: str) -> Steps[None]:
-        """Pass a string on as it comes, up to the end tag of the element, or of the call."""
+        """Pass a string on at once, up to the end tag of the element, or of the call."""
         write = self._calls.write
         write('"')
         try:

@@ -197,7 +197,7 @@ class XmlCalls(SectionSyntax):
         return "".join(parts), stop
 
     def _string(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
-        """Pass a string value on as it comes."""
+        """Pass a string value on at once."""
         text = StringPart(calls, pads=self.pads or self.may_pad)
         calls.write('"')
         try:

@@ -1,4 +1,4 @@
-"""Documents of a context: the `input_file` parts of its items, and their replacement by the texts of the files."""
+"""Documents of a context: the `input_file` parts of the items, and their replacement by the texts of the files."""
 
 from __future__ import annotations
 

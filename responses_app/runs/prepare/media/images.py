@@ -1,4 +1,4 @@
-"""Images of a context as bytes, and texts of its files: fetched, read and decoded."""
+"""Images of a context as bytes, and texts of the files: fetched, read and decoded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fetched(image_bytes: ImageBytes) -> ImageBytes:
 
 
 async def resolve_new(project: str, media: NewMedia) -> ImageBytes:
-    """Fetch and check the images of `media`, and extract the texts of its files. Raises InvalidRequest with the path, RateLimited."""
+    """Fetch and check the images of `media`, and extract the texts of the files. Raises InvalidRequest with the path, RateLimited."""
     texts = await file_texts.extract_texts(project, media) if media.documents else {}
     bytes_by_url = await _all(project, media)
     keys = [(image.item, image.url) for image in media.images]

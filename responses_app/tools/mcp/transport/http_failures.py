@@ -66,7 +66,7 @@ class FailureTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     def mark(self, failure: McpError) -> str:
-        """Store `failure` and return its mark, for messages that the MCP client builds."""
+        """Store `failure` and return the mark, for messages that the MCP client builds."""
         mark = secrets.token_hex(8)
         self._failures[mark] = failure
         self._on_failure(failure)

@@ -91,7 +91,7 @@ def tool_timeline(pk: int, headers: Sequence[EventHeader]) -> ToolTimeline | Non
 
 
 def _tool_spans(pk: int, headers: Sequence[EventHeader], total: int) -> Iterator[ToolSpan]:
-    """Yield a span for each item, from its last start to its end. A tool without an end is running."""
+    """Yield a span for each item, from the last start to the end. A tool without an end is running."""
     times = {header.number: header.ms for header in headers}
     numbers = [header.number for header in headers if header.type == ADDED or header.type in TOOL_EVENTS]
     items, starts, ends = dict[str, Any](), dict[str, int](), dict[str, int]()
@@ -113,7 +113,7 @@ def _label(item: Mapping[str, Any]) -> str:
 
 
 def _placed(spans: Iterator[ToolSpan]) -> list[ToolSpan]:
-    """Give each span the first row below the rounds that is free at its start."""
+    """Give each span the first row below the rounds that is free at the start."""
     placed, free_from = list[ToolSpan](), list[int]()
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         row = next((number for number, end in enumerate(free_from) if end <= span.start), len(free_from))

@@ -191,7 +191,7 @@ class McpSecretsTest(McpCase):
                     gate.touch()
 
     async def crash(self) -> None:
-        """End the first process without a release of its leases."""
+        """End the first process without a release of the leases."""
         assert self.hub._lease_keeper is not None
         await self.hub._lease_keeper.stop()
         for run in self.hub.runs.values():

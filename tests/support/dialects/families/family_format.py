@@ -1,4 +1,4 @@
-"""Format of a model family: the markers of its chat template and of its output."""
+"""Format of a model family: the markers of the chat template and of its output."""
 
 from __future__ import annotations
 

@@ -57,11 +57,11 @@ class OpenFamily:
         ]
 
     def parse(self, case: OutputCase, output: Sequence[int], sizes: Iterable[int] = ()) -> list[Delta]:
-        """Parse an output in chunks of the given sizes, the rest in one chunk."""
+        """Parse an output in chunks of the given sizes, the rest in a single chunk."""
         return parse_chunks(self.dialect, self.turn(case), output, sizes)
 
     def parse_singly(self, case: OutputCase) -> list[Delta]:
-        """Parse the whole output of a case one token at a time; every case is parsed once."""
+        """Parse the whole output of a case token by token; every case is parsed once."""
         if case.name not in self._parsed:
             tokens = self.tokens(case)
             self._parsed[case.name] = self.parse(case, tokens, [1] * len(tokens))
