@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 
 Call = tuple[str, Mapping[str, Any]]
 """Name and arguments of a call."""
@@ -65,7 +66,7 @@ class FamilyFormat:
 
     def write_calls(self, calls: Sequence[Call]) -> str:
         """Write an output with calls."""
-        template = _environment().from_string(self._calls_fragment("calls"))
+        template = _compiled(self._calls_fragment("calls"))
         return template.render(calls=[{"id": f"call{at}wxyz", "function": {"name": name, "arguments": arguments}}
                                       for at, (name, arguments) in enumerate(calls)])  # fmt: skip
 
@@ -128,7 +129,9 @@ def _around(variable: str, pair: tuple[str, str]) -> str:
     return f"{_literal(pair[0])}{{{{- {variable} }}}}{_literal(pair[1])}"
 
 
-def _environment() -> Environment:
+@cache
+def _compiled(source: str) -> Template:
+    """Compile a template, which the tests of a family render many times."""
     environment = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 (no HTML)
     environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-    return environment
+    return environment.from_string(source)
