@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.protocol.items.base import Arguments, Delta, EndItem, ForItem, Json
+from responses_app.protocol.items.base import Arguments, Delta, EndItem, ForItem, Json, OpenedWhenComplete
 from responses_app.protocol.items.client_tools.client_call import ClientCall
 from responses_app.protocol.items.client_tools.function_call import Call
 from responses_app.protocol.items.compaction import Compaction
@@ -35,6 +35,7 @@ __all__ = [
     "McpList",
     "McpResult",
     "McpTools",
+    "OpenedWhenComplete",
     "OutputProblem",
     "ReasoningDelta",
     "SearchStarted",

@@ -25,9 +25,9 @@ class ToolOffer(Protocol):
     def opening(self, function: str) -> Delta | None:
         """Return the delta that opens the item of a call of `function`; None if the client runs this function.
 
-        An `McpApprovalRequest` without arguments means that the call needs an approval; the arguments are filled in later. The same
-        holds for `WebSearch` and `FileSearch`, which open when the arguments are complete. `Arguments` follow other openings; those
-        of a `CodeCall` are the code, without the JSON of the model.
+        An `McpApprovalRequest` means that the call needs an approval. An `OpenedWhenComplete`, as this and searches are, opens when
+        the arguments are complete, and gets these. `Arguments` follow other openings; those of a `CodeCall` are the code, without the
+        JSON of the model.
         """
         ...
 

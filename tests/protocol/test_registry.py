@@ -19,7 +19,8 @@ SUFFIX_GUESS: Final = re.compile(r"""(endswith|removesuffix|startswith)\(["']_ca
 
 def test_every_delta_is_exported() -> None:
     of_families = {delta for family in FAMILIES.values() for delta in (*family.opened_by, *family.steps, *family.results)}
-    general = {deltas.Arguments, deltas.Delta, deltas.EndItem, deltas.ForItem, deltas.OutputProblem}
+    bases = {deltas.Delta, deltas.OpenedWhenComplete}
+    general = bases | {deltas.Arguments, deltas.EndItem, deltas.ForItem, deltas.OutputProblem}
     exported = {getattr(deltas, name) for name in deltas.__all__} - {deltas.Json}
     assert exported == of_families | general
     assert all(issubclass(delta, Delta) for delta in exported)

@@ -14,10 +14,9 @@ from responses_app.protocol.deltas import (
     CodeCall,
     Delta,
     EndItem,
-    FileSearch,
     McpApprovalRequest,
+    OpenedWhenComplete,
     OutputProblem,
-    WebSearch,
 )
 from responses_app.protocol.output_problems import ProblemItem
 from responses_app.runs.server_tools.call_limit import excess_call
@@ -75,7 +74,7 @@ class ServerCallParser(ParserFilter):
             return []
         if is_call and self._calls_left is not None:
             self._calls_left -= 1
-        if isinstance(opening, McpApprovalRequest | WebSearch | FileSearch):
+        if isinstance(opening, OpenedWhenComplete):
             self._buffered = _UnopenedCall(delta.name, opening, [])
             return []
         if isinstance(opening, CodeCall) and delta.kind == "function":
@@ -95,7 +94,7 @@ class _UnopenedCall:
     """Call whose item opens when the arguments are complete, with the arguments so far. Without `opening` no item opens."""
 
     function: str
-    opening: McpApprovalRequest | WebSearch | FileSearch | None
+    opening: OpenedWhenComplete | None
     texts: list[str]
 
     @property
@@ -105,7 +104,7 @@ class _UnopenedCall:
 
     def end(self, arguments: str) -> Delta:
         """Return the delta of the complete call."""
-        return excess_call(self.function, arguments) if self.opening is None else replace(self.opening, arguments=arguments)
+        return excess_call(self.function, arguments) if self.opening is None else self.opening.with_arguments(arguments)
 
 
 def _code_deltas(text: str) -> list[Delta]:

@@ -15,6 +15,7 @@ from responses_app.protocol.items.base import (
     Family,
     Item,
     Json,
+    OpenedWhenComplete,
     OpenItem,
     OutputItem,
 )
@@ -58,7 +59,7 @@ class McpResult(ToolResult):
 
 
 @dataclass(slots=True)
-class McpApprovalRequest(Delta):
+class McpApprovalRequest(OpenedWhenComplete):
     """A whole MCP call that waits for the approval of the client. The id of the item gets the ending `id_ending`."""
 
     server_label: str

@@ -8,13 +8,13 @@ from typing import Final
 
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Delta, Family, Item, Json
+from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Family, Item, Json, OpenedWhenComplete
 from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRESS, SEARCHING, SearchCall, SearchStarted
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 
 @dataclass(slots=True)
-class WebSearch(Delta):
+class WebSearch(OpenedWhenComplete):
     """Beginning of a web search. `function` and `arguments` are the call of the model, which the tool gets and no event shows."""
 
     function: str = "web_search"
