@@ -46,7 +46,7 @@ from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
 from responses_app.runs.server_tools import approvals
 from responses_app.runs.server_tools.executors import server_tools
-from responses_app.runs.start_queue import StartQueue, end_start
+from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.writer import LogWriter
@@ -136,7 +136,6 @@ class RunManager:
             raise
         self._spawn(run, place)
         await run.wait_created()
-        end_start()
         if run.queued:
             self._notify_work()
         return run, planned

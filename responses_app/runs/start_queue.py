@@ -7,17 +7,14 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 
 # Starts in a turn of the event loop. A start takes up to a millisecond, so running streams wait a few milliseconds for a turn.
 STARTS_PER_TURN = 4
 # Starts of a project that are in progress while another project has begun a response within RECENT_S seconds.
-SHARED_STARTS = 2
+SHARED_STARTS = 1
 RECENT_S = 2.0
 # A start counts as in progress for at most so many timers of so many seconds. A busy event loop is late at each of these.
 HOLD_STEPS, HOLD_STEP_S = 5, 0.01
-
-_start: ContextVar[Start | None] = ContextVar("start of a response", default=None)
 
 
 class Start:
@@ -60,14 +57,15 @@ class StartQueue:
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Begin a response of `project` when its turn comes. The start is in progress until `end_start`, at most for the context."""
+        """Begin a response of `project` when its turn comes. The start is in progress for the context, at most for the hold time.
+
+        A short response thus counts to its end: the commit and the answer at its end take the event loop as long as its beginning.
+        """
         await self._wait(project)
         start = Start(lambda: self._on_end(project))
-        token = _start.set(start)
         try:
             yield
         finally:
-            _start.reset(token)
             start.end()
 
     async def _wait(self, project: str) -> None:
@@ -131,9 +129,3 @@ class StartQueue:
             futures.popleft().set_result(None)
         if futures:
             self._waiting[project] = futures
-
-
-def end_start() -> None:
-    """End the start of the response of this context, if there is one: its first events are committed."""
-    if (start := _start.get()) is not None:
-        start.end()
