@@ -79,15 +79,20 @@ def decode_data_url(url: str) -> bytes:
         ) from error
 
 
+def check_length(picture: bytes) -> None:
+    """Check the number of bytes of an image. Raises InvalidImage."""
+    if not picture:
+        raise InvalidImage("The image is empty.", "empty_image_file")
+    if len(picture) > MAX_BYTES:
+        raise InvalidImage(f"The image has {len(picture)} bytes; up to {MAX_BYTES} are taken.", "image_file_too_large")
+
+
 def check(picture: bytes) -> ImageSize:
     """Check an image (the first frame of an animation) by decoding. Raises InvalidImage.
 
     The sender determines how long this takes, within limits: call it in a worker process (images/decode_pool.py).
     """
-    if not picture:
-        raise InvalidImage("The image is empty.", "empty_image_file")
-    if len(picture) > MAX_BYTES:
-        raise InvalidImage(f"The image has {len(picture)} bytes; up to {MAX_BYTES} are taken.", "image_file_too_large")
+    check_length(picture)
     try:
         with _open(picture) as image:
             size = ImageSize(image.width, image.height)

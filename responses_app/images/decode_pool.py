@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from responses_app.images import decode as images_decode
-from responses_app.images.decode import MAX_BYTES, ImageSize, InvalidImage
+from responses_app.images.decode import ImageSize, InvalidImage
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
@@ -41,8 +41,7 @@ class _Job:
 
 async def check(project: str, data: bytes) -> ImageSize:
     """Check an image by decoding, and cache the size by content hash. Raises InvalidImage, DecoderBusy."""
-    if len(data) > MAX_BYTES or not data:
-        return images_decode.check(data)
+    images_decode.check_length(data)
     digest = await asyncio.to_thread(_digest, data)
     size = _size_cache.get(digest)
     if size is None:

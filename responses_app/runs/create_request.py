@@ -73,6 +73,12 @@ class CreateRequest:
             return {}
         return {tool["server_label"]: tool for tool in self.tools if tool["type"] == "mcp"}
 
+    @property
+    def max_server_calls(self) -> int:
+        """Calls of server tools that the response may have: `max_tool_calls`, or the setting if that is less."""
+        most: int = settings.RESPONSES_TOOL_CALLS
+        return min(most, self.echo.get("max_tool_calls") or most)
+
     def dump(self) -> str:
         """Return the request as JSON without the input, which is stored as items, and without the secrets."""
         values = {name: getattr(self, name) for name in _dumped_fields()}

@@ -33,7 +33,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import NextRound, PreparedRequest, plan_round
-from responses_app.runs.server_tools.call_limit import CallLimit, max_calls
+from responses_app.runs.server_tools.call_limit import CallLimit
 from responses_app.runs.server_tools.call_parser import OpeningParser
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
@@ -55,7 +55,7 @@ class RoundFactory:
     ) -> None:
         self._uid, self._served, self._plan = uid, served, plan
         self._tools, self._owner_epoch = tools, owner_epoch
-        self._limit = None if tools is None else CallLimit(tools, max_calls(plan.context.create_request))
+        self._limit = None if tools is None else CallLimit(tools, plan.context.create_request.max_server_calls)
 
     def create(
         self,

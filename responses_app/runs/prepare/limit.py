@@ -9,7 +9,7 @@ from responses_app.dialects.text.budget import TooLong
 from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare.convert import ConvertedTurn
-from responses_app.runs.prepare.grammars import constraint_check
+from responses_app.runs.prepare.grammars import check_constraints
 from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt
 from responses_app.runs.prepare.length.truncation import Truncation
 from responses_app.runs.prepare.prefix_cache import cache_salt
@@ -29,7 +29,7 @@ async def limit(
     with context.map_errors(converted.turn.items):
         if isinstance(rendering.tokens, TooLong) and request.truncation != "auto":
             raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
-        constraint = await constraint_check.check_constraints(engine, request, rendering.constraint)
+        constraint = await check_constraints(engine, request, rendering.constraint)
         turn, prompt = await _fit(context, converted.turn, rendering.tokens)
         prompt.check_pixels()
         converted = ConvertedTurn(turn, converted.origins, converted.size)

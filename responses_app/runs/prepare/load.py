@@ -18,7 +18,6 @@ from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prefix_cache import session_id
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
 from responses_app.runs.server_tools import approvals, executors
-from responses_app.runs.server_tools.call_limit import max_calls
 from responses_app.store.content import history, tool_outputs
 from responses_app.store.content.history import ConversationContext
 
@@ -133,5 +132,5 @@ async def _with_tools(context: PromptContext) -> PromptContext:
         context,
         offer=tools.offer(context.items),
         openings=tools.openings(context.items),
-        calls_left=max_calls(context.create_request),
+        calls_left=context.create_request.max_server_calls,
     )

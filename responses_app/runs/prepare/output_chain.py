@@ -1,4 +1,4 @@
-"""Output chain: the parser of a generation, and the filters that each change the deltas of the link before."""
+"""Output chain: the parser of a generation, and the links that each change the deltas of the link before."""
 
 from __future__ import annotations
 
@@ -19,27 +19,51 @@ from responses_app.tools.functions.unknown_tools import UnknownToolFilter
 
 
 async def compose(context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Compose the output chain of a generation, from the tokens of the model to the deltas of the response."""
-    request, offer, turn = context.create_request, context.offer, converted.turn
-    # The parser of the model's format turns tokens into deltas. Some parsers read the end of the prompt, which can be long.
-    make_parser = partial(context.dialect.parser_for, turn)
-    parser = await long_work.apart(request.project, converted.size is WorkSize.LONG, make_parser)
-    # A call of a function that the turn does not have stays a call, and is reported as an output problem. Tools of the server that
-    # the model is not offered any more are no unknown tools.
-    names = {str(tool.get("name")) for tool in (*turn.tools, *(offer.functions if offer is not None else ()))}
-    parser = UnknownToolFilter(parser, frozenset(names))
-    # A function call becomes a call of the declared tool behind the function: a custom tool, one of a namespace, a client tool.
-    parser = map_tool_calls(parser, converted.origins)
-    # The text ends before the first stop sequence.
-    parser = with_stop_sequences(parser, request.stop)
-    # Where the request is for a compaction, the whole text becomes the encrypted summary of a compaction item.
-    if request.compacts:
-        parser = CompactionParser(parser, request.project)
-    if offer is None:
-        return parser
-    # Marks of citations in the text become annotations with the sources that the model has read.
-    sources = offer.sources if isinstance(offer, CitingOffer) else None
-    if sources is not None:
-        parser = CitationFilter(parser, sources)
-    # A call of a server tool becomes an item of the tool's own family; behind the limit of calls it becomes an output problem.
-    return ServerCallParser(parser, offer, context.calls_left)
+    """Compose the output chain of a generation: the parser of the model's format turns tokens into deltas, then the links follow."""
+    # Some parsers read the end of the prompt, which can be long.
+    make_parser = partial(context.dialect.parser_for, converted.turn)
+    parser = await long_work.apart(context.create_request.project, converted.size is WorkSize.LONG, make_parser)
+    for link in LINKS:
+        parser = link(parser, context, converted)
+    return parser
+
+
+def report_unknown_tools(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """Report each call of a function that no tool has; a tool of the server that the round withholds is not unknown."""
+    functions = () if context.offer is None else context.offer.functions
+    return UnknownToolFilter(parser, frozenset(str(tool.get("name")) for tool in (*converted.turn.tools, *functions)))
+
+
+def name_declared_tools(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """Turn function calls into calls of the declared tools: custom tools, those of a namespace, those of the protocol."""
+    del context
+    return map_tool_calls(parser, converted.origins)
+
+
+def end_at_stop_sequences(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """End the text before the first stop sequence of the request."""
+    del converted
+    return with_stop_sequences(parser, context.create_request.stop)
+
+
+def compact(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """Turn the whole text into the summary of a compaction item, if the response is only a compaction."""
+    del converted
+    return CompactionParser(parser, context.create_request.project) if context.create_request.compacts else parser
+
+
+def cite_sources(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """Turn marks of citations in the text into annotations, with the sources that the model has read."""
+    del converted
+    sources = context.offer.sources if isinstance(context.offer, CitingOffer) else None
+    return parser if sources is None else CitationFilter(parser, sources)
+
+
+def open_server_calls(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
+    """Turn calls of server tools into items of the families of the tools, and those behind the limit into output problems."""
+    del converted
+    return parser if context.offer is None else ServerCallParser(parser, context.offer, context.calls_left)
+
+
+# The links in order: each gets the deltas of the one before.
+LINKS = (report_unknown_tools, name_declared_tools, end_at_stop_sequences, compact, cite_sources, open_server_calls)

@@ -10,7 +10,7 @@ from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.convert import convert
-from responses_app.runs.prepare.grammars import definitions
+from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.limit import limit
 from responses_app.runs.prepare.load import load, load_again
@@ -56,7 +56,7 @@ class NextRound:
 async def plan(context: PromptContext, before: ConversationContext | None = None) -> PreparedRequest:
     """Prepare a response; nothing is stored. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
     request = context.create_request
-    await definitions.check(request.project, request.tools, request.input)
+    await check_grammars(request.project, request.tools, request.input)
     context = await load(context, before)
     context = await resolve(context)
     return PreparedRequest(context, *await build(context))

@@ -17,8 +17,8 @@ from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.protocol.deltas import Delta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
-from responses_app.runs.prepare.grammars.definitions import Definitions
-from responses_app.runs.prepare.media.decoded import DecodedImages
+from responses_app.runs.prepare.grammars import ConvertedGrammars
+from responses_app.runs.prepare.media.images import DecodedImages
 from responses_app.runs.prepare.media.rows import LoadedMedia
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
@@ -68,7 +68,7 @@ class PromptContext:
     fetched: ImageBytes = field(default_factory=dict)
     pictures: PromptPictures = field(default_factory=PromptPictures)
     decoded: DecodedImages = field(default_factory=dict)
-    grammars: Definitions = field(default_factory=lambda: Definitions({}))
+    grammars: ConvertedGrammars = field(default_factory=lambda: ConvertedGrammars({}))
 
     @property
     def dialect(self) -> Dialect:

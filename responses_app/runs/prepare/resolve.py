@@ -7,9 +7,9 @@ from dataclasses import replace
 from responses_app.dialects.content import ImageReference
 from responses_app.errors import RateLimited
 from responses_app.images.decode_pool import DecoderBusy
-from responses_app.runs.prepare.grammars import definitions
+from responses_app.runs.prepare.grammars import convert_grammars
 from responses_app.runs.prepare.media import images
-from responses_app.runs.prepare.media.decoded import decode_images
+from responses_app.runs.prepare.media.images import decode_images
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.tools.functions.as_functions import custom_tool_formats
 from responses_app.tools.outputs.pictures import PromptPictures, choose_pictures
@@ -25,7 +25,7 @@ async def resolve(context: PromptContext) -> PromptContext:
         context,
         pictures=pictures,
         decoded=await decode_images(request.project, references, bytes_by_url, context.decoded),
-        grammars=await definitions.convert(request.project, custom_tool_formats(request.tools, context.items)),
+        grammars=await convert_grammars(request.project, custom_tool_formats(request.tools, context.items)),
     )
 
 

@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.conf import settings
-
 from responses_app.protocol.deltas import Arguments, Delta, EndItem, McpCall, OutputProblem
 from responses_app.protocol.items.base import Item
 from responses_app.protocol.items.server_tools.tool_result import OUTPUT_NOTE
 from responses_app.protocol.output_problems import CALL_LIMIT_REACHED
-from responses_app.runs.create_request import CreateRequest
 from responses_app.tools.base import ToolExecutor
 
 # The model reads this text behind the last output.
@@ -59,9 +56,3 @@ class CallLimit:
 def excess_call(name: str, arguments: str) -> OutputProblem:
     """Return the problem of a call beyond the limit, which no item shows."""
     return OutputProblem(CALL_LIMIT_REACHED, f"{name} {arguments}", "none")
-
-
-def max_calls(create_request: CreateRequest) -> int:
-    """Return how many calls of server tools the response may have: `max_tool_calls`, or the setting if that is less."""
-    most = settings.RESPONSES_TOOL_CALLS
-    return min(most, create_request.echo.get("max_tool_calls") or most)

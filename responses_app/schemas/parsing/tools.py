@@ -143,7 +143,7 @@ def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _format(raw: object, loc: Loc) -> dict[str, Any]:
-    """Parse the format of a custom tool. Raises InvalidRequest. `runs.prepare.grammars.definitions` compiles grammars later."""
+    """Parse the format of a custom tool. Raises InvalidRequest. `runs.prepare.grammars` compiles grammars later."""
     raw = drop_nulls(raw, loc)
     model = GrammarFormat if raw.get("type") == "grammar" else CustomTextFormat
     form = validate(model, raw, loc).model_dump()

@@ -36,6 +36,12 @@ class PreparationTest(RoundsCase):
         self.listed = ListedTools()
         self.tools = self.listed
 
+    async def test_a_compaction_behind_a_listing_is_no_message(self) -> None:
+        async with self.serving(record_text(answer("Ada likes teal."))) as client:
+            items = [{"role": "user", "content": "I am Ada."}, {"type": "compaction_trigger"}]
+            last = (await self.stream(client, input=items))[-1]["response"]
+            self.assertEqual([item["type"] for item in last["output"]], ["mcp_list_tools", "compaction"])
+
     async def test_a_listing_comes_before_the_first_generation(self) -> None:
         async with self.serving(
             record_text(LOOK, match=shows("look")), record_text(answer("Warm."), match=shows(ROME))

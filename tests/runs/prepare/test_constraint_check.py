@@ -13,7 +13,7 @@ from responses_app.engine_interface import Constraint, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.grammars import constraint_check
+from responses_app.runs.prepare.grammars import check_constraints
 
 
 class RejectingEngine(ReplayEngine):
@@ -52,9 +52,7 @@ def tool(parameters: Any) -> dict[str, Any]:
 def test_invalid_schema_is_refused_by_path(more: dict[str, Any], where: str, code: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
-            constraint_check.check_constraints(
-                RejectingEngine(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG
-            )
+            check_constraints(RejectingEngine(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG)
         )
     assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
 
@@ -62,7 +60,7 @@ def test_invalid_schema_is_refused_by_path(more: dict[str, Any], where: str, cod
 def test_error_without_a_bad_schema_has_the_engine_message() -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
-            constraint_check.check_constraints(
+            check_constraints(
                 RejectingEngine(), CreateRequest(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG
             )
         )
@@ -80,7 +78,7 @@ class CompilingEngine(ReplayEngine):
 def test_constraint_of_an_engine_with_xgrammar_has_bounds(engine: ReplayEngine, kind: str) -> None:
     constraint = Constraint("structural_tag", {"type": "structural_tag", "format": json_value(GOOD)})
     create_request = CreateRequest(project="p", key=None, model="m", input=[])
-    checked = asyncio.run(constraint_check.check_constraints(engine, create_request, constraint))
+    checked = asyncio.run(check_constraints(engine, create_request, constraint))
     assert checked is not None
     assert isinstance(checked.value, dict)
     assert checked.value["format"]["type"] == kind

@@ -8,7 +8,7 @@ from typing import Any
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import Conversation
 from responses_app.runs.ids import is_id
-from responses_app.runs.prepare.grammars import definitions
+from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.selection import with_ids
 from responses_app.runs.prepare.media import images, rows
 from responses_app.store.content import conversations, history
@@ -49,7 +49,7 @@ async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[
 
     Raises NotFound, RateLimited, and InvalidRequest for an image or a grammar that cannot be read.
     """
-    await definitions.check(project, (), items, "items")
+    await check_grammars(project, (), items, "items")
     ids = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
     whole = with_ids(items, await history.find(project, ids) if ids else {}, "items")
     media = await rows.load_new(project, items, whole, "items")

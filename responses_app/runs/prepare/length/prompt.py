@@ -14,7 +14,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.images.decode import InvalidImage
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.runs.prepare.media.decoded import DecodedImages, key_of
+from responses_app.runs.prepare.media.images import DecodedImages, key_of
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
 MAX_PIXELS = 200_000_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from django.conf import settings
@@ -27,6 +28,10 @@ SCHEMES: Mapping[str, Sequence[str]] = {"https": ("https",), "http": ("https", "
 # Bytes that one request may fetch: the same as the limit of a body.
 MAX_FETCHED_BYTES = 64 * 1024 * 1024
 MAX_PARALLEL_FETCHES = 8
+# Longest side of an image with `detail: low` in pixels, as at OpenAI.
+MAX_LOW_DETAIL_SIDE = 512
+# Bytes and number of pixels by reference without a path. An image that cannot be decoded is an error only if the prompt shows it.
+DecodedImages: TypeAlias = Mapping[ImageReference, tuple[bytes, int] | InvalidImage]
 
 
 def web() -> ImageFetcher:
@@ -67,6 +72,38 @@ def images_of(items: Items, images_by_url: ImageBytes) -> ImageBytes:
 
 def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:
     return {(image.item, image.url): decode.decode_data_url(image.url) for image in shown}
+
+
+def key_of(image: ImageReference) -> ImageReference:
+    """Return the key of an image among the decoded images."""
+    return replace(image, path="")
+
+
+async def decode_images(
+    project: str, references: Iterable[ImageReference], images: ImageBytes, known: DecodedImages
+) -> DecodedImages:
+    """Decode those images of `references` that are not `known`, and shrink those of low detail. Raises RateLimited.
+
+    An image without bytes in `images` is left out.
+    """
+    decoded = dict(known)
+    for image in references:
+        key, data = key_of(image), images.get((image.item, image.url))
+        if key not in decoded and data is not None:
+            decoded[key] = await _decode(project, data, image.detail)
+    return decoded
+
+
+async def _decode(project: str, data: bytes, detail: str) -> tuple[bytes, int] | InvalidImage:
+    try:
+        if detail == "low":
+            data = await decode_pool.shrink(project, data, MAX_LOW_DETAIL_SIDE)
+        return data, (await decode_pool.check(project, data)).area
+    except InvalidImage as error:
+        # Without the frames, which hold the bytes.
+        return error.with_traceback(None)
+    except DecoderBusy as error:
+        raise RateLimited(str(error)) from error
 
 
 async def _all(project: str, media: NewMedia) -> Mapping[str, bytes]:

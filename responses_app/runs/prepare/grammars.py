@@ -1,26 +1,81 @@
-"""Compile check of schemas and grammars before a run, with errors that name the schema and the reason."""
+"""Grammars and schemas of a request: converted and checked by the compiler, with errors that name the path and the reason."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from responses_app.compiler import compiler
 from responses_app.compiler.compiler import Rejected
 from responses_app.compiler.jobs import CompileJob
 from responses_app.dialects.constraints import structural_tag
 from responses_app.engine_interface import Constraint, Engine, RequestRejected
-from responses_app.errors import InvalidRequest
+from responses_app.errors import InvalidRequest, RateLimited
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.grammars.definitions import compiled
 
+Json: TypeAlias = Mapping[str, Any]
+_HAVE_TOOLS = ("additional_tools", "tool_search_output")
 SEARCH_LIMIT_S = 10.0
 # Prefix of compiler messages: time and source line.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
+
+
+class ConvertedGrammars:
+    """EBNF of the converted formats of custom tools."""
+
+    def __init__(self, known: Mapping[tuple[str, str], str]) -> None:
+        self._known = known
+
+    def ebnf(self, form: Json) -> str | None:
+        """Return the EBNF of `form`; None if the format is not a grammar."""
+        return self._known[form["syntax"], form["definition"]] if form.get("type") == "grammar" else None
+
+
+async def check_grammars(project: str, tools: Sequence[Json], items: Sequence[Json], name: str = "input") -> None:
+    """Convert all grammars of `tools` and of tools in `items`, the request parameter `name`. Raises InvalidRequest, RateLimited."""
+    formats = [*_formats("tools", tools)]
+    for index, item in enumerate(items):
+        if item.get("type") in _HAVE_TOOLS:
+            formats += _formats(f"{name}[{index}].tools", item["tools"])
+    for where, form in formats:
+        await _converted(project, form, f"{where}.definition")
+
+
+async def convert_grammars(project: str, forms: Iterable[Json]) -> ConvertedGrammars:
+    """Convert the grammars of `forms`, which were checked before. Raises InvalidRequest, RateLimited."""
+    grammars = [form for form in forms if form.get("type") == "grammar"]
+    return ConvertedGrammars(
+        {(form["syntax"], form["definition"]): await _converted(project, form, "tools") for form in grammars}
+    )
+
+
+async def _compiled(project: str, job: CompileJob) -> str:
+    """Run a job in the compiler pool and return the result. Raises Rejected, RateLimited."""
+    try:
+        return await compiler.shared.run(project, job)
+    except compiler.Overloaded as error:
+        raise RateLimited(str(error)) from error
+
+
+async def _converted(project: str, form: Json, where: str) -> str:
+    job = CompileJob("lark_to_ebnf" if form["syntax"] == "lark" else "regex_to_ebnf", form["definition"])
+    try:
+        return await _compiled(project, job)
+    except Rejected as error:
+        raise InvalidRequest(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
+
+
+def _formats(where: str, tools: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+    for index, tool in enumerate(tools):
+        if tool.get("type") == "namespace":
+            yield from _formats(f"{where}[{index}].tools", tool["tools"])
+        elif tool.get("type") == "custom" and (tool.get("format") or {}).get("type") == "grammar":
+            yield f"{where}[{index}].format", tool["format"]
 
 
 async def check_constraints(engine: Engine, create_request: CreateRequest, constraint: Constraint | None) -> Constraint | None:
@@ -48,7 +103,7 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> Cons
     value = constraint.value
     text = value if isinstance(value, str) else await asyncio.to_thread(json.dumps, value)
     try:
-        bounded = await compiled(project, CompileJob(constraint.kind, text))
+        bounded = await _compiled(project, CompileJob(constraint.kind, text))
     except Rejected as error:
         raise RequestRejected(str(error)) from error
     return replace(constraint, value=await asyncio.to_thread(json.loads, bounded)) if bounded else constraint

@@ -1,1 +1,0 @@
-"""Grammars and schemas of a request, checked and converted by the compiler before the run."""
