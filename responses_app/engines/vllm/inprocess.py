@@ -328,8 +328,8 @@ def _decode_image(data: bytes, at: int) -> Any:
 
 
 def _params(request: GenerateRequest) -> Any:
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+    # Not from `vllm`, which looks up each name by importing a module again.
+    from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
     return SamplingParams(
         **sampling_fields(request.sampling),
