@@ -135,8 +135,7 @@ class SocketEngine:
                 yield chunk
                 if chunk.finish is not None:
                     return
-                # A busy worker joins the tokens itself.
-                if request.may_join and not stream.comes_joined:
+                if request.may_join:
                     await self._joiner.wait()
         finally:
             stream.end()

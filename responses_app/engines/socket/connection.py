@@ -123,10 +123,9 @@ class EngineConnection(asyncio.Protocol):
 
 
 class RequestStream:
-    """Stream of one request: the chunks that wait, joined to one. `comes_joined`: the last chunk had several tokens when it came."""
+    """Stream of one request: the chunks that wait, joined to one."""
 
     def __init__(self, connection: EngineConnection, number: int) -> None:
-        self.comes_joined = False
         self._connection, self._number = connection, number
         self._chunk: Chunk | None = None
         self._count: int | None = None
@@ -149,7 +148,6 @@ class RequestStream:
 
     def feed(self, chunk: Chunk) -> None:
         """Add new tokens."""
-        self.comes_joined = len(chunk.tokens) > 1
         self._chunk = chunk if self._chunk is None else codec.join_chunks(self._chunk, chunk)
         self._is_finished = chunk.finish is not None
         self._wake()
