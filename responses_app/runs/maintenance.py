@@ -22,7 +22,7 @@ from responses_app.store.log.retention import TEMPORARY, prune
 from responses_app.store.log.rows import partitions
 from responses_app.tools.file_search.ingestion import ingest_files
 
-logger = logging.getLogger("responses.upkeep")
+logger = logging.getLogger("responses.maintenance")
 
 ARCHIVE_EVERY_S = 2.0
 PRUNE_EVERY_S = 30.0

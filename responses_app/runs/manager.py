@@ -51,12 +51,12 @@ from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.writer import LogWriter
 
-logger = logging.getLogger("responses.hub")
+logger = logging.getLogger("responses.runs")
 
 STOP_LIMIT = 5.0
 # Seconds until a response must have ended that another process runs, or whose process has died.
 END_LIMIT = 15.0
-LAST = 2**31 - 1
+MAX_EVENT_NUMBER = 2**31 - 1
 LONGEST_NAME = 200
 # Settings with numbers by model.
 LIMITS_BY_MODEL = ("RESPONSES_MAX_OUTPUT_TOKENS", "RESPONSES_DEFAULT_OUTPUT_TOKENS", "RESPONSES_MAX_RUN_SECONDS")
@@ -233,7 +233,7 @@ class RunManager:
         self._log_follower.notify_cancel(row.pk)
         self._notify_work()
         try:
-            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, LAST)) as batches:
+            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, MAX_EVENT_NUMBER)) as batches:
                 async for _ in batches:
                     pass
         except TimeoutError:

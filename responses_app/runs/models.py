@@ -24,7 +24,7 @@ from responses_app.engine_interface import Engine, EngineUnavailable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine
 
-logger = logging.getLogger("responses.hub")
+logger = logging.getLogger("responses.models")
 
 STOP_LIMIT = 5.0
 # Query keys of an engine URL that concern the dialect; the engine gets the others.

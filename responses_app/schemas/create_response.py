@@ -39,8 +39,8 @@ _OWN_INCLUDES = (
     "reasoning.encrypted_content",
 )
 INCLUDE = tuple(sorted((*_OWN_INCLUDES, *INCLUDES)))
-LAST = 1
-PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
+LOWEST_PRIORITY = 1
+PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LOWEST_PRIORITY}
 ShortText = Annotated[str, Field(max_length=64)]
 
 
@@ -162,7 +162,7 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
         stream=bool(body.stream),
         background=bool(body.background),
         obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
-        priority=LAST if _can_wait(body) else PRIORITIES.get(body.service_tier or "auto", 0),
+        priority=LOWEST_PRIORITY if _can_wait(body) else PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
         previous_response_id=body.previous_response_id or None,

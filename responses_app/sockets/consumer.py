@@ -26,7 +26,7 @@ from responses_app.sockets.streams import MAX_QUEUED_REQUESTS, StreamRegistry
 from responses_app.wire import profiles
 from responses_app.wire.api_errors import to_api_error
 from responses_app.wire.asgi_extensions import DirectWriter, direct_writer
-from responses_app.wire.request_body import LONG, off_loop
+from responses_app.wire.request_body import MAX_LOOP_BYTES, off_loop
 from responses_app.wire.transport_limits import MIB
 
 logger = logging.getLogger("responses.sockets")
@@ -178,13 +178,13 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _parse(self, text: str | None) -> dict[str, Any]:
         """Parse a frame, in a thread if `text` is long. Raise InvalidRequest, RateLimited or Unauthorized."""
-        if text is None or len(text) <= LONG:
+        if text is None or len(text) <= MAX_LOOP_BYTES:
             return incoming.parse(text)
         return await off_loop(await authenticate_header(self._authorization), len(text), incoming.parse, text)
 
     def _check_queued_bytes(self, size: int) -> None:
-        """Limit the bytes of the queued requests of all connections. Raise RateLimited; requests up to `LONG` bytes pass."""
-        if size <= LONG:
+        """Limit the bytes of the queued requests of all connections. Raise RateLimited; requests up to `MAX_LOOP_BYTES` bytes pass."""
+        if size <= MAX_LOOP_BYTES:
             return
         queued = [(connection.project, connection._streams.queued_bytes) for connection in self.open_connections]
         of_project = sum(count for project, count in queued if project == self.project)

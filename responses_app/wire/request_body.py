@@ -15,7 +15,7 @@ from responses_app.wire import profiles
 
 T = TypeVar("T")
 # Bytes that take some milliseconds to parse.
-LONG = 16 * 1024
+MAX_LOOP_BYTES = 16 * 1024
 
 
 async def parse_body(request: HttpRequest, key: ApiKey, make: Callable[[dict[str, Any]], T], empty: bytes = b"") -> T:
@@ -30,6 +30,6 @@ async def parse_body(request: HttpRequest, key: ApiKey, make: Callable[[dict[str
 
 async def off_loop(key: ApiKey, size: int, make: Callable[..., T], *args: Any) -> T:
     """Call `make(*args)`, in a thread if the input has many bytes (`size`). Raises RateLimited."""
-    if size <= LONG:
+    if size <= MAX_LOOP_BYTES:
         return make(*args)
     return await long_work.run(key.project, size > long_work.LONG_TEXT, partial(make, *args))

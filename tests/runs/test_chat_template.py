@@ -54,7 +54,7 @@ def test_calls_that_no_format_reads_are_logged_at_start(folder: Path, caplog: py
     template = CHATML.replace("<tool_call>", "<new_call>").replace("</tool_call>", "</new_call>")
     write_files(folder, chat_template_jinja=template)
     model = served(folder, f"{folder}/chat_template.jinja")["mine"]
-    with caplog.at_level("WARNING", "responses.hub"):
+    with caplog.at_level("WARNING", "responses.models"):
         asyncio.run(model.open())
     assert model.family is not None
     assert model.family.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}

@@ -69,7 +69,7 @@ def test_opening_a_model_logs_its_family(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt_oss", **setting}))
     model = ServedModel("m", ReplayEngine(), str(tmp_path), {})
-    with caplog.at_level("INFO", "responses.hub"), contextlib.suppress(ValueError, OSError):
+    with caplog.at_level("INFO", "responses.models"), contextlib.suppress(ValueError, OSError):
         asyncio.run(model.open())
     assert model.family is not None
     assert model.family.family == family

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import CreateResponse
 from responses_app.validation.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
-from responses_app.wire.request_body import LONG
+from responses_app.wire.request_body import MAX_LOOP_BYTES
 from tests.support.api.case import ENCODING, HELLO, ApiCase, record_text
 
 # Longer than this an array of the protocol is refused for its length, which is one finding.
@@ -127,7 +127,7 @@ class LargeTest(ApiCase):
 
         async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             with mock.patch.object(create_response, "parse_request", seen):
-                for size in (1, LONG):
+                for size in (1, MAX_LOOP_BYTES):
                     with self.subTest(size=size):
                         body = orjson.dumps({"model": "m", "input": "Hi", "metadata": None, "instructions": "x" * size})
                         response = await client.post("/v1/responses", body, content_type="application/json")

@@ -37,7 +37,7 @@ from responses_app.wire import item_serializer, profiles, request_body
 from responses_app.wire.event_stream import EventStream, partial_snapshot
 from responses_app.wire.sse import EventFormat
 
-LAST = 2**31 - 1
+MAX_EVENT_NUMBER = 2**31 - 1
 FAILED = "response.failed"
 # Fields of a create request that /responses/compact accepts.
 COMPACTED = frozenset(
@@ -169,7 +169,7 @@ def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> Create
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/responses/{id}, as JSON or as a stream of the log."""
     streamed = query.boolean(request, "stream")
-    after = query.integer(request, "starting_after", -1, least=0, most=LAST)
+    after = query.integer(request, "starting_after", -1, least=0, most=MAX_EVENT_NUMBER)
     obfuscate = query.boolean(request, "include_obfuscation", default=True)
     with_ciphertext = encrypted_content.INCLUDE in query.include(request)
     if after >= 0 and not streamed:

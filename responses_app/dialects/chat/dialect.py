@@ -29,7 +29,7 @@ from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.toolset import Tool, Toolset, toolset
 from responses_app.engine_interface import Constraint
 
-QUIET = frozenset({"none", "minimal"})
+EFFORTS_WITHOUT_THINKING = frozenset({"none", "minimal"})
 _PROBE = "\ue0f3"
 _ANY_DAY = date(2000, 1, 1)
 _USER: Final = {"role": "user", "content": "x"}
@@ -161,7 +161,7 @@ class ChatDialect:
         escape = self.vocabulary.escape_special
         try:
             offered = [escape_json(template_tool(tool), escape) for tool in tools.offered]
-            is_thinking = turn.effort not in QUIET
+            is_thinking = turn.effort not in EFFORTS_WITHOUT_THINKING
             tools_text = "" if fit.tools else describe_tools(offered, self._call_text)
             converted = messages(
                 turn,
@@ -231,7 +231,7 @@ class ChatDialect:
             return ReasoningStart.NEVER
         if prompt.endswith(start):
             return ReasoningStart.OPEN
-        if self._always_thinks and turn.effort not in QUIET:
+        if self._always_thinks and turn.effort not in EFFORTS_WITHOUT_THINKING:
             return ReasoningStart.ALWAYS
         return ReasoningStart.FREE if self._reasons else ReasoningStart.NEVER
 

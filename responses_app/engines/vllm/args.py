@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-QUIET = {
+QUIET_ENVIRON = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
@@ -49,7 +49,7 @@ def load(model: str, options: Mapping[str, str]) -> Any:
 
 def set_env(model: str) -> None:
     """Set the environment variables read by vLLM, except variables already set. Call before importing vLLM."""
-    for name, value in (QUIET | SPAWN | _offline(model)).items():
+    for name, value in (QUIET_ENVIRON | SPAWN | _offline(model)).items():
         os.environ.setdefault(name, value)
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from responses_app.engines.vllm.args import QUIET, InvalidEngineOption, RaisingParser
+from responses_app.engines.vllm.args import QUIET_ENVIRON, InvalidEngineOption, RaisingParser
 
 EXIT_INVALID: Final = 64
 READ_LIMIT_S: Final = 300.0
@@ -23,7 +23,7 @@ REPLACED: Final = {"model": "--model", "served_model_name": "--model NAME=SOURCE
 
 def read_options(words: Sequence[str]) -> dict[str, str]:
     """Return the options in `words` by name, as `max_model_len`. Raises InvalidEngineOption with the sentence of vLLM."""
-    environ = {**QUIET, **os.environ}
+    environ = {**QUIET_ENVIRON, **os.environ}
     done = subprocess.run(
         [sys.executable, "-m", __name__, *words], env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False
     )

@@ -25,11 +25,11 @@ from responses_app.engine_interface import (
 
 logger = logging.getLogger("responses.generation")
 
-LOOK = 0.25
+ENGINE_POLL_S = 0.25
 # Pause before the next attempt at an engine that has refused a request and named no pause.
 REFUSAL_PAUSE_S = 1.0
 # An engine that reports health and fails at once, so often in a row, has a fault that a retry does not repair.
-FRUITLESS = 3
+MAX_FRUITLESS_ATTEMPTS = 3
 
 
 class NotResumable(EngineError):
@@ -99,7 +99,7 @@ class Generation:
                 fruitless = fruitless + 1 if len(self.tokens) == before else 0
                 logger.warning("%s: %s", self._request.id, error)
                 # Another engine of a pool continues at once.
-                if fruitless >= FRUITLESS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
+                if fruitless >= MAX_FRUITLESS_ATTEMPTS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
                     raise
 
     async def warm_up(self) -> None:
@@ -177,7 +177,7 @@ class Generation:
         """Wait for the engine. Return True if the engine is healthy again in time."""
         until = time.monotonic() + self._wait
         while time.monotonic() < until:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(ENGINE_POLL_S)
             if await self._engine.is_healthy():
                 return True
         return False

@@ -30,7 +30,7 @@ logger = logging.getLogger("responses.watch")
 
 BEAT = 1.0
 # Leases to claim per heartbeat.
-MOST = 128
+MAX_CLAIMS = 128
 STOP_LIMIT = 5.0
 # After missing heartbeats for so many seconds this process may count as dead, so it must not claim the leases of other workers.
 GAP = 3 * BEAT
@@ -123,7 +123,7 @@ class LeaseKeeper:
             self.worker,
             self._models,
             max_waiting=free_slots,
-            max_started=MOST if self._takes() else 0,
+            max_started=MAX_CLAIMS if self._takes() else 0,
             heartbeat_fresh=now - self._sure_since > WORKER_TIMEOUT_S,
         )
         self.backlog = len(claimed) >= free_slots
@@ -132,7 +132,7 @@ class LeaseKeeper:
         if now - self._tidied > TIDY_EVERY:
             self._tidied = now
             await sync_to_async(leases.purge_workers)()
-            for pk in await sync_to_async(leases.claim_unserved)(self.worker, MOST):
+            for pk in await sync_to_async(leases.claim_unserved)(self.worker, MAX_CLAIMS):
                 self._start_takeover(pk)
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:

@@ -32,7 +32,7 @@ environment:
 """
 
 # Maximum number of web processes; each has its own connections to Postgres.
-MOST = 64
+MAX_WEB_PROCESSES = 64
 # Similarity to an option of this server from which an unknown option counts as misspelt.
 MISSPELT = 0.84
 
@@ -201,8 +201,8 @@ def _port(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST}")
+    if not text.isdigit() or not 0 < int(text) <= MAX_WEB_PROCESSES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_WEB_PROCESSES}")
     return int(text)
 
 

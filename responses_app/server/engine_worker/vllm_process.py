@@ -21,7 +21,7 @@ from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.supervision.process_tree import command_line, descendants, describe_exit, first_ended
 
 START_LIMIT = 3600.0  # Seconds; the start may download large weights.
-LOOK = 0.2
+START_POLL_S = 0.2
 WATCH = 1.0
 # Seconds after which a health check counts as failed; a busy server answers slowly.
 ANSWER_LIMIT = 10.0
@@ -106,7 +106,7 @@ class VllmProcess:
         while await self._health() != 200:
             if time.monotonic() - began > START_LIMIT:
                 raise VllmFailed(f"vLLM was not ready after {START_LIMIT:.0f} s")
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(START_POLL_S)
 
     async def _while_well(self) -> None:
         """Check the server every WATCH seconds. Raises VllmFailed if the server is broken, or has not answered for HUNG_LIMIT seconds."""

@@ -16,9 +16,9 @@ from responses_app.server.http.tcp_limits import LINGER_LONGEST
 from responses_app.server.http.unfinished import Charge, Full
 
 # Messages and bytes that may wait for the application; at a limit, reading from the client pauses.
-MOST_WAITING: Final = 64
-MOST_BYTES: Final = 8 * 1024 * 1024
-LOOK: Final = 0.02
+MAX_WAITING_MESSAGES: Final = 64
+MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
+BUFFER_POLL_S: Final = 0.02
 FIN, TEXT, BINARY = 0x80, 0x1, 0x2
 # Close codes "message too big" and "try again later" (RFC 6455 §7.4.1 and the IANA registry).
 TOO_BIG, TRY_AGAIN = 1009, 1013
@@ -132,7 +132,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         waiting = self.application_queue.qsize()
         while len(self._sizes) > waiting:
             self._sizes.popleft()
-        return waiting > MOST_WAITING or (waiting > 0 and sum(self._sizes) > MOST_BYTES)
+        return waiting > MAX_WAITING_MESSAGES or (waiting > 0 and sum(self._sizes) > MAX_WAITING_BYTES)
 
     def _look(self) -> None:
         if self.state != self.STATE_OPEN:
@@ -144,7 +144,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
             self.transport.resumeProducing()
 
     def _soon(self) -> None:
-        reactor.callLater(LOOK, self._look)
+        reactor.callLater(BUFFER_POLL_S, self._look)
 
     # From the application
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
 # vLLM's INFO messages repeat figures of our own log.
-QUIET = {
+QUIET_ENVIRON = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_VERBOSITY": "error",
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options, progress, folder = parse(argv), Progress(terminal()), local_data_dir.data_dir()
     # Browsers send cookies to all ports of a host, so each server has its own cookie names.
-    environ = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
+    environ = {**QUIET_ENVIRON, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
     os.environ.update({**environ, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     os.environ["RESPONSES_SERVE_COMMAND"] = redacted_command(argv)
     if options.demo_tools:

@@ -5,10 +5,10 @@ const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 15_000;
 
 async function* blocks(body) {
-  let rest = "";
+  let buffered = "";
   for await (const chunk of read(body)) {
-    const parts = (rest + chunk).split("\n\n");
-    rest = parts.pop();
+    const parts = (buffered + chunk).split("\n\n");
+    buffered = parts.pop();
     yield* parts;
   }
 }

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from responses_app.store.log.records import Append
 
-log = logging.getLogger("responses.recorder")
+log = logging.getLogger("responses.log")
 
 # Under load the next commit begins this many times the length of the last one after its start, at most MAX_INTERVAL_S after it:
 # a commit costs as much as 30 events. A single append with at most FEW_EVENTS is no load.

@@ -26,7 +26,7 @@ from responses_app.store.log.records import Append, Fenced, Route
 from responses_app.store.log.rows.event_connection import EventConnection
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
 
-log = logging.getLogger("responses.recorder")
+log = logging.getLogger("responses.log")
 
 # Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
 from responses_app.server.http.errors import BODY_LIMIT
-from responses_app.server.http.websocket import MOST_BYTES
+from responses_app.server.http.websocket import MAX_WAITING_BYTES
 from tests.support.server.echo_process import Echo
 from tests.support.server.slow_clients import (
     LIMIT,
@@ -73,7 +73,7 @@ def test_client_that_sends_too_much_waits_and_loses_nothing(strict: Echo) -> Non
                 sent += 1
         except TimeoutError:
             pass
-        assert sent * len(message) < MOST_BYTES + 16 * 1024 * 1024, "reading has stopped"
+        assert sent * len(message) < MAX_WAITING_BYTES + 16 * 1024 * 1024, "reading has stopped"
         assert strict.get("/state")["memory"] - before < 64 * 1024
         strict.get("/release")
         client.settimeout(10)

@@ -44,7 +44,7 @@ class LostTest(TransactionTestCase):
         for idle in [await asyncio.to_thread(pool.getconn) for _ in range(6)]:
             pool.putconn(idle)
         await asyncio.to_thread(cut, place())
-        with self.assertLogs("responses.recorder", "WARNING") as logs:
+        with self.assertLogs("responses.log", "WARNING") as logs:
             # An append on Django's connection.
             outputs = {"item_1": ModelOutput("output")}
             self.assertIsNone(await durable(recorder, Append(one, [frame(1)], tool_outputs=outputs)))

@@ -23,9 +23,9 @@ function tokensOf(text) {
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < text.length) {
     const at = TOKEN.lastIndex;
-    const found = TOKEN.exec(text);
-    if (!found) throw new Error(`unexpected ${text.slice(at).trim()[0]}`);
-    tokens.push(found[1] !== undefined ? Number(found[1]) : (SYNONYMS[found[2]] ?? found[2]));
+    const match = TOKEN.exec(text);
+    if (!match) throw new Error(`unexpected ${text.slice(at).trim()[0]}`);
+    tokens.push(match[1] !== undefined ? Number(match[1]) : (SYNONYMS[match[2]] ?? match[2]));
   }
   return tokens;
 }

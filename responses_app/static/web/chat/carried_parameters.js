@@ -7,12 +7,12 @@ const MAX_METADATA_PAIRS = 16;
 
 // Fills the form, lists the other parameters, and returns a note about them.
 export async function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], include = [], ...others }) {
-  const { effort, ...rest } = reasoning ?? {};
+  const { effort, ...otherReasoning } = reasoning ?? {};
   const { demoTools, serverTools, includes } = tools.length ? await recognize(settings, tools) : { demoTools: [], serverTools: [], includes: [] };
   const servers = tools.filter((tool) => isOfServer(settings, tool));
-  const own = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...serverTools].includes(tool));
+  const ownTools = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...serverTools].includes(tool));
   const parts = include.filter((part) => !includes.includes(part));
-  const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}), ...(parts.length ? { include: parts } : {}) };
+  const carried = { ...others, ...(Object.keys(otherReasoning).length ? { reasoning: otherReasoning } : {}), ...(ownTools.length ? { tools: ownTools } : {}), ...(parts.length ? { include: parts } : {}) };
   settings.fill(
     {
       ...{ instructions, temperature, max_output_tokens, effort },
@@ -48,13 +48,13 @@ const keyOf = (tool) => tool.name ?? `${tool.type} ${tool.server_label ?? ""}`;
 export function withCarried(body, { reasoning, tools = [], include = [], tool_choice, metadata, ...others }) {
   const explicit = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
   const all = { ...metadata, ...explicit.metadata };
-  const own = new Set(tools.map(keyOf));
+  const chosenKeys = new Set(tools.map(keyOf));
   const isResult = body.input.every((item) => item.type?.endsWith("_output") || item.type === "mcp_approval_response");
   return {
     ...others,
     ...explicit,
     ...(reasoning ? { reasoning: { ...reasoning, ...explicit.reasoning } } : {}),
-    ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !own.has(keyOf(tool)))] } : {}),
+    ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !chosenKeys.has(keyOf(tool)))] } : {}),
     ...(include.length ? { include: [...new Set([...include, ...(explicit.include ?? [])])] } : {}),
     // After a tool result, a forced tool choice would call the tool again without end.
     ...(tool_choice && !isResult ? { tool_choice } : {}),

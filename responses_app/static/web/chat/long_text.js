@@ -22,6 +22,6 @@ export class GrowingText {
 // Nodes for a text: the first characters, and a button for the rest.
 export function longText(text) {
   if (text.length <= MAX_SHOWN_CHARS) return [visible(text)];
-  const rest = button(`Show ${(text.length - MAX_SHOWN_CHARS).toLocaleString()} more characters`, () => rest.replaceWith(visible(text.slice(MAX_SHOWN_CHARS))));
-  return [visible(text.slice(0, MAX_SHOWN_CHARS)), rest];
+  const moreButton = button(`Show ${(text.length - MAX_SHOWN_CHARS).toLocaleString()} more characters`, () => moreButton.replaceWith(visible(text.slice(MAX_SHOWN_CHARS))));
+  return [visible(text.slice(0, MAX_SHOWN_CHARS)), moreButton];
 }

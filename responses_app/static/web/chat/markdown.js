@@ -54,9 +54,9 @@ function fence(lines, at) {
 }
 
 function heading(lines, at) {
-  const found = HEADING.exec(lines[at]);
+  const match = HEADING.exec(lines[at]);
   // h1 and h2 are headings of the page.
-  return found && [el(`h${Math.min(found[1].length + 2, 6)}`, {}, ...inline(found[2])), at + 1];
+  return match && [el(`h${Math.min(match[1].length + 2, 6)}`, {}, ...inline(match[2])), at + 1];
 }
 
 function rule(lines, at) {
@@ -79,15 +79,15 @@ function list(lines, at, depth) {
   const entries = [];
   let end = at;
   for (; end < lines.length; end += 1) {
-    const found = ENTRY.exec(lines[end]);
-    if (found && found[1].length <= margin.length) {
-      if (/\d/.test(found[2]) !== ordered || found[1].length < margin.length) break;
-      entries.push([found[3]]);
+    const match = ENTRY.exec(lines[end]);
+    if (match && match[1].length <= margin.length) {
+      if (/\d/.test(match[2]) !== ordered || match[1].length < margin.length) break;
+      entries.push([match[3]]);
     } else if (lines[end].trim() === "") {
       // An empty line continues the list only if the next line does.
       if (!ENTRY.test(lines[end + 1] ?? "") && !/^\s{2,}\S/.test(lines[end + 1] ?? "")) break;
       entries.at(-1).push("");
-    } else if (found || /^\s{2,}/.test(lines[end])) {
+    } else if (match || /^\s{2,}/.test(lines[end])) {
       entries.at(-1).push(lines[end].slice(Math.min(margin.length + 2, lines[end].search(/\S/))));
     } else break;
   }

@@ -2,17 +2,17 @@
 
 export async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let buffered = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
       // An event ends with an empty line, which chunks may split. Text searched before is not searched again.
-      let from = Math.max(0, rest.length - 1);
-      rest += value;
-      for (let end; (end = rest.indexOf("\n\n", from)) >= 0; from = 0) {
-        const data = dataOf(rest.slice(0, end));
-        rest = rest.slice(end + 2);
+      let from = Math.max(0, buffered.length - 1);
+      buffered += value;
+      for (let end; (end = buffered.indexOf("\n\n", from)) >= 0; from = 0) {
+        const data = dataOf(buffered.slice(0, end));
+        buffered = buffered.slice(end + 2);
         if (data === "[DONE]") return;
         if (data !== "") yield JSON.parse(data);
       }
