@@ -11,8 +11,10 @@ from contextlib import asynccontextmanager
 # Starts in a turn of the event loop. A start takes up to a millisecond, so running streams wait a few milliseconds for a turn.
 STARTS_PER_TURN = 4
 # Starts of a project that are in progress while another project has begun a response within RECENT_S seconds.
-SHARED_STARTS = 1
+SHARED_STARTS = 2
 RECENT_S = 2.0
+# The same while a start of another project is in progress or waits.
+CONTESTED_STARTS = 1
 # A start counts as in progress for at most so many timers of so many seconds. A busy event loop is late at each of these.
 HOLD_STEPS, HOLD_STEP_S = 5, 0.01
 
@@ -84,13 +86,15 @@ class StartQueue:
             raise
 
     def _may_begin(self, project: str) -> bool:
+        if any(len(names) > (project in names) for names in (self._in_progress, self._waiting)):
+            return self._in_progress[project] < CONTESTED_STARTS
         return self._in_progress[project] < SHARED_STARTS or not self._has_neighbors(project)
 
     def _has_neighbors(self, project: str) -> bool:
-        """Return whether another project has begun a response within RECENT_S seconds, or waits to begin."""
+        """Return whether another project has begun a response within RECENT_S seconds."""
         while self._last_start_at and next(iter(self._last_start_at.values())) <= self._clock() - RECENT_S:
             del self._last_start_at[next(iter(self._last_start_at))]
-        return any(len(names) > (project in names) for names in (self._last_start_at, self._waiting))
+        return len(self._last_start_at) > (project in self._last_start_at)
 
     def _begin(self, project: str) -> None:
         self._left -= 1

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.runs.start_queue import RECENT_S, SHARED_STARTS, STARTS_PER_TURN, StartQueue
+from responses_app.runs.start_queue import CONTESTED_STARTS, RECENT_S, SHARED_STARTS, STARTS_PER_TURN, StartQueue
 from tests.support.manual_clock import ManualClock
 from tests.support.waiting import eventually, run_ready_tasks
 
@@ -81,15 +81,17 @@ def test_no_project_waits_for_more_than_one_start_of_each_other_project(projects
 def test_project_has_few_starts_in_progress_while_another_project_begins_responses() -> None:
     async def main() -> None:
         starts = Starts()
+        async with starts.queue.turn("quiet"):
+            await starts.add(*["busy"] * COUNT)
+            await run_ready_tasks(20)
+            assert starts.begun == ["busy"] * CONTESTED_STARTS
+        await run_ready_tasks(20)
+        assert starts.begun == ["busy"] * SHARED_STARTS
         await starts.add("quiet")
-        await starts.add(*["busy"] * COUNT)
         await run_ready_tasks(20)
-        assert starts.begun == ["quiet", *["busy"] * SHARED_STARTS]
-        await starts.add("calm")
-        await run_ready_tasks(20)
-        assert starts.begun[-1] == "calm"
+        assert starts.begun == [*["busy"] * SHARED_STARTS, "quiet"]
         await starts.end()
-        assert len(starts.begun) == COUNT + 2
+        assert len(starts.begun) == COUNT + 1
 
     asyncio.run(main())
 
@@ -97,11 +99,12 @@ def test_project_has_few_starts_in_progress_while_another_project_begins_respons
 def test_project_alone_has_as_many_starts_in_progress_as_it_wants() -> None:
     async def main() -> None:
         starts = Starts()
-        await starts.add("quiet")
+        async with starts.queue.turn("quiet"):
+            pass
         await starts.clock.advance(RECENT_S)
         await starts.add(*["busy"] * COUNT)
         await run_ready_tasks(20)
-        assert len(starts.begun) == COUNT + 1
+        assert len(starts.begun) == COUNT
         await starts.end()
 
     asyncio.run(main())
@@ -120,13 +123,13 @@ def test_start_that_lasts_long_delays_no_other_start_of_its_project() -> None:
 def test_start_of_a_short_response_ends_with_its_request() -> None:
     async def main() -> None:
         starts = Starts()
-        await starts.add("quiet", *["busy"] * (SHARED_STARTS - 1))
+        await starts.add("quiet", *["busy"] * (CONTESTED_STARTS - 1))
         async with starts.queue.turn("busy"):
             await starts.add("busy")
             await run_ready_tasks()
-            assert starts.begun == ["quiet", *["busy"] * (SHARED_STARTS - 1)]
+            assert starts.begun == ["quiet", *["busy"] * (CONTESTED_STARTS - 1)]
         await run_ready_tasks(20)
-        assert len(starts.begun) == SHARED_STARTS + 1
+        assert len(starts.begun) == CONTESTED_STARTS + 1
         await starts.end()
 
     asyncio.run(main())
