@@ -20,12 +20,15 @@ async def resolve(context: PromptContext) -> PromptContext:
     context = await _with_media(context)
     request, pictures = context.create_request, await _choose_pictures(context)
     references = [*context.references, *(ImageReference(item, "", url) for item, url in pictures.images)]
-    bytes_by_url = {**context.images, **pictures.images}
+    formats = custom_tool_formats(request.tools, context.items)
+    # Most requests are texts: a copy of the context costs more than these looks.
+    if not (references or formats or context.pictures.shown):
+        return context
     return replace(
         context,
         pictures=pictures,
-        decoded=await decode_images(request.project, references, bytes_by_url, context.decoded),
-        grammars=await convert_grammars(request.project, custom_tool_formats(request.tools, context.items)),
+        decoded=await decode_images(request.project, references, {**context.images, **pictures.images}, context.decoded),
+        grammars=await convert_grammars(request.project, formats),
     )
 
 
