@@ -110,8 +110,8 @@ async def stages(requests: int) -> dict[str, float]:
 
     from responses_app.access.api_keys import authenticate_header
     from responses_app.runs import manager
-    from responses_app.runs.execute.factory import create_run
     from responses_app.runs.ids import new_id
+    from responses_app.runs.new_run import RunOwner, create_run
     from responses_app.runs.prepare.planner import plan
     from responses_app.runs.prepare.prompt_context import PromptContext
     from responses_app.schemas import create_response
@@ -121,11 +121,11 @@ async def stages(requests: int) -> dict[str, float]:
     body = StartClient(1, store=True).body
     request = create_response.parse_request(create_response.parse(body), key)
     planned = await plan(PromptContext(new_id("resp_"), request, served))
-    worker, writer = await hub.worker(), hub._recorder
-    assert writer is not None
+    services = await hub.start()
+    owner = RunOwner(services.recorder, services.lease_keeper.worker)
 
     async def opened() -> None:
-        run = create_run(new_id("resp_"), request, served, planned, writer, worker)
+        run = create_run(request, planned, owner)
         run.writer.open()
 
     return {

@@ -11,7 +11,7 @@ from responses_app.protocol.deltas import Delta, McpList, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT
-from responses_app.runs.execute.factory import RoundFactory
+from responses_app.runs.execute.round_planner import RoundPlanner
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.planner import plan
@@ -30,10 +30,10 @@ async def count_input_tokens(uid: str, create_request: CreateRequest, served: Se
         planned = await plan(PromptContext(uid, create_request, served, tools, measure=True))
         request = planned.request
         if tools is not None and planned.context.openings:
-            rounds = RoundFactory(uid, served, planned, tools)
-            listings = await _listings(rounds, tools, planned.context.openings)
+            planner = RoundPlanner(planned)
+            listings = await _listings(planner, tools, planned.context.openings)
             try:
-                request, _ = await rounds.plan(1, listings, 0, measure=True)
+                request, _ = await planner.plan(1, listings, 0, measure=True)
             except InvalidRequest as error:
                 # A create fails with this code, as the listing is in its output.
                 raise InvalidRequest(error.message, code=INVALID_PROMPT) from error
@@ -43,17 +43,17 @@ async def count_input_tokens(uid: str, create_request: CreateRequest, served: Se
             await tools.close()
 
 
-async def _listings(rounds: RoundFactory, tools: ToolExecutor, openings: Sequence[Delta]) -> list[Item]:
+async def _listings(planner: RoundPlanner, tools: ToolExecutor, openings: Sequence[Delta]) -> list[Item]:
     """List the tools of the servers that `openings` name, side by side."""
     labels = [opening.server_label for opening in openings if isinstance(opening, McpList)]
-    return await asyncio.gather(*(_listing(rounds, tools, label) for label in labels))
+    return await asyncio.gather(*(_listing(planner, tools, label) for label in labels))
 
 
-async def _listing(rounds: RoundFactory, tools: ToolExecutor, label: str) -> Item:
+async def _listing(planner: RoundPlanner, tools: ToolExecutor, label: str) -> Item:
     """Return the item of a listing. A server that fails has an `error`, as in a response."""
     item: Item = {"type": "mcp_list_tools", "id": new_id("mcpl_"), "server_label": label, "tools": [], "error": None}
     try:
-        result = await rounds.check_listing(item, await tools.run(item, lambda _: None))
+        result = await planner.check_listing(item, await tools.run(item, lambda _: None))
     except Exception as error:
         # As for a call of a response: no failure of a tool fails the request.
         logger.exception("%s: listing failed", label)

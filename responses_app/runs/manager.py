@@ -8,47 +8,33 @@ import logging
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
-from math import ceil
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
+from responses_app.errors import ServiceUnavailable
 from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
-from responses_app.runs.compaction import compact, make_compaction_hook
+from responses_app.runs.compaction import compact
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
-from responses_app.runs.execute.endings import OVERLOADED_MESSAGE
-from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
 from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.maintenance import upkeep
-from responses_app.runs.models import (
-    ServedModel,
-    check_default,
-    check_limits,
-    opening_state,
-    parse_aliases,
-    parse_models,
-    resolve_alias,
-    start_all,
-)
-from responses_app.runs.prepare.planner import PreparedRequest, plan
-from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.runs.models import ServedModel, find_model, models_from_settings, opening_state, start_all
+from responses_app.runs.new_run import NOTHING_KNOWN, KnownContext, RunOwner, prepare_run
+from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
-from responses_app.runs.server_tools import approvals
-from responses_app.runs.server_tools.executors import server_tools
+from responses_app.runs.server_tools.executors import ToolFactory, server_tools
+from responses_app.runs.services import Services
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
-from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.writer import LogWriter
 
 logger = logging.getLogger("responses.runs")
@@ -57,19 +43,13 @@ STOP_LIMIT = 5.0
 # Seconds until a response must have ended that another process runs, or whose process has died.
 END_LIMIT = 15.0
 MAX_EVENT_NUMBER = 2**31 - 1
-LONGEST_NAME = 200
-# Settings with numbers by model.
-LIMITS_BY_MODEL = ("RESPONSES_MAX_OUTPUT_TOKENS", "RESPONSES_DEFAULT_OUTPUT_TOKENS", "RESPONSES_MAX_RUN_SECONDS")
 
 
 class RunManager:
     """Manager of the runs of a process and event loop. Call `start` before use; `drain`, then `close`, at the end."""
 
     def __init__(
-        self,
-        served: Mapping[str, ServedModel],
-        aliases: Mapping[str, str] | None = None,
-        tools_for: ToolFactory = server_tools,
+        self, served: Mapping[str, ServedModel], aliases: Mapping[str, str] | None = None, tools_for: ToolFactory = server_tools
     ) -> None:
         self.served, self.aliases, self._tools_for = served, aliases or {}, tools_for
         self.runs: dict[str, Run] = {}
@@ -80,90 +60,56 @@ class RunManager:
         self.opening = False
         # Set when the drain begins.
         self.stopping = asyncio.Event()
-        self._recorder: LogWriter | None = None
-        self._lease_keeper: LeaseKeeper | None = None
-        self._log_follower: LogFollower | None = None
+        self.services: Services | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._maintenance: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
-    async def start(self) -> None:
-        """Load all dialects, start all engines side by side, the recorder and the lease keeper. A second call does nothing.
+    async def start(self) -> Services:
+        """Load all dialects, start all engines side by side, and start the services. A second call only returns the services.
 
         Raises EngineUnavailable, which names the model. After an error or a cancellation no engine is left running.
         """
         async with self._starting:
-            if self._recorder is not None:
-                return
-            await start_all(self.served)
-            self._recorder = LogWriter()
-            self._lease_keeper = LeaseKeeper(
-                self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
-            )
-            self._log_follower = LogFollower(self._lease_keeper.wake, self._cancelled)
-            # An empty context, as for a run.
-            self._maintenance = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+            if self.services is None:
+                await start_all(self.served)
+                lease_keeper = LeaseKeeper(
+                    self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
+                )
+                # An empty context, as for a run.
+                maintenance = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+                log_follower = LogFollower(lease_keeper.wake, self._cancelled)
+                self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance)
+            return self.services
 
     def model(self, name: str) -> ServedModel:
         """Return the served model with the name `name`. Raises InvalidRequest `model_not_found` (status 400)."""
-        served = resolve_alias(name, self.served, self.aliases)
-        if served is None:
-            shown_name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
-            raise InvalidRequest(f"The requested model '{shown_name}' does not exist.", param="model", code="model_not_found")
-        return served
+        return find_model(name, self.served, self.aliases)
 
     async def worker(self) -> UUID:
         """Return the worker id of this process. Raises ServiceUnavailable."""
-        await self._ensure_started()
-        assert self._lease_keeper is not None  # noqa: S101 - started
-        return self._lease_keeper.worker
+        return (await self._ensure_started()).lease_keeper.worker
 
     async def start_run(
-        self, create_request: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
+        self, create_request: CreateRequest, known: KnownContext = NOTHING_KNOWN
     ) -> tuple[Run, PreparedRequest]:
-        """Prepare a request, start the run, and wait until the first events are durable. Return the run and the plan.
+        """Prepare a request, start the run, and wait until the first events are durable. Return the run and the prepared request.
 
-        Raises ApiError; then nothing was stored. A background run without a free place waits in the queue. `before` is the known
-        context, `memo` caches the tokens of the prompt.
+        Raises ApiError; then nothing was stored. A background run without a free place waits in the queue.
         """
-        await self._ensure_started()
+        services = await self._ensure_started()
         served = self.model(create_request.model)
-        place = await self._admit_background(create_request)
+        place = await self._admit(create_request, services)
         try:
-            run, planned = await self._prepare(create_request, served, before, memo, place)
+            owner = RunOwner(services.recorder, None if place.kind is Kind.QUEUED else services.lease_keeper.worker)
+            run, prepared = await prepare_run(create_request, served, owner, self._tools_for, known)
         except BaseException:
             place.release()
             raise
-        self._spawn(run, place)
+        self._spawn(run, place, services)
         await run.wait_created()
         if run.queued:
-            self._notify_work()
-        return run, planned
-
-    async def _prepare(
-        self,
-        create_request: CreateRequest,
-        served: ServedModel,
-        before: ConversationContext | None,
-        memo: TokenCache | None,
-        place: Place,
-    ) -> tuple[Run, PreparedRequest]:
-        """Plan the request and create the run, without a start."""
-        uid = new_id("resp_")
-        tools = self._tools_for(create_request, uid)
-        planned = await plan(PromptContext(uid, create_request, served, tools, token_cache=memo), before)
-        assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
-        parked = place.kind is Kind.QUEUED
-        worker = None if parked else self._lease_keeper.worker
-        compaction = make_compaction_hook(create_request, planned)
-        run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
-        if not parked and not await served.engine.is_healthy():
-            raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
-        if not parked and (refusal_s := served.engine.refusal_s):
-            raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))
-        # Last, so that a refused request uses no denial.
-        await approvals.claim_denials(create_request, planned.context.items, planned.context.input_items, uid)
-        return run, planned
+            services.notify_work()
+        return run, prepared
 
     async def count(self, create_request: CreateRequest) -> int:
         """Count the tokens of the first prompt of a request. Raises ApiError as `start_run` does; nothing is generated or stored."""
@@ -181,30 +127,30 @@ class RunManager:
         with self.admission.admitted(create_request.project):
             return await compact(create_request, self.model(create_request.model))
 
-    def subscribe(self, source: Run | Response, after: int = -1, push: Push | None = None) -> FrameBatches:
-        """Yield batches of frames up to the terminal frame, across changes of the owner; an empty batch after each silent pause.
+    def subscribe(self, response: Run | Response, after: int = -1, push: Push | None = None) -> FrameBatches:
+        """Yield batches of frames above the number `after` up to the terminal frame; an empty batch after each silent pause.
 
-        The frames of a run of this process come from memory, except those that `push` takes; those of other processes from the log.
+        `response` is a run of this process or a row. The frames of a run come from memory, except those that `push` takes. The frames
+        of other processes, and of the next owners of a run that is handed over, come from the log.
         """
-        if isinstance(source, Response):
-            run = self.runs.get(source.uid)
-            if run is None:
-                return self._follow_row(source.pk, after)
+        if isinstance(response, Run):
+            run = response
+        elif response.uid in self.runs:
+            run = self.runs[response.uid]
         else:
-            run = source
-        return run.broadcast.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run), push)
+            return self._follow(response.pk, after)
+        return run.broadcast.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_next_owner, run), push)
 
-    async def _follow_row(self, pk: int, after: int) -> FrameBatches:
-        await self._ensure_started()
-        assert self._log_follower is not None  # noqa: S101 - started
-        async with aclosing(self._log_follower.follow(pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
+    async def _follow(self, pk: int, after: int) -> FrameBatches:
+        log_follower = (await self._ensure_started()).log_follower
+        async with aclosing(log_follower.follow(pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
             async for batch in batches:
                 yield batch
 
-    async def _follow_log(self, run: Run, after: int) -> FrameBatches:
+    async def _follow_next_owner(self, run: Run, after: int) -> FrameBatches:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.
-        if run.publisher.pk is not None and not self.leaving and self._log_follower is not None:
-            async with aclosing(self._log_follower.follow(run.publisher.pk, after, settings.RESPONSES_HEARTBEAT)) as batches:
+        if run.publisher.pk is not None and not self.leaving:
+            async with aclosing(self._follow(run.publisher.pk, after)) as batches:
                 async for batch in batches:
                     yield batch
 
@@ -213,9 +159,8 @@ class RunManager:
 
         A client that loses its connection because this process ends has not left.
         """
-        if self.leaving and run.publisher.is_stored:
-            return
-        if not run.broadcast.ended and not (run.publisher.is_stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
+        may_finish = run.publisher.is_stored and (self.leaving or settings.RESPONSES_FINISH_ON_DISCONNECT)
+        if not run.broadcast.ended and not may_finish:
             run.cancel()
 
     async def cancel(self, row: Response) -> None:
@@ -228,12 +173,11 @@ class RunManager:
                 return
         if not await sync_to_async(leases.cancel)(row.pk):
             return
-        await self._ensure_started()
-        assert self._log_follower is not None  # noqa: S101 - started
-        self._log_follower.notify_cancel(row.pk)
-        self._notify_work()
+        services = await self._ensure_started()
+        services.log_follower.notify_cancel(row.pk)
+        services.notify_work()
         try:
-            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, MAX_EVENT_NUMBER)) as batches:
+            async with asyncio.timeout(END_LIMIT), aclosing(services.log_follower.follow(row.pk, MAX_EVENT_NUMBER)) as batches:
                 async for _ in batches:
                     pass
         except TimeoutError:
@@ -254,19 +198,16 @@ class RunManager:
     async def close(self) -> None:
         """Hand over the runs, write the queued appends, stop the engines."""
         await self._hand_over()
-        if self._maintenance is not None:
-            self._maintenance.cancel()
-            await asyncio.wait({self._maintenance}, timeout=STOP_LIMIT)
-        if self._log_follower is not None:
-            await self._log_follower.close()
+        if self.services is not None:
+            await self.services.close(STOP_LIMIT)
         for served in self.served.values():
             await served.engine.close()
 
     async def _hand_over(self) -> None:
         """Hand over stored runs to other processes and end the others. Leases are released after all appends are written."""
         self.draining = self.leaving = True
-        if self._lease_keeper is not None:
-            await self._lease_keeper.stop()
+        if self.services is not None:
+            await self.services.lease_keeper.stop()
         for run in list(self.runs.values()):
             if run.publisher.is_stored:
                 run.hand_over()
@@ -274,18 +215,15 @@ class RunManager:
                 run.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
-        if self._recorder is not None:
-            await self._recorder.close()
-        if self._lease_keeper is not None and self._log_follower is not None:
-            await self._lease_keeper.release_leases()
-            self._log_follower.notify_work()
+        if self.services is not None:
+            await self.services.release_runs()
 
-    async def _ensure_started(self) -> None:
+    async def _ensure_started(self) -> Services:
         """Start unless started. Raises ServiceUnavailable, also while the models are downloaded or loaded."""
         if self.opening:
             raise ServiceUnavailable(f"{'; '.join(map(opening_state, self.served.values()))}. Try again in a moment.")
         try:
-            await self.start()
+            return await self.start()
         except EngineUnavailable as error:
             logger.error("no start: %s", error)
             raise ServiceUnavailable("The engine of this server did not start. Try again in a moment.") from error
@@ -294,34 +232,33 @@ class RunManager:
         if self.draining:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
 
-    async def _admit_background(self, create_request: CreateRequest) -> Place:
+    async def _admit(self, create_request: CreateRequest, services: Services) -> Place:
         """Take a place for the request. Raises RateLimited, ServiceUnavailable. Background work does not delay the foreground."""
         self._check_capacity()
         if not create_request.background:
             return self.admission.admit(create_request.project)
-        assert self._lease_keeper is not None  # noqa: S101 - started
-        return await self.admission.admit_background(queue=self._lease_keeper.backlog)
+        return await self.admission.admit_background(queue=services.lease_keeper.backlog)
 
     def _free_slots(self) -> int:
-        """Return how many more background responses may begin in this process."""
         return 0 if self.draining else self.admission.free_background_slots
 
     async def _take_over(self, pk: int) -> None:
         """Continue a response whose lease this process holds."""
-        assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
-        run = await take_over(pk, self._lease_keeper.worker, self.served, self._recorder, self._tools_for)
+        services = await self.start()
+        run = await take_over(pk, RunOwner(services.recorder, services.lease_keeper.worker), self.served, self._tools_for)
         if run is not None and not self.leaving:
-            self._spawn(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND))
+            self._spawn(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND), services)
 
-    def _spawn(self, run: Run, place: Place) -> None:
+    def _spawn(self, run: Run, place: Place, services: Services) -> None:
         # With an empty context the run does not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
         run.keep_task(task)
-        if self._log_follower is not None:
-            run.broadcast.on_frames = partial(self._log_follower.notify_events, run)
+        run.broadcast.on_frames = partial(services.log_follower.notify_events, run)
         self.runs[run.uid] = run
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_run_finished(run, task, place))
+        if run.background:
+            task.add_done_callback(lambda _: services.lease_keeper.wake())
 
     def _on_run_finished(self, run: Run, task: asyncio.Task[None], place: Place) -> None:
         if self.runs.get(run.uid) is run:
@@ -330,19 +267,11 @@ class RunManager:
         # A task that was cancelled before its first step has not released its place.
         place.release()
         run.detach()
-        if run.background and self._lease_keeper is not None:
-            self._lease_keeper.wake()
 
     def _cancelled(self, pk: int) -> None:
         for run in self.runs.values():
             if run.publisher.pk == pk:
                 run.cancel()
-
-    def _notify_work(self) -> None:
-        """Notify this process and the others that there is a lease to claim."""
-        if self._lease_keeper is not None and self._log_follower is not None:
-            self._lease_keeper.wake()
-            self._log_follower.notify_work()
 
 
 async def _drive(run: Run, place: Place) -> None:
@@ -360,12 +289,7 @@ def current() -> RunManager:
     """Return the manager of this process, created from the settings at first use. The engines start with `start` or the first request."""
     global _current
     if _current is None:
-        served = parse_models(settings.RESPONSES_MODELS)
-        others = parse_aliases(settings.RESPONSES_ALIASES, served)
-        for name in LIMITS_BY_MODEL:
-            check_limits(name, getattr(settings, name), served)
-        check_default(settings.RESPONSES_DEFAULT_MODEL, served, others)
-        _current = RunManager(served, others)
+        _current = RunManager(*models_from_settings())
     return _current
 
 

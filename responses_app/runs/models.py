@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Dialect
@@ -23,10 +24,15 @@ from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.engine_interface import Engine, EngineUnavailable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine
+from responses_app.errors import InvalidRequest
 
 logger = logging.getLogger("responses.models")
 
 STOP_LIMIT = 5.0
+# Characters of an unknown name that an error shows.
+LONGEST_NAME = 200
+# Settings with numbers by model.
+LIMITS_BY_MODEL = ("RESPONSES_MAX_OUTPUT_TOKENS", "RESPONSES_DEFAULT_OUTPUT_TOKENS", "RESPONSES_MAX_RUN_SECONDS")
 # Query keys of an engine URL that concern the dialect; the engine gets the others.
 DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser", "chat_template"})
 
@@ -147,6 +153,16 @@ def parse_models(models: str) -> dict[str, ServedModel]:
     return served
 
 
+def models_from_settings() -> tuple[dict[str, ServedModel], dict[str, str]]:
+    """Return the models and the aliases of the settings. Raises ImproperlyConfigured."""
+    served = parse_models(settings.RESPONSES_MODELS)
+    aliases = parse_aliases(settings.RESPONSES_ALIASES, served)
+    for name in LIMITS_BY_MODEL:
+        check_limits(name, getattr(settings, name), served)
+    check_default(settings.RESPONSES_DEFAULT_MODEL, served, aliases)
+    return served, aliases
+
+
 def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str]:
     """Parse a RESPONSES_ALIASES setting: `name=model`, with `*` as a wildcard in `name`. Raises ImproperlyConfigured."""
     names_by_alias = {}
@@ -179,6 +195,15 @@ def resolve_alias(name: str, served: Mapping[str, ServedModel], aliases: Mapping
     known = served.get(name) or served.get(aliases.get(name, ""))
     patterns = (model for alias, model in aliases.items() if "*" in alias and fnmatchcase(name, alias))
     return known or served.get(next(patterns, ""))
+
+
+def find_model(name: str, served: Mapping[str, ServedModel], aliases: Mapping[str, str]) -> ServedModel:
+    """Return the model with the name or alias `name`. Raises InvalidRequest `model_not_found` (status 400)."""
+    model = resolve_alias(name, served, aliases)
+    if model is None:
+        shown_name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+        raise InvalidRequest(f"The requested model '{shown_name}' does not exist.", param="model", code="model_not_found")
+    return model
 
 
 def _served(name: str, url: str) -> list[ServedModel]:

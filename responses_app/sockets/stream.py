@@ -23,6 +23,7 @@ from responses_app.runs import manager
 from responses_app.runs.context_cache import CachedContext, cache_context
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.run import Run
+from responses_app.runs.new_run import KnownContext
 from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.sockets import steering
 from responses_app.sockets.incoming import CreateFrame
@@ -197,7 +198,8 @@ class Stream:
             request = replace(request, input=[*steering.input_of(steers), *request.input])
         before = self._peers.cached(request.previous_response_id)
         token_cache = TokenCache(before.known) if before is not None else TokenCache()
-        run, prepared = await manager.current().start_run(request, before.context if before else None, token_cache)
+        known = KnownContext(before.context if before else None, token_cache)
+        run, prepared = await manager.current().start_run(request, known)
         # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None
         stale_steers = pending[1] if pending is not None and not steers else []

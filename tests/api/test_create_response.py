@@ -282,5 +282,5 @@ class CreateTest(ApiCase):
 
     async def _follow(self, pk: int) -> list[dict[str, Any]]:
         await self.hub.start()
-        assert self.hub._log_follower is not None
-        return [orjson.loads(frame.data) async for batch in self.hub._log_follower.follow(pk) for frame in batch]
+        assert self.hub.services is not None
+        return [orjson.loads(frame.data) async for batch in self.hub.services.log_follower.follow(pk) for frame in batch]

@@ -64,15 +64,10 @@ class Generation:
     ) -> None:
         self.tokens = list(tokens)
         self._is_patient, self._refused_until_s = is_patient, 0.0
-        self._engine, self._request, self._spell, self._wait = engine, request, spell, wait
+        self._engine, self.request, self._spell, self._wait = engine, request, spell, wait
         # Request ids are unique in an engine: every owner and every attempt has its own.
         self._take, self._attempt = owner_epoch, 0
         self._strayed = False
-
-    @property
-    def prompt(self) -> Sequence[int]:
-        """Token ids of the prompt."""
-        return self._request.prompt
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield chunks up to the chunk with `finish`. Raises NotResumable, RequestRejected, EngineUnavailable after `wait` seconds."""
@@ -90,14 +85,14 @@ class Generation:
             except Diverged as error:
                 if self._is_constrained:
                     raise
-                logger.warning("%s: %s It continues behind the tokens so far.", self._request.id, error)
+                logger.warning("%s: %s It continues behind the tokens so far.", self.request.id, error)
                 self._strayed = True
             except EngineOverloaded as error:
                 if not (self._is_patient or self.tokens) or not await self._wait_for_place(error):
                     raise
             except EngineUnavailable as error:
                 fruitless = fruitless + 1 if len(self.tokens) == before else 0
-                logger.warning("%s: %s", self._request.id, error)
+                logger.warning("%s: %s", self.request.id, error)
                 # Another engine of a pool continues at once.
                 if fruitless >= MAX_FRUITLESS_ATTEMPTS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
                     raise
@@ -123,7 +118,7 @@ class Generation:
 
     def _attempt_request(self, base: int) -> GenerateRequest:
         """Return the request of the next attempt; `base` tokens of the answer are part of its prompt."""
-        request = self._request
+        request = self.request
         self._attempt += 1
         if self._take > 1 or self._attempt > 1:
             request = replace(request, id=f"{request.id}-{self._take}-{self._attempt}")
@@ -140,7 +135,7 @@ class Generation:
         """Return whether the next attempt restarts from token 0. Raises NotResumable."""
         if not self.tokens:
             return False
-        sampling = self._request.sampling
+        sampling = self.request.sampling
         is_deterministic = sampling.temperature == 0 or sampling.seed is not None
         if not self._is_constrained:
             return is_deterministic and _is_history_dependent(sampling) and not self._strayed
@@ -151,18 +146,18 @@ class Generation:
     @property
     def _is_constrained(self) -> bool:
         """Return whether a constraint binds the tokens so far."""
-        constraint = self._request.constraint
+        constraint = self.request.constraint
         return constraint is not None and not not_yet_binding(constraint, self._spell(self.tokens))
 
     def _finished_reason(self) -> Finish | None:
         """Return the finish of the generation if the engine failed after the last token, else None."""
-        sampling = self._request.sampling
+        sampling = self.request.sampling
         if self.tokens and not sampling.ignore_eos and self.tokens[-1] in sampling.stop_token_ids:
             return "stop"
         return "length" if len(self.tokens) >= sampling.max_tokens else None
 
     def _cached(self, chunk: Chunk) -> int | None:
-        return None if chunk.cached is None else min(chunk.cached, self._request.length or len(self._request.prompt))
+        return None if chunk.cached is None else min(chunk.cached, self.request.length or len(self.request.prompt))
 
     async def _wait_for_place(self, error: EngineOverloaded) -> bool:
         """Wait as long as the engine asks for. Return False once the engine has refused for `wait` seconds."""

@@ -52,21 +52,20 @@ class DurablePublisher:
     At most one append is in the commit, and one waits for the next commit. The waiting append has everything that the run has
     published since. `unsaved` are the entries of the token log since the last event. The next events take these entries along,
     so that all frames in the log can be produced again. `unsaved_outputs` are outputs of server tools for the model, by item id,
-    which go the same way. With `wait_for_commit` false only the opening and the terminal event wait for the database.
+    which go the same way. With RESPONSES_DURABILITY=terminal only the opening and the terminal event wait for the database.
 
     `on_rejected`, if set, is called when an append is rejected while the run does not wait for the commit.
     """
 
-    def __init__(
-        self, broadcast: Broadcast, recorder: LogWriter, log: ResponseLog | None, *, wait_for_commit: bool = True
-    ) -> None:
+    def __init__(self, broadcast: Broadcast, recorder: LogWriter, log: ResponseLog | None) -> None:
         self.broadcast = broadcast
         self.unsaved: list[Entry] = []
         self.unsaved_outputs: dict[str, ModelOutput] = {}
         self.rejected: DatabaseError | None = None
         self.on_rejected: Callable[[], object] | None = None
-        self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
-        self._coalesces = settings.RESPONSES_COALESCE_DELTAS and wait_for_commit
+        self._recorder, self._log = recorder, log
+        self._wait_for_commit = settings.RESPONSES_DURABILITY != "terminal"
+        self._coalesces = settings.RESPONSES_COALESCE_DELTAS and self._wait_for_commit
         self._created = 0.0 if log is None else log.row.created_at.timestamp()
         # Milliseconds since the response was created, when the first generation began behind tools that ran first.
         self._generation_since_ms = 0
@@ -128,12 +127,12 @@ class DurablePublisher:
             raise self.rejected
         if not events:
             return
-        frames = self._frames(events)
         if self._log is None:
             self.unsaved.clear()
             self.unsaved_outputs.clear()
-            self.broadcast.broadcast(frames)
+            self.broadcast.broadcast(events)
             return
+        frames = self._with_time(events)
         self._record_first_delta(frames)
         pending = self._add(self._log, frames)
         append = pending.append
@@ -265,6 +264,6 @@ class DurablePublisher:
     def _now_ms(self) -> int:
         return int((time.time() - self._created) * 1000)
 
-    def _frames(self, events: Iterable[EventFrame]) -> list[EventFrame]:
-        ms = 0 if self._log is None else self._now_ms()
+    def _with_time(self, events: Iterable[EventFrame]) -> list[EventFrame]:
+        ms = self._now_ms()
         return [EventFrame(number, type, data, ms) for number, type, data, _ in events]

@@ -33,14 +33,9 @@ class Round:
     ) -> None:
         self.has_ended = self.is_saved = end is not None
         self._generates = generates
-        self._generation, self._parser = generation, parser
+        self.generation, self._parser = generation, parser
         end = end or RoundEnd(prompt)
         self._counter = UsageCounter(end.prompt, end.cached, len(generation.tokens))
-
-    @property
-    def prompt(self) -> Sequence[int]:
-        """Token ids of the prompt."""
-        return self._generation.prompt
 
     @property
     def usage(self) -> UsageCounter:
@@ -58,7 +53,7 @@ class Round:
             return "stop"
         parser, counter = self._parser, self._counter
         async with (
-            aclosing(self._generation.chunks()) as chunks,
+            aclosing(self.generation.chunks()) as chunks,
             aclosing(chunks if calls is None else calls.merge(chunks)) as merged,
         ):
             async for chunk in merged:
@@ -83,10 +78,6 @@ class Round:
             return []
         self.has_ended = True
         return self._parser.finish()
-
-    async def prefill(self) -> None:
-        """Fill the prefix cache of the engine with the prompt, without generating. Raises EngineUnavailable, RequestRejected."""
-        await self._generation.warm_up()
 
 
 class TooManyRounds(Exception):
@@ -136,14 +127,14 @@ class Rounds:
 
     A round may contain calls that the server runs. Each call begins when its arguments are complete. When the generation has ended
     and all results are there, the next round begins, until the model is done, a client must answer, or a limit is reached. Without
-    `loop` there is one round.
+    `loop` there is one round. `current` is the round under way.
     """
 
     def __init__(
         self, first: Round, output: ResponseOutput, loop: ToolLoop | None = None, progress: RoundProgress | None = None
     ) -> None:
         progress = progress or RoundProgress()
-        self._current, self._output, self._loop = first, output, loop
+        self.current, self._output, self._loop = first, output, loop
         self._number, self._first_item = progress.number, progress.first_item
         # Sum over the rounds that are over, and over generations beside the rounds.
         self._earlier = progress.usage
@@ -192,13 +183,9 @@ class Rounds:
         if self._loop is not None:
             await self._loop.tools.close()
 
-    async def prefill(self) -> None:
-        """Have the engine read the first prompt without generating. Raises EngineUnavailable, RequestRejected."""
-        await self._current.prefill()
-
     def finish_parser(self) -> None:
         """Write the deltas that the parser holds back, as before an early ending."""
-        self._output.write(self._current.finish_parser())
+        self._output.write(self.current.finish_parser())
 
     async def save_end(self) -> None:
         """Close the open item and make the end of the generation durable, once. Raises DatabaseError."""
@@ -207,10 +194,10 @@ class Rounds:
 
     def _end_generation(self) -> None:
         """Close the open item, and save the end of the generation with the next append, once."""
-        if self._current.is_saved:
+        if self.current.is_saved:
             return
-        self._current.is_saved = True
-        counter = self._current.usage
+        self.current.is_saved = True
+        counter = self.current.usage
         self._output.write([EndItem()])
         self._output.publisher.unsaved.append(RoundEnd(counter.prompt, counter.cached))
 
@@ -221,12 +208,12 @@ class Rounds:
     @property
     def context_length(self) -> int:
         """Tokens of the last prompt and of the answer to the prompt."""
-        return self._current.usage.prompt + self._current.usage.output
+        return self.current.usage.prompt + self.current.usage.output
 
     @property
     def total(self) -> UsageCounter:
         """Token counts of all rounds together."""
-        return self._earlier.plus(self._current.usage)
+        return self._earlier.plus(self.current.usage)
 
     def usage(self) -> dict[str, Any]:
         """Return the usage object: input, cached, output and reasoning tokens are summed over the rounds."""
@@ -234,10 +221,10 @@ class Rounds:
         return usage(total.prompt, total.cached, total.output, total.reasoning)
 
     async def _generate(self, calls: CallScheduler | None) -> Finish | None:
-        if self._current.has_ended:
+        if self.current.has_ended:
             return "stop"
         try:
-            finish = await self._current.generate(self._output, calls)
+            finish = await self.current.generate(self._output, calls)
         except NotResumable:
             if calls is None or not self._may_end_here():
                 raise
@@ -252,7 +239,8 @@ class Rounds:
 
     def _may_end_here(self) -> bool:
         """Return whether the round may end where its generation was cut: behind calls of the server, or inside of such a call."""
-        items, current = self._output.writer.output.all_items, self._output.writer.output.current_index
+        output = self._output.writer.output
+        items, current = output.all_items, output.current_index
         last = items[self._first_item :] if current is None else [items[current]]
         return self._loop is not None and any(map(self._loop.tools.can_run, last))
 
@@ -262,8 +250,8 @@ class Rounds:
             raise TooManyRounds(loop.limits.rounds)
         following = await loop.next_round(number, items, self.total.output)
         self._earlier = self.total
-        self._current, self._number, self._first_item = following, number, len(items)
-        self._output.publisher.unsaved.append(RoundStart(following.prompt))
+        self.current, self._number, self._first_item = following, number, len(items)
+        self._output.publisher.unsaved.append(RoundStart(following.generation.request.prompt))
         if loop.prepares and number == 1:
             self._output.publisher.restart_first_token()
 

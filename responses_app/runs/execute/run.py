@@ -16,6 +16,7 @@ from responses_app.engine_interface import EngineError, EngineOverloaded, Reques
 from responses_app.errors import ApiError, InternalError, InvalidRequest
 from responses_app.protocol.deltas import Compaction
 from responses_app.protocol.encoding import EventFrame
+from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
@@ -41,25 +42,40 @@ class ResumeState:
     running_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of a run, which the request decides.
+
+    Without `emit_error_event` a failure is reported by the terminal event alone. Without `generates` the engine only reads the
+    prompt. `compaction_hook` is called at the end with the output and the length of the context in tokens.
+    """
+
+    emit_error_event: bool = True
+    generates: bool = True
+    max_run_seconds: int | None = None
+    compaction_hook: CompactionHook | None = None
+
+    @classmethod
+    def from_request(cls, create_request: CreateRequest, compaction_hook: CompactionHook | None) -> RunOptions:
+        """Return the options of the run of `create_request`."""
+        return cls(create_request.emit_error_event, create_request.generate, create_request.max_run_seconds, compaction_hook)
+
+
 class Run:
     """Run of a response. A task of the run manager executes `run`; any number of subscribers follow the frames.
 
-    The parts: `output` writes and publishes events, `rounds` generate, `endings` end the response. A run that is `queued` only
-    writes its first events and waits for another run. `compaction_hook` is called at the end with the output and the length of the
-    context in tokens. Without `generates` the engine only reads the prompt. `resume` is given if an earlier owner began the run.
+    `output` writes and publishes events, `rounds` generate. A run that is `queued` only writes its first events and waits for
+    another run. `resume` is given if an earlier owner began the run.
     """
 
     def __init__(
         self,
         output: ResponseOutput,
         rounds: Rounds,
-        endings: RunEndings,
+        options: RunOptions,
         *,
         queued: bool = False,
-        generates: bool = True,
-        compaction_hook: CompactionHook | None = None,
         resume: ResumeState | None = None,
-        max_run_seconds: int | None = None,
     ) -> None:
         self.uid: str = output.writer.response["id"]
         self.background: bool = output.writer.response["background"]
@@ -67,13 +83,12 @@ class Run:
         # What others read of a run: the visible frames, the state of the log, and the response so far.
         self.publisher, self.writer = output.publisher, output.writer
         self.broadcast = self.publisher.broadcast
-        self._output, self._rounds, self._endings = output, rounds, endings
-        self._generates, self._compaction_hook = generates, compaction_hook
+        self._output, self._rounds, self._options = output, rounds, options
+        self._endings = RunEndings(output, rounds.usage, emit_error_event=options.emit_error_event)
         self._resume = resume or ResumeState()
         self._began = 0.0
         self._task: asyncio.Task[None] | None = None
         self._is_cancelled = self._is_stopped = self._is_handed_over = False
-        self._max_run_seconds = max_run_seconds
         # Reason of an early end as incomplete.
         self._early_reason = ""
 
@@ -129,7 +144,13 @@ class Run:
         A run with a complete call for the client goes on: the client knows the call, and only the end shows that no more calls come.
         Calls of server tools that are under way are made to their end, so that the next response has the results.
         """
-        if self._is_cancelled or self._task is None or self.writer.ended or not self._generates or self._has_client_calls:
+        if (
+            self._is_cancelled
+            or self._task is None
+            or self.writer.ended
+            or not self._options.generates
+            or self._has_client_calls
+        ):
             return False
         if not self._rounds.stop_behind_calls():
             self._end_early(STEERED)
@@ -192,9 +213,9 @@ class Run:
 
     def _start_timer(self) -> asyncio.TimerHandle | None:
         """Start the timer of the running time, which includes the time in earlier processes."""
-        if self._max_run_seconds is None or self.queued:
+        if self._options.max_run_seconds is None or self.queued:
             return None
-        remaining_s = max(self._max_run_seconds - self._resume.running_s, 0.0)
+        remaining_s = max(self._options.max_run_seconds - self._resume.running_s, 0.0)
         return asyncio.get_running_loop().call_later(remaining_s, self._end_early, TIME_LIMIT)
 
     async def _execute_until_rejected(self) -> bool:
@@ -216,7 +237,7 @@ class Run:
         if not self.broadcast.frames:
             self._output.publish(self.writer.open(), opens=True)
             if self.queued:
-                await self._output.publisher.wait_durable()
+                await self.publisher.wait_durable()
                 return True
         if self._resume.broken is not None:
             return await self._endings.fail("server_error", self._resume.broken)
@@ -227,15 +248,15 @@ class Run:
         return await self._generate()
 
     async def _generate(self) -> bool:
-        if not self._generates:
-            await self._rounds.prefill()
+        if not self._options.generates:
+            await self._rounds.current.generation.warm_up()
             return await self._endings.finish("stop", fill=False)
         finish = await self._rounds.run()
         if self._rounds.is_stopped:
             return await self._endings.end_early(STEERED)
-        if self._compaction_hook is not None and finish == "stop":
+        if self._options.compaction_hook is not None and finish == "stop":
             await self._rounds.save_end()
-            await self._append_compaction(self._compaction_hook)
+            await self._append_compaction(self._options.compaction_hook)
         return await self._endings.finish(finish)
 
     async def _append_compaction(self, hook: CompactionHook) -> None:

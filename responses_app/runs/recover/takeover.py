@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -19,14 +18,20 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.writer import Writer
 from responses_app.runs.compaction import make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.factory import RoundFactory, ToolFactory, compose_run
-from responses_app.runs.execute.run import ResumeState, Run
+from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.runs.execute.round_planner import RoundPlanner
+from responses_app.runs.execute.rounds import Rounds
+from responses_app.runs.execute.run import ResumeState, Run, RunOptions
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
+from responses_app.runs.new_run import RunOwner
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, replan
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch, StoredLog, replay
+from responses_app.runs.server_tools.executors import ToolFactory
 from responses_app.runs.server_tools.request_secrets import decrypt_secrets
 from responses_app.store.cluster import leases
 from responses_app.store.content import history
@@ -34,7 +39,6 @@ from responses_app.store.content.history import ConversationContext
 from responses_app.store.log import reader
 from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.token_log import decode_tokens
-from responses_app.store.log.writer import LogWriter
 from responses_app.tools.base import ToolExecutor
 
 logger = logging.getLogger("responses.takeover")
@@ -67,11 +71,15 @@ class StoredRun:
         """All events so far."""
         return [orjson.loads(frame.data) for frame, _ in self.log]
 
+    def response_log(self, owner: RunOwner) -> ResponseLog:
+        """Return the log to which `owner` appends."""
+        lease = self.lease
+        record = RequestRecord("", (), lease.model, lease.priority)
+        return ResponseLog(self.row, (), request=record, worker=owner.worker, epoch=lease.epoch)
 
-async def take_over(
-    pk: int, worker: UUID, models: Mapping[str, ServedModel], recorder: LogWriter, tools_for: ToolFactory
-) -> Run | None:
-    """Return the run of a response with a lease of `worker`; None if the response has ended. Raises ServiceUnavailable for a later try.
+
+async def take_over(pk: int, owner: RunOwner, models: Mapping[str, ServedModel], tools_for: ToolFactory) -> Run | None:
+    """Return the run of a response with a lease of `owner`; None if the response has ended. Raises ServiceUnavailable for a later try.
 
     A response whose model is not among `models` can only be ended; one model must be there.
     """
@@ -88,10 +96,14 @@ async def take_over(
         broken = f"{LOST}it was tried {stalled} times."
     # A response that only waited had no request to the engine yet.
     epoch = stored_run.lease.epoch - stored_run.lease.waiting
-    rounds = RoundFactory(stored_run.row.uid, served, plan, tools, epoch)
-    state, broken = await _state(stored_run, plan, rounds, broken)
+    planner = RoundPlanner(plan, epoch)
+    state, broken = await _state(stored_run, planner, broken)
     logger.info("%s: taken over at event %d, %d tokens", stored_run.row.uid, stored_run.last, len(state.tokens))
-    return _run(stored_run, plan, known, rounds, state, broken, worker, recorder)
+    resume = ResumeState(cancelled=stored_run.lease.cancelled, broken=broken, running_s=stored_run.running_s)
+    publisher = DurablePublisher(
+        Broadcast([frame for frame, _ in stored_run.log]), owner.recorder, stored_run.response_log(owner)
+    )
+    return _run(stored_run.create_request, planner, state, resume, publisher)
 
 
 async def _load_run(pk: int) -> StoredRun | None:
@@ -128,48 +140,28 @@ def _plan_for_ending(stored_run: StoredRun, context: PromptContext) -> PreparedR
     return PreparedRequest(replace(context, before=stored_run.before), nothing, NullParser())
 
 
-async def _state(
-    stored_run: StoredRun, plan: PreparedRequest, rounds: RoundFactory, broken: str | None
-) -> tuple[ReplayedRun, str | None]:
+async def _state(stored_run: StoredRun, planner: RoundPlanner, broken: str | None) -> tuple[ReplayedRun, str | None]:
     """Return the state behind the last event, and the reason if the run cannot continue from there. Raises ServiceUnavailable."""
     try:
         if broken is None:
             encrypt = encrypted_content.encryptor(stored_run.create_request)
-            return await replay(stored_run.log, *rounds.first(), encrypt, rounds.plan), None
+            return await replay(stored_run.log, *planner.first(), encrypt, planner.plan), None
     except ServiceUnavailable:
         raise
     except (ReplayMismatch, ProtocolError, ApiError) as error:
         logger.error("%s: replay differs: %s", stored_run.row.uid, error)
         broken = f"{LOST}{error}."
-    return ReplayedRun(Writer.restore(stored_run.events, new_id), plan.request, plan.parser), broken
+    return ReplayedRun(Writer.restore(stored_run.events, new_id), planner.prepared.request, planner.prepared.parser), broken
 
 
 def _run(
-    stored_run: StoredRun,
-    plan: PreparedRequest,
-    served: ServedModel | None,
-    rounds: RoundFactory,
-    state: ReplayedRun,
-    broken: str | None,
-    worker: UUID,
-    recorder: LogWriter,
+    create_request: CreateRequest, planner: RoundPlanner, state: ReplayedRun, resume: ResumeState, publisher: DurablePublisher
 ) -> Run:
-    lease = stored_run.lease
-    record = RequestRecord("", (), lease.model, lease.priority)
-    return compose_run(
-        state.writer,
-        rounds.create(state.request, state.parser, state.tokens, state.end, number=state.progress.number),
-        recorder,
-        ResponseLog(stored_run.row, (), request=record, worker=worker, epoch=lease.epoch),
-        loop=rounds.loop(),
-        progress=state.progress,
-        frames=[frame for frame, _ in stored_run.log],
-        emit_error_event=stored_run.create_request.emit_error_event,
-        generates=stored_run.create_request.generate,
-        compaction_hook=None if served is None else make_compaction_hook(stored_run.create_request, plan),
-        resume=ResumeState(cancelled=lease.cancelled, broken=broken, running_s=stored_run.running_s),
-        max_run_seconds=stored_run.create_request.max_run_seconds,
-    )
+    output = ResponseOutput(state.writer, publisher)
+    first = planner.create(state.request, state.parser, state.tokens, state.end, number=state.progress.number)
+    rounds = Rounds(first, output, planner.loop(), state.progress)
+    hook = make_compaction_hook(create_request, planner.prepared)
+    return Run(output, rounds, RunOptions.from_request(create_request, hook), resume=resume)
 
 
 class NullParser:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
 
@@ -19,6 +19,9 @@ from responses_app.tools.mcp import servers
 from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
 from responses_app.tools.mcp.sessions import McpSessions
 from responses_app.tools.registry import SERVER_TOOLS
+
+# Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
+ToolFactory: TypeAlias = Callable[[CreateRequest, str], ToolExecutor | None]
 
 
 def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:

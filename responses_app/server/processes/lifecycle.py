@@ -30,7 +30,7 @@ CLOSING_LIMIT = 0.2
 class RunManagerLifecycle(Protocol):
     """Interface of `runs.manager.RunManager` for the life cycle."""
 
-    async def start(self) -> None:
+    async def start(self) -> object:
         """Start the engines."""
 
     def stop_draining(self) -> None:
@@ -52,7 +52,7 @@ class ServerLifecycle:
         self.loop, self.hub, self.drain, self.postgres = loop, hub, drain, postgres
         self.code = 0
         self._server: DaphneServer | None = None
-        self._starting: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[object] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._reviving: asyncio.Task[None] | None = None
         self._opening: asyncio.Task[None] | None = None

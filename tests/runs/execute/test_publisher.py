@@ -54,14 +54,19 @@ class OpeningGate(GatedLogWriter):
 
 
 class PublisherTest(ApiCase):
+    def log_writer(self) -> GatedLogWriter:
+        """Return the log writer of the started manager."""
+        assert self.hub.services is not None
+        assert isinstance(self.hub.services.recorder, GatedLogWriter)
+        return self.hub.services.recorder
+
     @asynccontextmanager
     async def gated_run(self) -> AsyncIterator[tuple[Run, GatedLogWriter]]:
         """Yield a run that has taken all its tokens, and whose first deltas are being committed."""
         async with self.serving(ENDLESS) as client:
             with patch("responses_app.runs.manager.LogWriter", GatedLogWriter):
                 await self.made(client, background=True)
-            (run,), gate = self.hub.runs.values(), self.hub._recorder
-            assert isinstance(gate, GatedLogWriter)
+            (run,), gate = self.hub.runs.values(), self.log_writer()
             async with asyncio.timeout(LIMIT_S):
                 await gate.reached.wait()
             await eventually(lambda: run._rounds.total.output == len(tokens(HELLO)) - 1)
@@ -86,8 +91,7 @@ class PublisherTest(ApiCase):
             with patch("responses_app.runs.manager.LogWriter", OpeningGate):
                 answer = asyncio.ensure_future(self.post(client, background=True))
                 await eventually(lambda: self.engine.requests)
-            (run,), gate = self.hub.runs.values(), self.hub._recorder
-            assert isinstance(gate, OpeningGate)
+            (run,), gate = self.hub.runs.values(), self.log_writer()
             await eventually(lambda: run._rounds.total.output == len(tokens(HELLO)) - 1)
             yield run, gate, answer
 
@@ -138,8 +142,7 @@ class PublisherTest(ApiCase):
                 patch("responses_app.runs.execute.publisher.MAX_UNCOMMITTED_EVENTS", 4),
             ):
                 made = await self.made(client, background=True)
-                (run,), gate = self.hub.runs.values(), self.hub._recorder
-                assert isinstance(gate, GatedLogWriter)
+                (run,), gate = self.hub.runs.values(), self.log_writer()
                 await eventually(lambda: run.publisher.is_full)
                 await run_ready_tasks(50)
                 # A chunk makes a few events at most.
@@ -155,8 +158,7 @@ class PublisherTest(ApiCase):
         async with self.serving(record_text(THOUGHT)) as client:
             with patch("responses_app.runs.manager.LogWriter", GatedLogWriter):
                 await self.made(client, background=True)
-            (run,), gate = self.hub.runs.values(), self.hub._recorder
-            assert isinstance(gate, GatedLogWriter)
+            (run,), gate = self.hub.runs.values(), self.log_writer()
             await eventually(lambda: run.publisher.is_full)
             await run_ready_tasks(50)
             self.assertLess(run._rounds.total.output, len(tokens(THOUGHT)) - 4)

@@ -16,12 +16,11 @@ from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Lease
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, Rounds
-from responses_app.runs.execute.run import Run
+from responses_app.runs.execute.run import Run, RunOptions
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.takeover import NullParser
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
@@ -50,8 +49,7 @@ def run(uid: str, recorder: LogWriter) -> CountedRun:
     one.row.pk = next(_keys)
     generation = Generation(ReplayEngine(), GenerateRequest(uid, (1,), Sampling(max_tokens=1)), str)
     output = ResponseOutput(Writer(response(id=uid), counted()), DurablePublisher(Broadcast(), recorder, one))
-    rounds = Rounds(Round(generation, NullParser(), 1), output)
-    return CountedRun(output, rounds, RunEndings(output, rounds.usage))
+    return CountedRun(output, Rounds(Round(generation, NullParser(), 1), output), RunOptions())
 
 
 _keys = itertools.count(1000)

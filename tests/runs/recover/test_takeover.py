@@ -68,11 +68,11 @@ class TakeoverTest(ApiCase):
 
     async def crash(self) -> None:
         """End the first process without a release of the leases."""
-        assert self.hub._lease_keeper is not None
-        await self.hub._lease_keeper.stop()
+        assert self.hub.services is not None
+        await self.hub.services.lease_keeper.stop()
         for run in self.hub.runs.values():
             run.hand_over()
-        await Worker.objects.filter(pk=self.hub._lease_keeper.worker).adelete()
+        await Worker.objects.filter(pk=self.hub.services.lease_keeper.worker).adelete()
 
     def text(self, events: list[dict[str, Any]]) -> str:
         """Return the text of the last message."""
@@ -124,8 +124,8 @@ class TakeoverTest(ApiCase):
             row = await Response.objects.aget()
             await eventually(lambda: self.has_deltas(row.uid))
             # It does not look any more, as if its loop stood still, but goes on with what it has.
-            assert self.hub._lease_keeper is not None
-            await self.hub._lease_keeper.stop()
+            assert self.hub.services is not None
+            await self.hub.services.lease_keeper.stop()
             await Lease.objects.aupdate(worker=uuid4())
             await second.start()
             with patch("responses_app.runs.recover.lease_keeper.WORKER_TIMEOUT_S", 0.0):

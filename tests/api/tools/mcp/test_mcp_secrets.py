@@ -192,8 +192,8 @@ class McpSecretsTest(McpCase):
 
     async def crash(self) -> None:
         """End the first process without a release of the leases."""
-        assert self.hub._lease_keeper is not None
-        await self.hub._lease_keeper.stop()
+        assert self.hub.services is not None
+        await self.hub.services.lease_keeper.stop()
         for run in self.hub.runs.values():
             run.hand_over()
-        await Worker.objects.filter(pk=self.hub._lease_keeper.worker).adelete()
+        await Worker.objects.filter(pk=self.hub.services.lease_keeper.worker).adelete()
