@@ -71,7 +71,7 @@ def parse_form(
     if handler.filename is None and needs_file:
         raise InvalidRequest("Missing required parameter: 'file'.", param=FILE, code="missing_required_parameter")
     return FileForm(
-        {name: values[0] for name, values in fields.items()}, handler.filename or "", handler.size, handler.digest()
+        {name: values[0] for name, values in fields.items()}, handler.filename or "", handler.size, handler.sha256.hexdigest()
     )
 
 
@@ -111,13 +111,9 @@ class _FileWriter(FileUploadHandler):
 
     def __init__(self, out: IO[bytes], max_bytes: int) -> None:
         super().__init__()
-        self._out, self._max_bytes, self._hash = out, max_bytes, hashlib.sha256()
+        self._out, self._max_bytes, self.sha256 = out, max_bytes, hashlib.sha256()
         self.filename: str | None = None
         self.size = 0
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the file in hexadecimal."""
-        return self._hash.hexdigest()
 
     def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
         """Begin a file (Django's interface). Raises InvalidRequest for a second file or another name."""
@@ -134,7 +130,7 @@ class _FileWriter(FileUploadHandler):
         self.size += len(raw_data)
         if self.size > self._max_bytes:
             raise PayloadTooLarge(f"The file is larger than {self._max_bytes // MIB} MiB.", param=FILE)
-        self._hash.update(raw_data)
+        self.sha256.update(raw_data)
         self._out.write(raw_data)
 
     def file_complete(self, file_size: int) -> None:

@@ -58,11 +58,6 @@ class WorkerProcess:
             ours.close()
             raise WorkerNotStarted(f"A worker process did not start: {error}") from error
 
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
     def is_usable(self) -> bool:
         """Return True if the process can take another job. A killed process is not usable, even before the end."""
         return not self._is_killed and self._process.poll() is None

@@ -23,7 +23,7 @@ class Markers:
     """Set of marker texts to search for.
 
     Raises ValueError if a marker begins another, unless they `may_overlap`: then the longer is searched for, and `pass_until`
-    waits for text that decides.
+    waits for text that decides. `pattern` finds any of them.
     """
 
     def __init__(self, *texts: str, may_overlap: bool = False) -> None:
@@ -32,17 +32,13 @@ class Markers:
         if overlap and not may_overlap:
             raise ValueError("The marker {!r} begins the marker {!r}.".format(*overlap))
         self._has_overlap = overlap is not None
-        self._pattern = re.compile("|".join(map(re.escape, reversed(self._texts))) or r"(?!)")
+        self.pattern = re.compile("|".join(map(re.escape, reversed(self._texts))) or r"(?!)")
         self.first_chars = frozenset(text[0] for text in self._texts)
         self._longest = max(map(len, self._texts), default=0)
 
-    def search(self, text: str, at: int) -> re.Match[str] | None:
-        """Find the first marker in `text` from `at` on."""
-        return self._pattern.search(text, at)
-
     def match(self, text: str, at: int) -> bool:
         """Return True if a marker stands at `at`."""
-        return self._pattern.match(text, at) is not None
+        return self.pattern.match(text, at) is not None
 
     def may_grow(self, text: str, at: int) -> bool:
         """Return True if the text from `at` on begins a longer marker than the marker that stands at `at`."""
@@ -174,7 +170,7 @@ class Reader:
         Text that may begin a marker is held back. If the generation was cut off there, it stays unread.
         """
         while True:
-            match = markers.search(self.text, self.at)
+            match = markers.pattern.search(self.text, self.at)
             is_over = self.closed and not self.cut
             if match is not None and (is_over or not markers.may_grow(self.text, match.start())):
                 emit(self.text[self.at : match.start()])
@@ -201,7 +197,7 @@ class Reader:
         """Pass on an object or array, verbatim, up to the end or before a marker of `stops`. Raises EndOfText."""
         tracker, ends = JsonTracker(), stops.first_chars | {'"', "\\"}
         while True:
-            match = stops.search(self.text, self.at)
+            match = stops.pattern.search(self.text, self.at)
             held = 0 if self.closed and not self.cut else stops.partial(self.text, self.at)
             text = self.text[self.at : match.start() if match else len(self.text) - held]
             count = tracker.read(text)

@@ -206,7 +206,7 @@ class HarmonyParser:
         if name is None:
             self._channel = CHANNELS.get(header.channel, FINAL)
             self._json = JsonTracker() if self._bound and self._channel is FINAL else None
-        elif not self._recipients.allows(name):
+        elif not self._recipients.tools.allows(name):
             self._channel = COMMENTARY
         else:
             self._call(name, header)

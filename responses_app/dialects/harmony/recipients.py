@@ -13,7 +13,7 @@ class Recipients:
     """Recipients that stand for tools: declared functions, and the model's own tools."""
 
     def __init__(self, tools: Toolset) -> None:
-        self._tools = tools
+        self.tools = tools
         self._own = recipients(tools.offered)
         self._names = frozenset(str(tool["name"]) for tool in functions_of(tools))
 
@@ -26,10 +26,6 @@ class Recipients:
         if name in self._own:
             return self._own[name]
         return (name or None) if recipient.startswith(_FUNCTIONS) else None
-
-    def allows(self, name: str) -> bool:
-        """Return True if the function may be called."""
-        return self._tools.allows(name)
 
     def is_raw(self, recipient: str | None) -> bool:
         """Return True for a tool of the model whose input is no JSON."""
@@ -44,4 +40,4 @@ class Recipients:
         name = self.function_name(recipient)
         if recipient is not None and name is None:
             return (CALL_WITHOUT_NAME if recipient == _FUNCTIONS else UNKNOWN_RECIPIENT), recipient
-        return (TOOL_NOT_ALLOWED, name) if name is not None and not self.allows(name) else None
+        return (TOOL_NOT_ALLOWED, name) if name is not None and not self.tools.allows(name) else None

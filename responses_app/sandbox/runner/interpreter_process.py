@@ -52,13 +52,10 @@ class InterpreterProcess:
 
     def __init__(self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._process, self._reader, self._writer = process, reader, writer
+        # Process id of bubblewrap in the namespace of the runner.
+        self.pid = process.pid
         self._output: OutputReader | None = None
         self._reason: str | None = None
-
-    @property
-    def pid(self) -> int:
-        """Process id of bubblewrap in the namespace of the runner."""
-        return self._process.pid
 
     @classmethod
     async def start(
