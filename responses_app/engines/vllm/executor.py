@@ -12,8 +12,6 @@ from vllm.distributed.device_communicators import shm_broadcast
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
-from responses_app.engines.vllm.amx import request_amx
-
 # A step of a small model takes milliseconds.
 PAUSE_S = 0.0001
 # With so few CPUs vLLM computes the model in one thread: it leaves a CPU to the scheduler.
@@ -36,6 +34,15 @@ class PausingCondition(shm_broadcast.SpinCondition):  # type: ignore[misc]
             time.sleep(PAUSE_S)
         else:
             super().wait(timeout_ms)
+
+
+def request_amx() -> bool:
+    """Ask the kernel for AMX, the matrix unit of newer Intel CPUs, for this process; return False if the CPU or the system has none.
+
+    The attention of vLLM uses AMX for bfloat16 models and does not ask. oneDNN asks, at its first product that is large enough for
+    AMX. A small model has no such product, and its worker would die of SIGILL in the warm-up.
+    """
+    return bool(torch.cpu._init_amx())
 
 
 # At import, because each process of the engine imports this module when the configuration is unpickled, before it makes its queues
