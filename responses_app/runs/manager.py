@@ -30,9 +30,9 @@ from responses_app.runs.new_run import NOTHING_KNOWN, KnownContext, RunOwner, pr
 from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.runs.recover.services import Services
 from responses_app.runs.recover.takeover import take_over
 from responses_app.runs.server_tools.executors import ToolFactory, server_tools
-from responses_app.runs.services import Services
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
 from responses_app.store.log.writer import LogWriter
