@@ -7,13 +7,14 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Set
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
+from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.store.log.token_log import CallStart
 from responses_app.tools.base import ToolExecutor
@@ -24,9 +25,6 @@ logger = logging.getLogger("responses.tools")
 
 # A cancelled tool gets this long to clean up.
 STOP_LIMIT_S = 1.0
-# Reasons why a call was not made or has no result. The model reads these texts.
-CUT_OFF: Final = "This call was not made: the server that generated the call has gone before the arguments were complete."
-UNKNOWN_OUTCOME: Final = "The server that ran this call has gone, and the outcome is unknown."
 
 # Takes the item of a call and its result.
 CheckResult: TypeAlias = Callable[[dict[str, Any], Delta], Awaitable[Delta]]
