@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.compare.contenders import Contender
 from bench.compare.measurement import PARTS, part_seconds, send_load, wait_until_idle
-from bench.compare.report import NAMES
+from bench.compare.report import NAMES, visible_ms
 from bench.support.load import Load
 from bench.support.markdown import format_spread, markdown_table
 from bench.support.quantiles import Spread
@@ -77,7 +77,7 @@ def describe_burst(one: Burst) -> str:
     cpu = ", ".join(f"{part} {cost:.2f}" for part, cost in one.cpu_ms.items())
     return (
         f"burst {one.requests} {one.kind:<12} {one.rate:>7.0f} requests/s, first token {one.first_p50_ms:.0f} and "
-        f"{one.first_p95_ms:.0f} ms, first text {one.visible_p50_ms:.0f} and {one.visible_p95_ms:.0f} ms, CPU ms per request: {cpu}"
+        f"{one.first_p95_ms:.0f} ms, first text {visible_ms(one.visible_p50_ms, one.visible_p95_ms)}, CPU ms per request: {cpu}"
     )
 
 
@@ -91,6 +91,6 @@ def _figures(some: Sequence[Burst]) -> list[str]:
         NAMES[some[0].kind],
         format_spread(Spread.of([one.rate for one in some])),
         f"{median(lambda one: one.first_p50_ms):.0f} ms, {median(lambda one: one.first_p95_ms):.0f} ms",
-        f"{median(lambda one: one.visible_p50_ms):.0f} ms, {median(lambda one: one.visible_p95_ms):.0f} ms",
+        visible_ms(median(lambda one: one.visible_p50_ms), median(lambda one: one.visible_p95_ms)),
         ", ".join(f"{cost:.2f}" for cost in cpu),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isnan
 
 from bench.compare.measurement import PARTS, Sample
 from bench.support.markdown import format_spread, markdown_table
@@ -18,6 +19,11 @@ NAMES = {
 CPU_HEAD = "CPU µs per token: " + ", ".join(PARTS)
 # Numerator and denominator of each column of the table of ratios.
 RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("worker", "vllm"), ("stored", "unstored"), ("stored", "agentic-api"))
+
+
+def visible_ms(p50: float, p95: float) -> str:
+    """Return both times in milliseconds, or a dash where no answer had text: all its tokens were reasoning."""
+    return "–" if isnan(p50) else f"{p50:.0f} ms, {p95:.0f} ms"
 
 
 def levels(samples: Sequence[Sample]) -> list[int]:
@@ -64,8 +70,8 @@ def describe(sample: Sample) -> str:
     cpu = ", ".join(f"{part} {cost:.0f}" for part, cost in sample.cpu_us.items())
     return (
         f"{sample.streams:>4} {sample.kind:<12} {sample.rate:>7.0f} tokens/s, first token {sample.first_p50_ms:.0f} and "
-        f"{sample.first_p95_ms:.0f} ms, first text {sample.visible_p50_ms:.0f} and "
-        f"{sample.visible_p95_ms:.0f} ms, gap {sample.gap_p99_ms:.0f} ms, CPU µs per token: {cpu}; "
+        f"{sample.first_p95_ms:.0f} ms, first text "
+        f"{visible_ms(sample.visible_p50_ms, sample.visible_p95_ms)}, gap {sample.gap_p99_ms:.0f} ms, CPU µs per token: {cpu}; "
         f"{sample.events_per_token:.2f} events per token, client lag p99 {sample.client_lag_ms:.0f} ms"
     )
 
@@ -81,7 +87,7 @@ def _figures(samples: Sequence[Sample], kind: str, streams: int) -> list[str]:
         NAMES[kind],
         format_spread(rates),
         f"{median(lambda one: one.first_p50_ms):.0f} ms, {median(lambda one: one.first_p95_ms):.0f} ms",
-        f"{median(lambda one: one.visible_p50_ms):.0f} ms, {median(lambda one: one.visible_p95_ms):.0f} ms",
+        visible_ms(median(lambda one: one.visible_p50_ms), median(lambda one: one.visible_p95_ms)),
         f"{median(lambda one: one.gap_p99_ms):.0f} ms",
         ", ".join(f"{cost:.0f}" for cost in cpu),
     ]

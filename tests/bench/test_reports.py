@@ -10,7 +10,7 @@ import pytest
 
 from bench.compare.measurement import Sample
 from bench.compare.plot import axis_top, draw
-from bench.compare.report import NAMES
+from bench.compare.report import NAMES, visible_ms
 from bench.support.docs import MEASURE, MissingSection, conditions, replace_section, require_section, write_section
 from bench.support.load import Load
 from bench.support.markdown import format_spread, markdown_table
@@ -58,6 +58,11 @@ def test_table_and_spread() -> None:
         "| 1 | 3 (1 to 4,444) |",
     ]
     assert format_spread(Spread(2.1, 2.0, 2.2)) == "2"
+
+
+def test_answers_without_text_have_a_dash() -> None:
+    assert visible_ms(float("nan"), float("nan")) == "–"
+    assert visible_ms(104.4, 149.6) == "104 ms, 150 ms"
 
 
 @pytest.mark.parametrize(("highest", "top"), [(0, 1), (1, 1), (7, 10), (1100, 1500), (4238, 5000), (5001, 10000)])
