@@ -91,7 +91,7 @@ class PromptContext:
 
 
 def client_path(
-    param: str | None, create_request: CreateRequest, items: Sequence[Mapping[str, Any]], input_items: Sequence[object]
+    param: str | None, create_request: CreateRequest, items: Sequence[Mapping[str, Any]], input_ids: Sequence[object]
 ) -> str | None:
     """Translate the path of an item in the prompt into the path of an item in the request of the client.
 
@@ -101,6 +101,6 @@ def client_path(
     if place is None:
         return param
     uid = items[int(place[1])]["id"]
-    if uid in input_items:
-        return f"input[{input_items.index(uid)}]{place[2]}"
+    if uid in input_ids:
+        return f"input[{input_ids.index(uid)}]{place[2]}"
     return "conversation" if create_request.conversation else "previous_response_id"
