@@ -73,6 +73,9 @@ class Response(models.Model):
     stored = models.BooleanField(default=True, help_text="If not, it is kept for a short time only, for polling.")
     thread = models.CharField(max_length=64, db_index=True)
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
+    rerun_of = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="The id of the response whose request was run again."
+    )
     history = ArrayField(models.BigIntegerField(), default=list)
     conversation = models.ForeignKey(
         Conversation, null=True, blank=True, on_delete=models.SET_NULL, related_name="responses", db_index=False
@@ -111,7 +114,8 @@ class Response(models.Model):
             models.Index(
                 fields=("conversation", "-id"), name="response_conversation", condition=models.Q(conversation__isnull=False)
             ),
-            # Partial indexes: most responses have no tools and no metadata.
+            # Partial indexes: most responses are no reruns, and have no tools and no metadata.
+            models.Index(fields=("rerun_of",), name="response_rerun", condition=~models.Q(rerun_of="")),
             GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
             GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),
         )

@@ -60,6 +60,9 @@ class CreateRequest:
     request_id: str = ""
     previous_response_id: str | None = None
     conversation: str | None = None
+    # The response whose request is run again, and whether its tool results stand in for running the server tools.
+    rerun_of: str | None = None
+    uses_recorded_results: bool = False
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)

@@ -116,6 +116,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         stored=create_request.store,
         thread=before.thread or uid,
         previous_uid=create_request.previous_response_id,
+        rerun_of=create_request.rerun_of or "",
         conversation_id=before.conversation,
         history=list(before.keys),
         # jsonb cannot hold NUL; the log has the exact value.

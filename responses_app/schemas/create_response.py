@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -21,6 +22,7 @@ from responses_app.schemas.options import (
     ContextManagement,
     ImageOptions,
     ReasoningOptions,
+    RerunOptions,
     StreamOptions,
     TextOptions,
 )
@@ -93,6 +95,8 @@ REFUSED: Mapping[str, str] = {
     "moderation": "moderation is not supported by this server",
     "multi_agent": "multi-agent responses are not supported by this server",
 }
+# Field that only browser keys of signed-in users may send.
+RERUN = "rerun"
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 # Levels of nesting. Events add levels around a tool's schema and must stay below orjson's limit of 254.
 MAX_DEPTH = 100
@@ -128,14 +132,27 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL. `request_id` is the `x-request-id` of the answer.
     """
     _refuse(raw)
-    fields = {name: field_value for name, field_value in raw.items() if field_value is not None and name not in REFUSED}
+    rerun = _rerun(raw, key)
+    fields = {
+        name: field_value for name, field_value in raw.items() if field_value is not None and name not in (*REFUSED, RERUN)
+    }
     if has_default and settings.RESPONSES_DEFAULT_MODEL:
         fields.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
     body = validate(CreateResponse, fields, ())
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
-    return _order(body, key, request_id)
+    created = _order(body, key, request_id)
+    return created if rerun is None else replace(created, rerun_of=rerun.of, uses_recorded_results=rerun.tools == "recorded")
+
+
+def _rerun(raw: Mapping[str, Any], key: ApiKey) -> RerunOptions | None:
+    """Return the field of the page that runs a request again, which a key with a row may not send. Raises InvalidRequest."""
+    if raw.get(RERUN) is None:
+        return None
+    if key.pk is not None:
+        raise InvalidRequest(f"Unknown parameter: '{RERUN}'.", param=RERUN, code="unknown_parameter")
+    return validate(RerunOptions, raw[RERUN], (RERUN,))
 
 
 def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:

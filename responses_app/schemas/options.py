@@ -27,6 +27,13 @@ class ReasoningOptions(StrictModel):
     mode: str | None = None
 
 
+class RerunOptions(StrictModel):
+    """`rerun` of the pages: the response whose request is run again, and how its server tools run."""
+
+    of: Annotated[str, Field(max_length=64)]
+    tools: Literal["recorded", "live"] = "live"
+
+
 class BackgroundOptions(StrictModel):
     """`background_options`: a completion window of hours lowers the priority of the response."""
 

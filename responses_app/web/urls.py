@@ -12,7 +12,8 @@ from responses_app.web.files import containers as container_views
 from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
-from responses_app.web.response import compare, conformance, conversation, lineage, live, prompt
+from responses_app.web.rerun import views as rerun_views
+from responses_app.web.response import conformance, conversation, lineage, live, prompt
 from responses_app.web.response import delete as response_delete
 from responses_app.web.response.event_log import events, export, wire
 from responses_app.web.responses import response_list
@@ -42,7 +43,7 @@ urlpatterns = [
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),
-    path("responses/compare", compare.show, name="compare"),
+    path("responses/compare", rerun_views.compare, name="compare"),
     re_path(r"^responses/(?P<uid>[\w:-]+)\.(?P<form>jsonl?|sse)$", export.log, name="response-log"),
     path(RESPONSE, conversation.show, name="response"),
     path(f"{RESPONSE}/events", events.index, name="response-events"),
@@ -51,6 +52,9 @@ urlpatterns = [
     path(f"{RESPONSE}/prompt", prompt.show, name="response-prompt"),
     path(f"{RESPONSE}/chain", lineage.show, name="response-chain"),
     path(f"{RESPONSE}/check", conformance.show, name="response-check"),
+    path(f"{RESPONSE}/rerun", rerun_views.show, name="response-rerun"),
+    path(f"{RESPONSE}/rerun/column", rerun_views.column, name="response-rerun-column"),
+    path(f"{RESPONSE}/rerun/context", rerun_views.context, name="response-rerun-context"),
     path(f"{RESPONSE}/live", live.stream, name="response-live"),
     path(f"{RESPONSE}/cancel", response_delete.cancel, name="response-cancel"),
     path(f"{RESPONSE}/delete", response_delete.delete, name="response-delete"),

@@ -47,7 +47,7 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
     # A search for one response, as data does not count.
     uid = chat_server.ask(model="chat", input="lightweight greetings").json()["id"]
     only = "?q=lightweight"
-    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
+    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete", "/rerun")
     for path in (
         "/",
         f"/responses{only}",

@@ -17,7 +17,7 @@ from responses_app.runs.prepare.items.selection import SelectedItems
 from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prefix_cache import session_id
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
-from responses_app.runs.server_tools import approvals, executors
+from responses_app.runs.server_tools import approvals, executors, recorded_items
 from responses_app.store.content import history, tool_outputs
 from responses_app.store.content.history import ConversationContext
 
@@ -25,6 +25,7 @@ from responses_app.store.content.history import ConversationContext
 async def load(context: PromptContext, before: ConversationContext | None) -> PromptContext:
     """Load what the request refers to. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
     request = context.create_request
+    await recorded_items.check_original(request.project, request.rerun_of)
     await executors.check_resources(request.project, request.tools)
     if before is None:
         before = await _previous(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
@@ -10,6 +11,7 @@ from asgiref.sync import sync_to_async
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.server_tools import approval_address
+from responses_app.runs.server_tools.recorded_items import load_recorded_items
 from responses_app.store.content import approvals
 from responses_app.tools.base import ToolExecutor
 from responses_app.tools.composite import CompositeExecutor
@@ -18,6 +20,7 @@ from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp import servers
 from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
 from responses_app.tools.mcp.sessions import McpSessions
+from responses_app.tools.recorded.executor import RecordedExecutor, RecordedSessions
 from responses_app.tools.registry import SERVER_TOOLS
 
 # Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
@@ -28,9 +31,12 @@ def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None
     """Return the server tools of the response `uid`; None without such tools in the request."""
     made = [_mcp(create_request, uid), *(_open(tool, create_request, uid) for tool in SERVER_TOOLS)]
     executors = [executor for executor in made if executor is not None]
-    if len(executors) > 1:
-        return CompositeExecutor(executors)
-    return executors[0] if executors else None
+    if not executors:
+        return None
+    executor = CompositeExecutor(executors) if len(executors) > 1 else executors[0]
+    if create_request.uses_recorded_results and create_request.rerun_of is not None:
+        return RecordedExecutor(executor, partial(load_recorded_items, create_request.project, create_request.rerun_of))
+    return executor
 
 
 async def check_resources(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
@@ -50,7 +56,9 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
         return request_id in await sync_to_async(approvals.claim)(create_request.project, [request_id], uid)
 
     known = {label: servers.server_of(tool, create_request.secrets.get(label, {})) for label, tool in tools.items()}
-    sessions = McpSessions(known, ToolLimits.from_settings(), create_request.project)
+    sessions = (RecordedSessions if create_request.uses_recorded_results else McpSessions)(
+        known, ToolLimits.from_settings(), create_request.project
+    )
     project = create_request.project
     bound = BoundApprovals(
         {label: approval_address.id_ending(project, tool) for label, tool in tools.items()},

@@ -27,6 +27,7 @@ RESPONSE_COLUMNS: Final = {
     "stored": "boolean",
     "thread": "text",
     "previous_uid": "text",
+    "rerun_of": "text",
     "history": "bigint[]",
     "conversation_id": "bigint",
     "metadata": "jsonb",

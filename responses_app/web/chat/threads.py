@@ -49,8 +49,9 @@ class ThreadPage:
 
 def page(visible: QuerySet[Response], project: str, words: str = "", before: str = "") -> ThreadPage:
     """Return a page of the project's threads, with `words` only matching threads. Pages start by key, not by offset."""
-    rows = visible.filter(project=project, stored=True)
-    later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True)
+    # Reruns are no turns of a chat.
+    rows = visible.filter(project=project, stored=True, rerun_of="")
+    later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True, rerun_of="")
     if words:
         rows = rows.filter(thread__in=Response.objects.filter(pk__in=_search(rows, project, words)).values("thread"))
     if before:

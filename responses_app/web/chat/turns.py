@@ -38,7 +38,12 @@ def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     turns = _turns(chain)
     for turn in turns:
         turn["previous"] = parent = parents.get(turn["id"])
-        turn["siblings"] = [other.uid for other in responses if parents.get(other.uid) == parent]
+        turn["siblings"] = [
+            # Reruns are no branches of a chat.
+            other.uid
+            for other in responses
+            if parents.get(other.uid) == parent and (not other.rerun_of or other.uid == turn["id"])
+        ]
     if turns[0]["previous"] is None:
         turns[0]["siblings"] = _first_branches(row.project, chain[0])
     history: list[int] = Response.objects.filter(pk=chain[0].pk).values_list("history", flat=True)[0]
@@ -71,7 +76,7 @@ def _without_branch(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _responses_of_thread(row: Response) -> list[Response]:
     """Return the stored responses of the thread by creation. In a conversation, include branches out of the conversation."""
     rows = Response.objects.filter(project=row.project, thread=row.thread, stored=True).order_by("pk")
-    return list(rows.select_related("conversation").only("uid", "previous_uid", "metadata", "conversation__uid"))
+    return list(rows.select_related("conversation").only("uid", "previous_uid", "metadata", "rerun_of", "conversation__uid"))
 
 
 def _parents(responses: Sequence[Response]) -> Parents:
@@ -88,7 +93,7 @@ def _newest(responses: Sequence[Response], parents: Parents, uid: str) -> str:
     """Return the newest descendant of `uid`. Children are always newer than parents."""
     descendants = {uid}
     for row in responses:
-        if parents[row.uid] in descendants:
+        if parents[row.uid] in descendants and not row.rerun_of:
             descendants.add(row.uid)
             uid = row.uid
     return uid

@@ -22,6 +22,8 @@ TABS = (
     ("response-chain", "Chain"),
     ("response-check", "Validation"),
 )
+# Links to the newest reruns of a response.
+MAX_RERUNS = 8
 MISSING = "No response with this ID in your projects. It may have been deleted."
 
 
@@ -44,9 +46,16 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
         "running": row.ended_at is None,
+        "reruns": reruns_of(row),
         "end": reader.last_number(row.pk),
     }
     return render(request, template, {**common, **context})
+
+
+def reruns_of(row: Response) -> list[str]:
+    """Return the ids of the newest runs of the response's request."""
+    rows = Response.objects.filter(project=row.project, rerun_of=row.uid).order_by("-pk")
+    return list(rows.values_list("uid", flat=True)[:MAX_RERUNS])
 
 
 def number(request: HttpRequest, name: str, default: int = -1) -> int:

@@ -44,7 +44,7 @@ class OutcomesTest(WebCase):
         for path in (*PAGES, f"/items/msg_in_{row.uid}"):
             with self.subTest(uid=row.uid, path=path):
                 self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)
-        self.assertEqual(self.client.get(f"/responses/compare?a={row.uid}&b={row.uid}").status_code, 200)
+        self.assertEqual(self.client.get(f"/responses/{row.uid}/rerun?column={row.uid}").status_code, 200)
         self.assertEqual(self.client.get("/responses").status_code, 200)
         return self.page(f"/responses/{row.uid}")
 

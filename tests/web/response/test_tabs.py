@@ -228,15 +228,17 @@ class ResponseTest(WebCase):
             ],
         )
 
-    def test_two_responses_are_compared(self) -> None:
-        for uid, text in (("resp_1", "the same\nbut one"), ("resp_2", "the same\nbut two")):
+    def test_address_of_the_earlier_comparison_leads_to_the_rerun_page(self) -> None:
+        for uid, text in (("resp_1", "the same but one"), ("resp_2", "the same but two")):
             row = made(uid)
-            item(row, f"msg_{uid}", "message", role="assistant", content=[{"type": "output_text", "text": text}])
-        page = self.page("/responses/compare?a=resp_1&b=resp_2")
-        self.assertIn('<tr class="other"><td></td><td dir="auto">but one</td><td dir="auto">but two</td>', page)
-        self.assertIn('<tr class="same"><td></td><td dir="auto">the same</td>', page)
-        self.page("/responses/compare?a=resp_1")
-        self.assertIn("Tip:", self.page("/responses/compare"))
+            snapshot(row, [{"id": f"msg_{uid}", "type": "message", "content": [{"type": "output_text", "text": text}]}])
+        answer = self.client.get("/responses/compare?a=resp_1&b=resp_2")
+        self.assertRedirects(answer, "/responses/resp_1/rerun?column=resp_2", fetch_redirect_response=False)
+        self.assertIn("the same but <del>one</del><ins>two</ins>", self.page(answer["Location"]))
+        self.assertRedirects(
+            self.client.get("/responses/compare?a=resp_1"), "/responses/resp_1/rerun", fetch_redirect_response=False
+        )
+        self.assertRedirects(self.client.get("/responses/compare"), "/responses")
 
     def test_deletion_tells_what_goes_and_keeps_what_others_need(self) -> None:
         row = made()

@@ -5,6 +5,7 @@ export class ApiError extends Error {
     super(error?.message ?? `The server returned an error (HTTP ${status}).`);
     this.status = status;
     this.code = error?.code ?? null;
+    this.param = error?.param ?? null;
   }
 }
 

@@ -1,0 +1,160 @@
+// Editors of the request: reads the body of a create request, and names the place of a mistake in JSON.
+import { button, el } from "../chat/dom.js";
+
+export class EditorError extends Error {
+  constructor(field, message, position = 0) {
+    super(message);
+    Object.assign(this, { field, position });
+  }
+}
+
+/** Parses the JSON of a field. Throws EditorError with line and column. */
+export function parseField(field, fallback) {
+  const text = field.value;
+  if (!text.trim()) return fallback;
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const position = placeOfMistake(text);
+    const before = text.slice(0, position).split("\n");
+    const reason = error.message.replace(/ in JSON.*| at position.*|, [".].*/s, "");
+    throw new EditorError(field, `Line ${before.length}, column ${before.at(-1).length + 1}: ${reason}.`, position);
+  }
+  const kind = Array.isArray(value) ? "array" : typeof value;
+  const expected = field.dataset.json ?? "object";
+  if (kind !== expected || value === null) throw new EditorError(field, `This must be a JSON ${expected}.`);
+  return value;
+}
+
+// The length of the longest beginning that could still become JSON. Browsers do not always name the place.
+function placeOfMistake(text) {
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (isBeginning(text.slice(0, middle))) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function isBeginning(text) {
+  try {
+    JSON.parse(text);
+  } catch ({ message }) {
+    return /end of JSON|end of data|Unterminated|EOF/.test(message) || Number(/position (\d+)/.exec(message)?.[1]) >= text.length;
+  }
+  return true;
+}
+
+export function showProblem({ field, message, position = 0 }) {
+  clearProblems();
+  const line = el("p", { class: "problem", role: "alert", id: "problem" }, message);
+  field.closest("details")?.setAttribute("open", "");
+  field.after(line);
+  field.setAttribute("aria-describedby", "problem");
+  field.setAttribute("aria-invalid", "true");
+  if (!field.setSelectionRange) return;
+  field.focus();
+  field.setSelectionRange(position, position + 1);
+}
+
+export function clearProblems() {
+  for (const line of document.querySelectorAll(".problem")) line.remove();
+  for (const field of document.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+}
+
+export class Editors {
+  constructor(form, contextUrl) {
+    this.form = form;
+    this.list = form.querySelector("fieldset.items");
+    this.note = form.querySelector("[data-note]");
+    this.contextUrl = contextUrl;
+    for (const control of form.querySelectorAll("button")) control.disabled = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("click", ({ target }) => this.onClick(target));
+  }
+
+  get items() {
+    return [...this.list.querySelectorAll("details.item")];
+  }
+
+  onClick(target) {
+    const item = target.closest("details.item");
+    if (target.matches("[data-drop]")) item.remove();
+    else if (target.matches("[data-continue-own]")) for (const later of this.items.slice(this.items.indexOf(item) + 1)) later.remove();
+    else if (target.matches("[data-continue]")) this.continueFrom(target.dataset.continue);
+    else if (target.matches("[data-add-item]")) this.add({ title: "User", json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
+  }
+
+  /** Replaces the items by those up to an item of the original or of its context. */
+  async continueFrom(uid) {
+    const response = await fetch(`${this.contextUrl}?until=${encodeURIComponent(uid)}`);
+    if (!response.ok) return void (this.note.textContent = "This item can’t be loaded.");
+    const { previous, items } = await response.json();
+    this.list.dataset.previous = previous ?? "";
+    for (const item of this.items) item.remove();
+    for (const item of items) this.add(item);
+    this.note.textContent = "The next run continues behind the last item.";
+  }
+
+  add({ title, json, text, is_editable }) {
+    const field = is_editable ? el("textarea", { rows: "4", dir: "auto", "aria-label": title, ...(text === null ? { class: "mono", spellcheck: "false" } : {}) }) : el("p", { class: "quiet" }, "Too long to edit. It is sent as it is.");
+    if (is_editable) field.value = text ?? json;
+    const actions = el("p", {}, button("Continue from here", null, { class: "plain", "data-continue-own": true }), button("Remove", null, { class: "plain", "data-drop": true }));
+    const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actions);
+    this.list.append(item);
+    field.focus?.();
+  }
+
+  /** The body of a create request without model. Throws EditorError. */
+  body() {
+    const { elements } = this.form;
+    const number = (name) => {
+      const text = elements[name].value.trim();
+      if (text && !Number.isFinite(Number(text))) throw new EditorError(elements[name], "This must be a number.");
+      return text ? Number(text) : undefined;
+    };
+    const others = parseField(elements.others, {});
+    const format = parseField(elements.format);
+    const effort = elements.effort.value;
+    return {
+      ...others,
+      instructions: elements.instructions.value || undefined,
+      tools: parseField(elements.tools),
+      text: format || others.text ? { ...others.text, format } : undefined,
+      reasoning: effort || others.reasoning ? { ...others.reasoning, effort: effort || undefined } : undefined,
+      temperature: number("temperature"),
+      top_p: number("top_p"),
+      max_output_tokens: number("max_output_tokens"),
+      previous_response_id: this.list.dataset.previous || undefined,
+      input: this.items.map((item) => inputItem(item)),
+    };
+  }
+
+  /** The field of a path in an error of the API, such as `input[0].content`. */
+  fieldOf(path = "") {
+    const place = /^input\[(\d+)\]/.exec(path ?? "");
+    if (place) return this.items[Number(place[1])]?.querySelector("textarea") ?? null;
+    const name = (path ?? "").split(/[.[]/)[0];
+    return this.form.elements[{ text: "format", reasoning: "effort" }[name] ?? name] ?? null;
+  }
+}
+
+// An edited item loses its id: the stored item would replace an item with the same id.
+function inputItem(item) {
+  const original = JSON.parse(item.dataset.item);
+  const field = item.querySelector("textarea");
+  if (!field) return original;
+  if ("text" in item.dataset) {
+    if (field.value === original.content[0].text) return original;
+    const { id, ...edited } = original;
+    return { ...edited, content: [{ ...original.content[0], text: field.value }] };
+  }
+  const edited = parseField(field, {});
+  if (JSON.stringify(edited) !== JSON.stringify(original)) delete edited.id;
+  return edited;
+}

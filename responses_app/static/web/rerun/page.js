@@ -1,0 +1,116 @@
+// Edit and rerun: reads the editors, runs all columns at once, and keeps everything in the address.
+import { backLink } from "../back.js";
+import { Api } from "../chat/protocol.js";
+import { keyboard } from "../keyboard.js";
+import { Column } from "./column.js";
+import { Editors, EditorError, clearProblems, showProblem } from "./editors.js";
+
+class RerunPage {
+  constructor(root) {
+    this.root = root;
+    this.urls = root.dataset;
+    this.uid = root.dataset.uid;
+    this.api = new Api(root.dataset.api, root.dataset.secret);
+    this.toolbar = document.getElementById("toolbar");
+    this.editors = new Editors(root.querySelector("form.editors"), root.dataset.context);
+    this.columns = [...root.querySelectorAll(".column:not([data-pane='0'])")].map((element) => new Column(element, this));
+    this.toolbar.addEventListener("submit", (event) => (event.preventDefault(), this.run()));
+    this.toolbar.addEventListener("change", () => this.updateUrl());
+    this.toolbar.querySelector("[data-add]").addEventListener("click", () => this.add());
+    root.addEventListener("change", ({ target }) => target.matches("[name=model], [name=changes]") && this.onVariant(target));
+    const original = root.querySelector(".column[data-pane='0']");
+    for (const control of original.querySelectorAll("[data-continue]")) control.disabled = false;
+    original.addEventListener("click", ({ target }) => target.matches("[data-continue]") && this.editors.continueFrom(target.dataset.continue));
+    for (const control of this.toolbar.querySelectorAll("button")) control.disabled = false;
+    this.enableAdding();
+  }
+
+  get mode() {
+    return this.toolbar.elements.tools.value;
+  }
+
+  get runs() {
+    return this.columns.filter((column) => !column.element.dataset.fixed);
+  }
+
+  run() {
+    clearProblems();
+    try {
+      const shared = this.editors.body();
+      const bodies = this.runs.map((column) => column.body(shared));
+      // Streams of all columns begin at once.
+      this.runs.forEach((column, place) => column.run(bodies[place]));
+    } catch (error) {
+      if (!(error instanceof EditorError)) throw error;
+      this.select("request");
+      showProblem(error);
+    }
+  }
+
+  /** The body of a run: stored, in the background, and linked to the response whose request it repeats. */
+  asRun(body, of) {
+    const tools = this.mode === "ask" ? body.tools?.map((tool) => (tool.type === "mcp" ? { ...tool, require_approval: "always" } : tool)) : body.tools;
+    const rerun = { of, tools: this.mode === "recorded" ? "recorded" : "live" };
+    return { ...body, tools, rerun, stream: true, store: true, background: true, stream_options: { include_obfuscation: false } };
+  }
+
+  // A run with another model or other fields is another run.
+  onVariant(target) {
+    const column = this.columns.find(({ element }) => element.contains(target));
+    if (column) column.uid = null;
+  }
+
+  add() {
+    const last = this.runs.at(-1)?.element ?? this.root.querySelector(".column");
+    const place = this.columns.length + 1;
+    const element = last.cloneNode(true);
+    element.dataset.pane = place;
+    element.setAttribute("aria-label", `Run ${place}`);
+    element.querySelector("h2").textContent = `Run ${place}`;
+    element.querySelector("select").value = last.querySelector("select").value;
+    const changes = element.querySelector("[name=changes]");
+    changes.id = `changes-${place}`;
+    changes.previousElementSibling.htmlFor = changes.id;
+    element.querySelector(".output").textContent = "Not run yet.";
+    last.after(element);
+    this.columns.push(new Column(element, this));
+    const tab = this.root.querySelector(".panes label:last-child").cloneNode(true);
+    tab.querySelector("input").value = place;
+    tab.lastChild.data = `Run ${place}`;
+    this.root.querySelector(".panes").append(tab);
+    this.select(String(place));
+    this.enableAdding();
+    this.updateUrl();
+  }
+
+  remove(column) {
+    column.control?.abort();
+    this.columns = this.columns.filter((other) => other !== column);
+    this.updateUrl();
+    // The server numbers the remaining columns.
+    location.reload();
+  }
+
+  select(pane) {
+    const tab = this.root.querySelector(`.panes [value="${pane}"]`);
+    if (tab) tab.checked = true;
+  }
+
+  enableAdding() {
+    this.toolbar.querySelector("[data-add]").disabled = this.columns.length >= Number(this.urls.max) || this.runs.length === 0;
+  }
+
+  updateUrl() {
+    const query = new URLSearchParams(this.mode === "recorded" ? {} : { tools: this.mode });
+    for (const column of this.columns) query.append("column", column.value);
+    history.replaceState(null, "", `${location.pathname}?${query}`);
+  }
+
+  onError({ param, message }) {
+    const field = param ? this.editors.fieldOf(param) : null;
+    if (field) showProblem({ field, message: `${param}: ${message}` });
+  }
+}
+
+new RerunPage(document.getElementById("rerun"));
+keyboard({ links: ".column a", back: backLink() });

@@ -1,0 +1,81 @@
+"""Views of the page that edits and reruns a request, and of its parts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from responses_app.models import Direction
+from responses_app.runs import manager
+from responses_app.web.rerun import editors
+from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, run_column
+from responses_app.web.rerun.turns import load_turn
+from responses_app.web.response.detail import get_response, number
+from responses_app.web.responses.rows import excerpts
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@never_cache
+@login_required
+@require_safe
+def show(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /responses/ID/rerun. `column` names the columns beside the original, `tools` how tools are answered."""
+    row = get_response(request, uid)
+    turn = load_turn(row)
+    columns, base = load_columns(request, row, turn)
+    context = {
+        "section": "responses",
+        "row": row,
+        "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
+        "columns": [Column(0, row.model, turn=turn), *columns],
+        "editors": editors.request_editors(base),
+        "history": editors.history_titles(row),
+        "models": sorted({*manager.current().served, *(column.model for column in columns)}),
+        "efforts": EFFORTS,
+        "mode": mode_of(request),
+        "max_columns": MAX_COLUMNS,
+    }
+    return render(request, "web/rerun.html", context)
+
+
+@never_cache
+@login_required
+@require_safe
+def column(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /responses/ID/rerun/column?run=ID, the result of a run as a fragment."""
+    row = get_response(request, uid)
+    run = get_response(request, request.GET.get("run", ""))
+    shown = run_column(number(request, "place", 1), run, load_turn(row), mode_of(request))
+    return render(request, "web/rerun_result.html", {"column": shown, "row": row})
+
+
+@never_cache
+@login_required
+@require_safe
+def context(request: HttpRequest, uid: str) -> HttpResponse:
+    """Return GET /responses/ID/rerun/context?until=ITEM as JSON: the request that continues behind the item."""
+    row = get_response(request, uid)
+    found = editors.context_until(row, load_turn(row), request.GET.get("until", ""))
+    if found is None:
+        raise Http404("This response has no such item.")
+    previous, items = found
+    return JsonResponse({"previous": previous, "items": [asdict(item) for item in items]})
+
+
+@login_required
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """Redirect GET /responses/compare?a=ID&b=ID, the address of an earlier page."""
+    first, second = (request.GET.get(name, "").strip() for name in ("a", "b"))
+    if not first and not second:
+        return redirect("responses")
+    row = get_response(request, first or second)
+    query = f"?column={get_response(request, second).uid}" if first and second else ""
+    return redirect(reverse("response-rerun", args=(row.uid,)) + query)

@@ -1,0 +1,177 @@
+"""Page that edits and reruns a request, in a real browser: recorded results, edits, variants, differences and the address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+
+from responses_app.installation.data_dir import ROOT
+from tests.support.mcp.serving import STDIO
+from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.chat_visitor import matching_tape
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
+WEATHER = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+def answer(text: str) -> str:
+    return f"<|channel|>final<|message|>{text}<|return|>"
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(arguments)}<|call|>"
+
+
+# Generated texts by message; the texts of a message are used in turn.
+TEXTS = {
+    "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
+    "Say that": (answer("Another text."),),
+    "Weather here": (
+        *(call("get_weather", city="Paris"), answer("Sunny in Paris.")),
+        *(call("get_weather", city="Paris"), answer("Fine in Paris.")),
+        *(call("get_weather", city="Oslo"), answer("Cold in Oslo.")),
+    ),
+    "Delete the file": (
+        *(call("files__delete", path="a.txt"), answer("It is gone.")),
+        *(call("files__delete", path="a.txt"), answer("It is gone again.")),
+        *(call("files__delete", path="b.txt"), answer("Never said.")),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the recordings and the MCP server of the tests."""
+    folder = tmp_path_factory.mktemp("rerun")
+    server = Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """Open a page as the operator, which must report no error until the end."""
+    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    expect.set_options(timeout=LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    # A refused request is an error of the console, and shown by the page.
+    assert [error for error in errors.seen if not error.startswith(("400 ", "Failed to load resource"))] == []
+
+
+def run(page: Page) -> None:
+    page.get_by_role("button", name="Run", exact=True).click()
+
+
+def column(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say it", instructions="Be short.", temperature=0.5).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    page.get_by_role("link", name="Edit and rerun").click()
+    expect(page.get_by_label("Instructions")).to_have_value("Be short.")
+    expect(page.get_by_label("Temperature")).to_have_value("0.5")
+    expect(column(page, "Original")).to_contain_text("The cat sat on the mat.")
+    page.get_by_label("Instructions").fill("Be long.")
+    run(page)
+    first = column(page, "Run 1")
+    expect(first.locator(".differences")).to_be_visible()
+    expect(first.locator(".differences")).to_contain_text("Be short.Be long.")
+    expect(first.locator(".diff").first).to_contain_text("The catdog sat on the mat.")
+    expect(first.locator(".figures")).to_contain_text("Valid")
+    expect(first.get_by_text("Items: the same")).to_be_visible()
+    page.reload()
+    expect(first.locator(".diff").first).to_contain_text("The catdog sat on the mat.")
+    expect(page.get_by_label("Instructions")).to_have_value("Be long.")
+    # Both pages and the chain show the link.
+    first.locator(".summary a").click()
+    page.get_by_text("Properties", exact=True).click()
+    page.locator(".properties").get_by_role("link", name=uid[:13]).click()
+    expect(page).to_have_url(f"{chat_server.url}/responses/{uid}")
+    page.get_by_text("Properties", exact=True).click()
+    expect(page.locator(".properties")).to_contain_text("Reruns")
+
+
+def test_mistake_in_json_is_named_with_its_place(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that", tools=[WEATHER]).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    tools = page.locator("textarea[name=tools]")
+    tools.fill('[\n  {"type": }\n]')
+    run(page)
+    expect(page.get_by_role("alert")).to_contain_text("Line 2, column 12")
+    expect(tools).to_be_focused()
+    tools.fill('[{"type": "nothing"}]')
+    run(page)
+    # The server names the field.
+    expect(page.get_by_role("alert").first).to_contain_text("tools[0]")
+
+
+def test_recorded_results_answer_function_calls_and_another_call_stops(chat_server: Server, page: Page) -> None:
+    first = chat_server.ask(model="tools", input="Weather here", tools=[WEATHER]).json()
+    (function_call,) = [item for item in first["output"] if item["type"] == "function_call"]
+    output = {"type": "function_call_output", "call_id": function_call["call_id"], "output": "sunny"}
+    chat_server.ask(model="tools", input=[output], tools=[WEATHER], previous_response_id=first["id"])
+    page.goto(f"{chat_server.url}/responses/{first['id']}/rerun")
+    expect(column(page, "Original")).to_contain_text("Sunny in Paris.")
+    run(page)
+    expect(column(page, "Run 1")).to_contain_text("Fine in Paris.")
+    expect(column(page, "Run 1").get_by_text("Arguments: the same")).to_be_visible()
+    page.get_by_role("button", name="Add column").click()
+    page.goto(page.url)
+    run(page)
+    # One of the columns gets the call with other arguments.
+    stopped = page.locator(".stopped")
+    expect(stopped).to_have_count(1)
+    expect(stopped).to_contain_text('get_weather({"city":"Oslo"})')
+    expect(stopped).to_contain_text('get_weather({"city":"Paris"})')
+
+
+def test_recorded_results_stand_in_for_a_server_tool(chat_server: Server, page: Page) -> None:
+    tool = {"type": "mcp", "server_label": "files", "require_approval": "never"}
+    original = chat_server.ask(model="tools", input="Delete the file", tools=[tool]).json()
+    page.goto(f"{chat_server.url}/responses/{original['id']}/rerun")
+    run(page)
+    result = column(page, "Run 1")
+    expect(result).to_contain_text("It is gone again.")
+    expect(result).to_contain_text("deleted a.txt")
+    run(page)
+    expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"b.txt"})')
+    expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"a.txt"})')
+    expect(result).not_to_contain_text("Never said.")
+
+
+def test_phone_has_tabs_and_a_column_continues_from_an_item(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that").json()["id"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun?column={uid}&column=tools")
+    expect(column(page, "Run 1")).to_be_visible()
+    expect(column(page, "Original")).to_be_hidden()
+    page.locator(".panes").get_by_text("Original").click()
+    expect(column(page, "Original")).to_be_visible()
+    page.get_by_role("button", name="Continue from here").locator("visible=true").click()
+    page.locator(".panes").get_by_text("Request").click()
+    expect(page.locator("details.item")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_unknown_field_for_other_keys_and_missing_original(chat_server: Server) -> None:
+    refused = chat_server.ask(model="tools", rerun={"of": "resp_x", "tools": "recorded"})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"] == "Unknown parameter: 'rerun'."
