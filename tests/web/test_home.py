@@ -60,4 +60,7 @@ class HomeTest(ApiCase):
         async with self.serving() as client:
             await self.hub.start()
             await client.aforce_login(await User.objects.acreate_user("ada"))
-            self.assertContains(await client.get("/"), "Sign out")
+            page = await client.get("/")
+            self.assertContains(page, "Sign out")
+            self.assertContains(page, "No responses in the last 24 hours")
+            self.assertContains(page, "curl http://testserver/v1/responses")

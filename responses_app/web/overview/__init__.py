@@ -1,0 +1,1 @@
+"""Overview: home page of signed-in users."""

@@ -1,0 +1,106 @@
+"""Chart of the overview: five panels with a common time axis, as SVG coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange
+from responses_app.web.overview.percentiles import PERCENTS
+
+WIDTH, PANEL, GAP = 600.0, 80.0, 12.0
+MIN_BAR = 1.5
+# Attributes of `ResponseFigures` with a panel of percentiles.
+DISTRIBUTIONS = ("first", "rate", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Part of the time axis with its figures: the row of the table, and a link over all panels."""
+
+    since: datetime
+    until: datetime
+    figures: ResponseFigures
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Path of a panel: bars (filled) or a line; `name` is its CSS class."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Shapes of all panels. `baselines` are y coordinates, `peaks` the highest value of each panel in the unit of `ResponseFigures`."""
+
+    slots: Sequence[Slot]
+    slot_width: float
+    height: float
+    shapes: Sequence[Shape]
+    baselines: Sequence[float]
+    peaks: Sequence[float]
+
+
+def chart(overview: Overview, time_range: TimeRange) -> Chart:
+    """Draw requests, tokens, time to first token, rate and duration over time."""
+    width = WIDTH / time_range.slots
+    slots = [
+        Slot(time_range.start_of(number), time_range.start_of(number + 1), figures, round(number * width, 1))
+        for number, figures in enumerate(overview.slots)
+    ]
+    bars: list[list[tuple[str, Callable[[ResponseFigures], float]]]] = [
+        [("all", lambda figures: figures.requests), ("failed", lambda figures: figures.failed)],
+        [
+            ("all", lambda figures: figures.input_tokens + figures.output_tokens),
+            ("part", lambda figures: figures.output_tokens),
+        ],
+    ]
+    shapes: list[Shape] = []
+    peaks: list[float] = []
+    for panel, series in enumerate(bars):
+        values = [[value_of(figures) for figures in overview.slots] for _, value_of in series]
+        peaks.append(max(values[0], default=0))
+        shapes += [Shape(name, _bars(heights, peaks[-1], panel)) for (name, _), heights in zip(series, values, strict=True)]
+    for panel, name in enumerate(DISTRIBUTIONS, len(bars)):
+        lines = list(zip(*(getattr(figures, name).percentiles for figures in overview.slots), strict=True))
+        peaks.append(max((value for line in lines for value in line if value is not None), default=0))
+        shapes += [Shape(f"p{percent}", _line(line, peaks[-1], panel)) for percent, line in zip(PERCENTS, lines, strict=True)]
+    count = len(peaks)
+    return Chart(slots, round(width, 1), count * PANEL, shapes, [_base(panel) for panel in range(count)], peaks)
+
+
+def _base(panel: int) -> float:
+    """Return the y coordinate of the bottom of a panel."""
+    return (panel + 1) * PANEL - GAP / 2
+
+
+def _bars(values: Sequence[float], peak: float, panel: int) -> str:
+    width = WIDTH / len(values)
+    return "".join(
+        f"M{number * width + 0.5:.1f} {_base(panel):g}v-{max(value / peak * (PANEL - GAP), MIN_BAR):.1f}h{width - 1:.1f}V{_base(panel):g}"
+        for number, value in enumerate(values)
+        if value
+    )
+
+
+def _line(values: Sequence[float | None], peak: float, panel: int) -> str:
+    """Return a path through the middle of each slot. A slot without values interrupts it; a value on its own is a short line."""
+    width = WIDTH / len(values)
+
+    def points() -> Iterator[str]:
+        is_open = False
+        for number, value in enumerate(values):
+            if value is not None:
+                y = f"{_base(panel) - value / peak * (PANEL - GAP):.1f}"
+                yield (
+                    f"L{(number + 0.5) * width:.1f} {y}"
+                    if is_open
+                    else f"M{(number + 0.3) * width:.1f} {y}H{(number + 0.5) * width:.1f}"
+                )
+            is_open = value is not None
+
+    return "".join(points())

@@ -1,0 +1,214 @@
+"""Overview page: figures of a time range, running responses, engines and the last failures, in the projects of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import exp
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+
+from responses_app.access.permissions import projects, visible_responses
+from responses_app.dialects.families.detection import Detection
+from responses_app.engines.pool.member import MemberStatus
+from responses_app.models import ApiKey, Response, Status
+from responses_app.web.overview.charts import Chart, chart
+from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count
+from responses_app.web.overview.percentiles import STEPS
+from responses_app.web.responses.filters import parse_filters
+from responses_app.web.responses.response_list import LARGE_COLUMNS
+from responses_app.web.responses.rows import rows
+
+# Time ranges by name, as the list of responses reads them: the step and the number of parts.
+RANGES = {
+    "1h": ("1 hour", timedelta(minutes=2), 30),
+    "24h": ("24 hours", timedelta(hours=1), 24),
+    "7d": ("7 days", timedelta(hours=6), 28),
+    "30d": ("30 days", timedelta(days=1), 30),
+}
+DEFAULT_RANGE = "24h"
+NARROWING = ("model", "key", "project")
+MAX_RUNNING = MAX_FAILURES = 8
+# Rows of a table by model, key or project.
+MAX_GROUPS = 10
+# Percentiles are exact to this factor.
+PRECISION = exp(1 / STEPS / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedNumber:
+    """Number with the query of the list that shows its responses."""
+
+    text: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Row of a table: a name with the query that narrows the page to it, and numbers."""
+
+    name: str
+    query: str
+    cells: Sequence[LinkedNumber]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Table of the figures by model, key or project. `left_out` rows are not shown."""
+
+    title: str
+    rows: Sequence[Row]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEngine:
+    """Model with its state. `members` are the engines of a pool, each with its share of the requests in percent."""
+
+    name: str
+    state: str
+    family: Detection | None
+    members: Sequence[tuple[MemberStatus, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    """Model with its responses that have not ended, and the cached share of the input tokens of the time range in percent."""
+
+    engine: ServedEngine
+    running: int
+    queued: int
+    cached: int | None
+
+
+def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> dict[str, Any]:
+    """Return the context of the page, with the filters `range`, `model`, `key` and `project` of the query."""
+    name = request.GET.get("range", "")
+    name = name if name in RANGES else DEFAULT_RANGE
+    _, step, parts = RANGES[name]
+    narrowing = {field: request.GET[field] for field in NARROWING if request.GET.get(field)}
+    query = {**narrowing, "since": name}
+    visible = visible_responses(request.user)
+    shown = _narrowed(visible, query)
+    time_range = TimeRange(name, timezone.now().replace(microsecond=0) - parts * step, step, parts)
+    overview = count(shown, time_range)
+    drawn = chart(overview, time_range)
+    return {
+        "section": "overview",
+        "list": reverse("responses"),
+        "ranges": [(one, label, urlencode({**narrowing, "range": one})) for one, (label, _, _) in RANGES.items()],
+        "selected": name,
+        "narrowing": narrowing,
+        "key_name": _key_names(request).get(_number(narrowing.get("key", "")), ""),
+        "overview": overview,
+        "total": cells(overview.total, query),
+        "chart": drawn,
+        "times": _times(drawn, narrowing),
+        "groups": _groups(request, overview, query),
+        "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
+        "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),
+        "failures_query": urlencode({**query, "status": Status.FAILED}),
+        "engines": _engines(visible, overview, served),
+    }
+
+
+def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumber]:
+    """Return the numbers of a table row, each with the query of its responses. Durations are in seconds."""
+
+    def cell(text: str, **more: str) -> LinkedNumber:
+        return LinkedNumber(text, urlencode({**query, **more}))
+
+    first, rate, total = (
+        [None if value is None else value / 1000 for value in one.percentiles]
+        for one in (figures.first, figures.rate, figures.total)
+    )
+    return [
+        cell(f"{figures.requests:,}"),
+        cell(f"{figures.failed:,}", status=Status.FAILED),
+        cell(f"{figures.input_tokens:,}"),
+        cell(f"{figures.output_tokens:,}"),
+        *(cell(significant(value)) for value in (*first, *rate)),
+        *(
+            cell(significant(value)) if value is None else cell(significant(value), seconds=f"{value / PRECISION:.3f}")
+            for value in total
+        ),
+    ]
+
+
+def significant(value: float | None) -> str:
+    """Format a number as 0.012, 0.12, 1.25, 12.5 or 1,250; nothing for None."""
+    if value is None:
+        return ""
+    decimals = next((decimals for limit, decimals in ((100, 0), (10, 1), (0.1, 2)) if value >= limit), 3)
+    return f"{value:,.{decimals}f}"
+
+
+def _engines(visible: QuerySet[Response], overview: Overview, served: Sequence[ServedEngine]) -> list[EngineRow]:
+    running = visible.filter(ended_at=None).order_by().values_list("model", "status").annotate(number=Count("pk"))
+    counts = {(model, status): number for model, status, number in running}
+    return [
+        EngineRow(
+            engine,
+            counts.get((engine.name, Status.IN_PROGRESS), 0),
+            counts.get((engine.name, Status.QUEUED), 0),
+            cached_share(overview.models.get(engine.name, ResponseFigures())),
+        )
+        for engine in served
+    ]
+
+
+def cached_share(figures: ResponseFigures) -> int | None:
+    """Return the cached share of the input tokens in percent, None without input tokens."""
+    return round(100 * figures.cached_tokens / figures.input_tokens) if figures.input_tokens else None
+
+
+def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Any, str, list[LinkedNumber]]]:
+    """Return for each part of the time axis: the part, the query of its responses, and its numbers."""
+    times = []
+    for slot in drawn.slots:
+        between = {"since": f"{slot.since:%Y-%m-%dT%H:%M:%SZ}", "until": f"{slot.until:%Y-%m-%dT%H:%M:%SZ}"}
+        query = {**narrowing, **between}
+        times.append((slot, urlencode(query), cells(slot.figures, query)))
+    return times
+
+
+def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str]) -> list[Group]:
+    names = _key_names(request)
+    by_key = {pk: figures for pk, figures in overview.keys.items() if pk is not None}
+    return [
+        _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
+        _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query),
+        _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
+    ]
+
+
+def _group(title: str, field: str, named: Sequence[tuple[str, str, ResponseFigures]], query: Mapping[str, str]) -> Group:
+    shown = []
+    for value, name, figures in named[:MAX_GROUPS]:
+        narrowed = {**query, field: value}
+        home = urlencode({"range" if key == "since" else key: text for key, text in narrowed.items()})
+        shown.append(Row(name, home, cells(figures, narrowed)))
+    return Group(title, shown, max(len(named) - MAX_GROUPS, 0))
+
+
+def _narrowed(responses: QuerySet[Response], query: Mapping[str, str]) -> QuerySet[Response]:
+    return parse_filters(QueryDict(urlencode(query))).indexed(responses)
+
+
+def _key_names(request: HttpRequest) -> dict[int | None, str]:
+    keys = ApiKey.objects.filter(project__in=projects(request.user)).values_list("pk", "name", "prefix")
+    return {pk: f"{name} ({prefix}…)" for pk, name, prefix in keys}
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _newest(responses: QuerySet[Response], limit: int) -> list[Response]:
+    return list(responses.order_by("-pk").defer(*LARGE_COLUMNS)[:limit])

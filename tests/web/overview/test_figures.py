@@ -1,0 +1,167 @@
+"""Figures of the overview: against values computed from the stored rows, and within the permissions of a user."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from responses_app.models import ApiKey, Membership, Response
+from responses_app.web.overview.charts import chart
+from responses_app.web.overview.figures import TimeRange, count
+from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
+from responses_app.web.responses.rows import ResponseStats
+from tests.support.web.page_case import WebCase
+from tests.support.web.response_ids import UID
+
+RANGE_START = timezone.now().replace(microsecond=0) - timedelta(days=1)
+DAY = TimeRange("24h", RANGE_START, timedelta(hours=1), 24)
+
+
+def nearest_rank(values: list[float]) -> list[float]:
+    """Return the percentiles of `PERCENTS`, each a value of the list."""
+    ordered = sorted(values)
+    return [ordered[math.ceil(len(ordered) * percent / 100) - 1] for percent in PERCENTS]
+
+
+def stored(number: int, **fields: Any) -> Response:
+    """Return an unsaved response with figures that depend on the number, as irregular as the digits of a product."""
+
+    def spread(prime: int, end: int) -> int:
+        return (number + 1) * prime * prime % 99_991 % end
+
+    created_at = fields.pop("created_at", RANGE_START + timedelta(milliseconds=number * 143_999))
+    defaults: dict[str, Any] = {
+        "project": "pq"[spread(7901, 2)],
+        "model": ("small", "large")[spread(7907, 2)],
+        "status": ("completed", "completed", "failed")[spread(7919, 3)],
+        "input_tokens": spread(7927, 1000),
+        "cached_tokens": spread(7933, 100),
+        "output_tokens": spread(7937, 500),
+        "time_to_first_token_ms": spread(7951, 4000) or None if spread(7949, 3) else None,
+        "generation_ms": spread(7963, 9000) if spread(7949, 2) else None,
+        "tools": ["f"] if spread(7993, 2) else [],
+        "ended_at": created_at + timedelta(milliseconds=spread(8009, 90_000)),
+    }
+    uid = f"resp_{number}"
+    return Response(uid=uid, thread=uid, created_at=created_at, **{**defaults, **fields})
+
+
+class FiguresTest(WebCase):
+    """Six hundred responses of a day."""
+
+    key: ApiKey
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        cls.key, _ = ApiKey.make("of p", project="p")
+        rows = [stored(number) for number in range(600)]
+        for row in rows:
+            row.key = cls.key if row.project == "p" else None
+        rows.append(
+            stored(601, created_at=RANGE_START + timedelta(hours=3), status="in_progress", ended_at=None, output_tokens=None)
+        )
+        # As in a real table, the keys grow with the time.
+        Response.objects.bulk_create(sorted(rows, key=lambda row: row.created_at))
+
+    def test_percentiles_are_those_of_the_rows_within_one_percent(self) -> None:
+        rows = list(Response.objects.all())
+        overview = count(Response.objects.all(), DAY)
+        groups = [
+            (overview.total, rows),
+            *((figures, [row for row in rows if row.model == name]) for name, figures in overview.models.items()),
+            *((figures, [row for row in rows if row.project == name]) for name, figures in overview.projects.items()),
+            *((figures, [row for row in rows if row.key_id == pk]) for pk, figures in overview.keys.items()),
+            *(
+                (figures, [row for row in rows if DAY.start_of(slot) <= row.created_at < DAY.start_of(slot + 1)])
+                for slot, figures in enumerate(overview.slots)
+            ),
+        ]
+        self.assertEqual(len(groups), 1 + 2 + 2 + 2 + 24)
+        for figures, of_group in groups:
+            stats = [ResponseStats(row) for row in of_group]
+            self.assertEqual(figures.requests, len(of_group))
+            self.assertEqual(figures.failed, sum(row.status == "failed" for row in of_group))
+            self.assertEqual(figures.output_tokens, sum(row.output_tokens or 0 for row in of_group))
+            for shown, values in (
+                (figures.first, [one.first_s for one in stats]),
+                (figures.rate, [one.rate for one in stats]),
+                (figures.total, [one.total_s for one in stats]),
+            ):
+                expected = nearest_rank([1000 * value for value in values if value is not None])
+                for value, known in zip(shown.percentiles, expected, strict=True):
+                    assert value is not None
+                    self.assertAlmostEqual(value / max(known, 1), 1, delta=0.0101)
+
+    def test_percentiles_of_few_and_no_values(self) -> None:
+        self.assertEqual(Distribution.of_codes([]).percentiles, [None, None, None])
+        codes = [round(STEPS * math.log(value)).to_bytes(2, "big") for value in range(1, 101)]
+        values = Distribution.of_codes(codes).percentiles
+        for value, known in zip(values, (50, 95, 99), strict=True):
+            assert value is not None
+            self.assertAlmostEqual(value / known, 1, delta=0.0101)
+
+    def test_a_slot_without_values_interrupts_a_line(self) -> None:
+        shown = Response.objects.exclude(created_at__range=(DAY.start_of(5), DAY.start_of(6)))
+        line = next(shape for shape in chart(count(shown, DAY), DAY).shapes if shape.name == "p50")
+        self.assertEqual(line.path.count("M"), 2)
+
+    def test_numbers_lead_to_their_responses(self) -> None:
+        page = self.page("/?range=30d")
+        for pattern, expected in (
+            (r'class="large" href="(/responses\?since=30d)">601<', 601),
+            (r'class="failed" href="(/responses\?[^"]*status=failed)">', Response.objects.filter(status="failed").count()),
+            (r'<a href="(/responses\?since=30d&amp;model=small[^"]*)">\d', Response.objects.filter(model="small").count()),
+            (r'<a href="(/responses\?since=30d&amp;key=[^"]*)">\d', Response.objects.filter(key=self.key).count()),
+            (r'<a href="(/responses\?since=30d&amp;project=q[^"]*)">\d', Response.objects.filter(project="q").count()),
+        ):
+            match = re.search(pattern, page)
+            assert match, pattern
+            self.assertIn(f"{expected} responses", self.page(html.unescape(match[1])))
+        slot = re.search(r'<a href="(/responses\?since=[^"]*until=[^"]*)" tabindex="-1"><title>[^<]*: (\d+) requests', page)
+        assert slot
+        self.assertIn(f"{slot[2]} response", self.page(html.unescape(slot[1])))
+
+    def test_the_address_narrows_the_page(self) -> None:
+        for query, shown in (
+            ("model=small", Response.objects.filter(model="small")),
+            (f"key={self.key.pk}", Response.objects.filter(key=self.key)),
+            ("project=q", Response.objects.filter(project="q")),
+            ("model=nobody", Response.objects.none()),
+        ):
+            page = self.page(f"/?range=7d&{query}")
+            self.assertIn("Only ", page)
+            number = shown.count()
+            self.assertIn(f'">{number}</a></dd>' if number else "No responses in the last 7 days", page)
+        self.assertIn("No responses in the last", self.page("/?range=odd&model=%00&key=x&project=%E2%80%AE"))
+
+    def test_people_see_the_figures_of_their_projects_alone(self) -> None:
+        ada = User.objects.create_user("ada")
+        self.client.force_login(ada)
+        self.assertIn("No responses in the last 30 days", self.page("/?range=30d"))
+        Membership.objects.create(user=ada, project="q")
+        page = self.page("/?range=30d")
+        self.assertIn(f'">{Response.objects.filter(project="q").count()}</a></dd>', page)
+        self.assertNotIn("of p", page)
+        running = Response.objects.filter(ended_at=None).update(project="q")
+        self.assertEqual(running, 1)
+        self.assertEqual(self.page("/").count("In progress"), 1)
+        Response.objects.filter(ended_at=None).update(project="p")
+        self.assertEqual(self.page("/").count("In progress"), 0)
+
+    def test_failures_of_a_person_are_listed_newest_first(self) -> None:
+        newest = Response.objects.filter(status="failed").order_by("-pk").first()
+        assert newest
+        Response.objects.filter(pk=newest.pk).update(error_code="<odd>")
+        page = self.page("/?range=30d")
+        self.assertIn("&lt;odd&gt;", page)
+        failures = page[page.index("Last failures") :]
+        match = re.search(r'href="/responses/(resp_\d+)"', failures)
+        assert match
+        self.assertEqual(match[1], newest.uid)
+        self.assertEqual(UID.findall(page), [])
