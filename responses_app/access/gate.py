@@ -9,9 +9,9 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
-from responses_app.access import api_keys
+from responses_app.access import api_keys, refusals
 from responses_app.access.cors import CorsPolicy
-from responses_app.errors import ServiceUnavailable, Unauthorized
+from responses_app.errors import ApiError, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 
 # Paths that need a key.
@@ -47,6 +47,11 @@ class KeyGate:
         except Unauthorized:
             return None
         return api_keys.account(key) if key is not None else None
+
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+        """Note a request that was refused before the application; `line` is the method and the path."""
+        if self.is_api(line[1]):
+            refusals.note_refusal(refusal, request_id, line, authorization)
 
     async def look_up(self, authorization: str) -> str:
         """Return the account of the key in an `Authorization` header. Raises Unauthorized, ServiceUnavailable."""

@@ -23,6 +23,8 @@ from responses_app.errors import (
 )
 from responses_app.models import ApiKey
 from responses_app.runs.ids import new_id
+from responses_app.store import refused_requests
+from responses_app.store.refused_requests import RequestPlace
 from responses_app.utils.shares import ProjectShares, ShareExceeded, shares_of
 from responses_app.wire.api_errors import to_api_error
 
@@ -33,8 +35,10 @@ JSON = "application/json"
 SHARE_IS_FULL = "Too many requests of this project to files, containers or vector stores wait already. Try again in a moment."
 # Requests of a project that wait for a place.
 MAX_WAITING = 256
-# `request.META` key of the request id.
+# `request.META` keys: the request id, the API key, and whether a stored response shows how the request ended.
 REQUEST_ID = "responses.request_id"
+API_KEY = "responses.api_key"
+HAS_RESPONSE = "responses.has_response"
 
 
 def json_response(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
@@ -55,7 +59,11 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
         try:
             response = await _serve(handlers, request, path, public)
         except Exception as error:
-            response = error_response(to_api_error(error, request_id, f"{request.method} {request.path}"), request_id)
+            mapped = to_api_error(error, request_id, f"{request.method} {request.path}")
+            if not request.META.get(HAS_RESPONSE):
+                key = request.META.get(API_KEY)
+                refused_requests.buffer.note(mapped, RequestPlace(request_id, request.method or "", request.path, key))
+            response = error_response(mapped, request_id)
         return _with_headers(response, began, request_id)
 
     return csrf_exempt(view)
@@ -106,6 +114,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     if public:
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)
+    request.META[API_KEY] = key
     return await handler(request, key, **path)
 
 

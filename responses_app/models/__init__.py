@@ -1,4 +1,4 @@
-"""Database models: API keys, responses, items, logs, conversations, files, vector stores, workers, tool outputs, memberships."""
+"""Database models: API keys, responses, items, logs, files, vector stores, workers, memberships, refused requests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
 from responses_app.models.log import Event, LogPage, RoundPrompt, StoredRequest
+from responses_app.models.refused_requests import RefusedRequest
 from responses_app.models.responses import (
     CONVERSATION_LOCK,
     PROJECT_TERM_PREFIX,
@@ -64,6 +65,7 @@ __all__ = [
     "LoginAttempt",
     "Membership",
     "MemoryLimit",
+    "RefusedRequest",
     "Response",
     "RoundPrompt",
     "Status",

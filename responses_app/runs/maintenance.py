@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 
 from responses_app.runs.garbage import collect_when_idle
 from responses_app.runs.pacing import Pacing
-from responses_app.store import search_index
+from responses_app.store import refused_requests, search_index
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
@@ -28,6 +28,7 @@ ARCHIVE_EVERY_S = 2.0
 PRUNE_EVERY_S = 30.0
 FILES_EVERY_S = 5.0
 MERGE_EVERY_S = 3.0
+REFUSED_EVERY_S = 1.0
 BATCH = 50
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
@@ -40,6 +41,7 @@ async def upkeep() -> None:
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
         group.create_task(_every(PRUNE_EVERY_S, partitions_due))
         group.create_task(_every(MERGE_EVERY_S, search_index_due))
+        group.create_task(_every(REFUSED_EVERY_S, refused_requests.write_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(ingest_files())
         group.create_task(collect_when_idle())
@@ -70,6 +72,7 @@ def prune_due(now: datetime) -> Iterator[int]:
             yield from prune(name, now - age)
     if settings.RESPONSES_KEEP_RESPONSES is not None:
         yield from approvals.prune(now - settings.RESPONSES_KEEP_RESPONSES)
+    yield from refused_requests.prune(now, settings.RESPONSES_KEEP_RESPONSES)
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)

@@ -15,6 +15,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
+from responses_app.access.refusals import note_refusal
 from responses_app.errors import ApiError, Forbidden, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -117,6 +118,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         logger.info(
             "%s %d %s param=%s code=%s", self.request_id, mapped.status, mapped.message[:200], mapped.param, mapped.code
         )
+        note_refusal(mapped, self.request_id, ("WEBSOCKET", str(self.scope["path"])), self._authorization)
         return mapped
 
     # Handshake

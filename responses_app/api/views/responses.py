@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 from responses_app.access import rate_limits, request_access
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api import pagination, query
-from responses_app.api.http import REQUEST_ID, json_response
+from responses_app.api.http import HAS_RESPONSE, REQUEST_ID, json_response
 from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
 from responses_app.protocol.encoding import EventFrame
@@ -82,7 +82,8 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         order = request_access.authorize(key, order)
         run, _ = await manager.current().start_run(order)
         if run.publisher.is_stored:
-            # From now on the row of the response counts against the limit.
+            # From now on the row of the response counts against the limit, and shows how the request ends.
+            request.META[HAS_RESPONSE] = True
             await ticket.release()
         ticket.release_on_end(run)
         response = await _respond(request, run, order, ticket)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import resource
 from typing import Protocol
 
+from responses_app.errors import ApiError
+
 # Descriptors that the process needs besides those of connections.
 SPARE_DESCRIPTORS = 512
 # Descriptors of a connection: the socket, and the temporary file of the body.
@@ -28,6 +30,10 @@ class Gate(Protocol):
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary."""
+        ...
+
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+        """Note a request that was refused before the application; `line` is the method and the path. Reads and writes nothing."""
         ...
 
     async def look_up(self, authorization: str) -> str:
@@ -56,6 +62,10 @@ class OpenGate:
         """Return the shared account."""
         del authorization
         return "anybody"
+
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+        """Note nothing."""
+        del refusal, request_id, line, authorization
 
     async def look_up(self, authorization: str) -> str:
         """Return the shared account."""

@@ -74,8 +74,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         if _is_websocket(request) or not server.gate.is_api(path):
             self._let_in(server.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
             return
-        lines = request.requestHeaders.getRawHeaders(b"authorization") or []
-        authorization = b",".join(lines).decode("latin1")
+        authorization = _authorization(request)
         account = server.gate.cached_account(authorization)
         if account is not None:
             self._let_in_key(account)
@@ -198,6 +197,9 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         request_id = new_id("req_")
         self.transport.write(response_of(refusal, request_id, self._cors_headers()))
         logger.info("%s %d %s param=%s code=%s", request_id, refusal.status, refusal.message[:200], refusal.param, refusal.code)
+        if self.requests and hasattr(self, "_path"):
+            line = self._command.decode("latin1"), self._decoded_path()
+            self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]))
 
     def _cors_headers(self) -> list[Header]:
         """Return the headers that let a script of an allowed origin read the refusal."""
@@ -205,6 +207,11 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         path = self._decoded_path() if hasattr(self, "_path") else ""
         headers: list[Header] = self.factory.server.gate.cors_headers(path, origin[0].decode("latin1"))
         return headers
+
+
+def _authorization(request: Any) -> str:
+    lines = request.requestHeaders.getRawHeaders(b"authorization") or []
+    return b",".join(lines).decode("latin1")
 
 
 def _is_websocket(request: Any) -> bool:

@@ -19,6 +19,7 @@ from responses_app.models import (
     Item,
     LogPage,
     Membership,
+    RefusedRequest,
     Response,
     ToolOutput,
     VectorStore,
@@ -64,6 +65,7 @@ def count_project(project: str) -> Counts:
         "files": File.objects.filter(project=project).count(),
         "containers": Container.objects.filter(project=project).count(),
         "vector stores": VectorStore.objects.filter(project=project).count(),
+        "refused requests": RefusedRequest.objects.filter(project=project).count(),
     }
     return {**counts, "approvals": approvals.count(), "API keys": keys.count(), "memberships": members.count()}
 
@@ -87,6 +89,7 @@ def erase_project(project: str) -> Iterator[tuple[str, int]]:
     yield from _delete_in_batches("vector stores", VectorStore.objects.filter(project=project))
     yield from (("files", size) for size in files.delete_all(File.objects.filter(project=project)))
     yield from (("containers", size) for size in container_files.delete_all(Container.objects.filter(project=project)))
+    yield from _delete_in_batches("refused requests", RefusedRequest.objects.filter(project=project))
     yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
 
 

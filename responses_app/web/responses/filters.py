@@ -20,6 +20,8 @@ from responses_app.web.responses import search
 UNINDEXED_WINDOW = 20_000
 # Keys grow in the order of writing, and a row may be written this long after its `created_at`.
 WRITE_DELAY = timedelta(minutes=10)
+# Value of the status filter that shows refused requests in place of responses.
+REFUSED = "refused"
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 MAX_BIGINT = 2**63 - 1
 # More than any time zone offset and WRITE_DELAY together.
@@ -119,8 +121,8 @@ def parse_filters(query: QueryDict) -> ListFilters:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try 2026-11-20T12:00 or 2h."
         return parsed
 
-    if values["status"] and values["status"] not in Status.values:
-        wrong["status"] = "“Status” must be one of " + ", ".join(Status.values) + "."
+    if values["status"] and values["status"] not in (*Status.values, REFUSED):
+        wrong["status"] = "“Status” must be one of " + ", ".join((*Status.values, REFUSED)) + "."
     key, tokens = number("key"), number("tokens")
     return ListFilters(
         project=values["project"],

@@ -20,6 +20,7 @@ from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
 from responses_app.web.responses.numbers import parse_number
+from responses_app.web.responses.refused import refused_page
 from responses_app.web.responses.rows import rows
 
 PAGE_SIZE = 50
@@ -48,13 +49,6 @@ def index(request: HttpRequest) -> HttpResponse:
     if not all(value for values in request.GET.lists() for value in values[1]):
         return redirect(f"{request.path}?{_query(request.GET)}".rstrip("?&"))
     selected = filters.parse_filters(request.GET)
-    page = _page(
-        visible_responses(request.user),
-        restricted_to(request.user),
-        selected,
-        _key(request.GET, "after"),
-        _key(request.GET, "before"),
-    )
     filter_values = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
     own_projects = projects(request.user)
     context: dict[str, Any] = {
@@ -62,13 +56,12 @@ def index(request: HttpRequest) -> HttpResponse:
         "selected": selected,
         "given": filter_values,
         "has_more_filters": bool(set(filter_values) - filters.ALWAYS_SHOWN),
-        "page": page,
-        "rows": rows(page.responses),
+        **_content(request, selected),
         "live": request.GET.get("live") == "1",
         "query": _query(request.GET, *PAGE_PARAMETERS),
         "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until"),
         "query_without_live": _query(request.GET, *PAGE_PARAMETERS, "live"),
-        "statuses": Status.choices,
+        "statuses": [*Status.choices, (filters.REFUSED, "Refused")],
         "labels": filters.LABELS,
         "models": sorted(manager.current().served),
         "base_url": request.build_absolute_uri("/v1"),
@@ -76,6 +69,15 @@ def index(request: HttpRequest) -> HttpResponse:
         "projects": own_projects,
     }
     return render(request, "web/responses.html", context)
+
+
+def _content(request: HttpRequest, selected: ListFilters) -> dict[str, Any]:
+    """Return the template variables of the rows: responses or refused requests."""
+    after, before = _key(request.GET, "after"), _key(request.GET, "before")
+    if selected.status == filters.REFUSED:
+        return {"refused": refused_page(request.user, selected, after)}
+    page = _page(visible_responses(request.user), restricted_to(request.user), selected, after, before)
+    return {"page": page, "rows": rows(page.responses)}
 
 
 def _page(

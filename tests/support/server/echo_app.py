@@ -14,7 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from responses_app.errors import Unauthorized
+from responses_app.errors import ApiError, Unauthorized
 from responses_app.wire.asgi_extensions import direct_writer
 from tests.support.server.pushed_pieces import push, pushed
 
@@ -213,6 +213,10 @@ class ScriptedGate:
 
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
+
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+        """Note nothing."""
+        del refusal, request_id, line, authorization
 
     async def look_up(self, authorization: str) -> str:
         await (asyncio.Event().wait() if authorization == "slow" else pause(0.1))

@@ -1,0 +1,58 @@
+"""Rows of refused requests in the response list, newest first; those without a valid key are for staff alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q, QuerySet
+
+from responses_app.access.permissions import restricted_to
+from responses_app.models import RefusedRequest
+from responses_app.web.responses.filters import ListFilters
+
+PAGE_SIZE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPage:
+    """Page of refused requests; `older` is the key for the link to the next page."""
+
+    rows: Sequence[RefusedRequest]
+    newer: int | None
+    older: int | None
+
+
+def visible_refusals(user: AbstractBaseUser | AnonymousUser) -> QuerySet[RefusedRequest]:
+    """Return the refused requests that a user may see: those of the user's projects, and for staff those without a valid key."""
+    is_staff = isinstance(user, User) and user.is_active and user.is_staff
+    projects = restricted_to(user)
+    rows = RefusedRequest.objects.select_related("key")
+    if projects is not None:
+        rows = rows.filter(project__in=[*projects, ""])
+    return rows if is_staff else rows.exclude(project="")
+
+
+def refused_page(user: AbstractBaseUser | AnonymousUser, selected: ListFilters, after: int | None) -> RefusedPage:
+    """Return the page behind the key `after`. Of the filters those of project, key, time and text count."""
+    rows = visible_refusals(user)
+    if selected.project:
+        rows = rows.filter(project=selected.project)
+    if selected.key:
+        rows = rows.filter(key_id=selected.key)
+    if selected.since is not None:
+        rows = rows.filter(created_at__gte=selected.since)
+    if selected.until is not None:
+        rows = rows.filter(created_at__lt=selected.until)
+    if selected.text:
+        text = selected.text
+        rows = rows.filter(Q(message__icontains=text) | Q(code=text) | Q(request_id__startswith=text) | Q(path__icontains=text))
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    page = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    shown = page[:PAGE_SIZE]
+    newer = shown[0].pk if shown and after is not None else None
+    return RefusedPage(shown, newer, shown[-1].pk if len(page) > PAGE_SIZE else None)
