@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 LARGEST_IN_USE = 75_000
 KINDS = ("document", "stylesheet", "script")
 # Modules that a page loads when a text needs them, counted apart.
-ON_FIRST_USE = re.compile(r"/web/(vendor/|chat/(markdown|inline))")
-LARGEST_ON_FIRST_USE = 200_000
+ON_FIRST_USE = re.compile(r"/web/(vendor|markdown)/[\w-]+\.js$")
+# Markdown with colours of code, without math.
+LARGEST_ON_FIRST_USE = 150_000
 
 
 class Scales:

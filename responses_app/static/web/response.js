@@ -146,3 +146,6 @@ if (page.dataset.live && (document.querySelector("#answered") || document.queryS
 // A click elsewhere closes the menu.
 const menu = document.querySelector("details.menu");
 document.addEventListener("click", ({ target }) => menu.contains(target) || (menu.open = false));
+
+const rendered = document.querySelectorAll(".markdown");
+if (rendered.length) import("./markdown/enhance.js").then(({ enhance }) => rendered.forEach(enhance));

@@ -33,7 +33,7 @@ class StreamedText {
   constructor() {
     this.text = "";
     this.view = new GrowingText("div", { class: "plain", dir: "auto" });
-    import("./markdown_stream.js").then(({ MarkdownStream }) => {
+    import("../markdown/stream.js").then(({ MarkdownStream }) => {
       const { element } = this.view;
       this.view = this.markdown = new MarkdownStream();
       this.view.append(this.text);
@@ -67,8 +67,10 @@ const citesFiles = (part) => Boolean(part.annotations?.some(({ type }) => type.e
 // An element with `text` as Markdown, plain until the Markdown module is loaded.
 export function rendered(text, citations = []) {
   const plain = el("div", { class: "plain", dir: "auto" }, ...longText(text));
-  Promise.all([import("./markdown.js"), citations.length ? import("./citations.js") : null]).then(([{ markdown }, module]) => {
-    plain.replaceWith(markdown(module ? module.withLinks(text, citations) : text));
+  Promise.all([import("../markdown/markdown.js"), import("../markdown/enhance.js"), citations.length ? import("./citations.js") : null]).then(([{ markdown }, { enhance }, module]) => {
+    const element = markdown(module ? module.withLinks(text, citations) : text);
+    plain.replaceWith(element);
+    enhance(element);
   });
   return plain;
 }
