@@ -45,7 +45,9 @@ def find_key(text: str) -> ApiKey | None:
     user = User.objects.filter(pk=pk).first()
     if user is None or session_key is None or not _is_signed_in(user, session_key.decode()) or not is_member(user, project):
         return None
-    return ApiKey(name=f"browser of {user.get_username()}", project=project, prefix=PREFIX)
+    key = ApiKey(name=f"browser of {user.get_username()}", project=project, prefix=PREFIX)
+    key.user_pk = user.pk
+    return key
 
 
 def _is_signed_in(user: User, session_key: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from responses_app.models.accounts import LoginAttempt, Membership
 from responses_app.models.approvals import Approval
+from responses_app.models.chat_threads import MAX_THREAD_TITLE_CHARS, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
@@ -39,10 +40,12 @@ __all__ = [
     "MAX_FILENAME_CHARS",
     "MAX_REQUESTS_PER_MINUTE",
     "MAX_STORE_NAME_CHARS",
+    "MAX_THREAD_TITLE_CHARS",
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
     "ApiKey",
     "Approval",
+    "ChatThread",
     "ConcurrencySlot",
     "Container",
     "ContainerFile",

@@ -73,6 +73,9 @@ class ApiKey(models.Model):
         null=True, editable=False, help_text="When all requests of a minute are available again."
     )
 
+    # Primary key of the person of a browser key, which has no row.
+    user_pk: int | None = None
+
     class Meta:
         verbose_name = "API key"
 

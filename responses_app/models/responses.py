@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.contrib.postgres.search import SearchVector, SearchVectorField
@@ -76,6 +77,17 @@ class Response(models.Model):
     rerun_of = models.CharField(
         max_length=64, blank=True, default="", db_default="", help_text="The id of the response whose request was run again."
     )
+    # No constraint: it would lock the user's row in each insert.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+        help_text="The person who sent the request from a page.",
+    )
     history = ArrayField(models.BigIntegerField(), default=list)
     conversation = models.ForeignKey(
         Conversation, null=True, blank=True, on_delete=models.SET_NULL, related_name="responses", db_index=False
@@ -114,6 +126,7 @@ class Response(models.Model):
             models.Index(
                 fields=("conversation", "-id"), name="response_conversation", condition=models.Q(conversation__isnull=False)
             ),
+            models.Index(fields=("user", "-id"), name="response_user", condition=models.Q(user__isnull=False)),
             # Partial indexes: most responses are no reruns, and have no tools and no metadata.
             models.Index(fields=("rerun_of",), name="response_rerun", condition=~models.Q(rerun_of="")),
             GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),

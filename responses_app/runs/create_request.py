@@ -60,6 +60,8 @@ class CreateRequest:
     request_id: str = ""
     previous_response_id: str | None = None
     conversation: str | None = None
+    # Primary key of the person who sent the request from a page; None for a request with an API key.
+    user: int | None = None
     # The response whose request is run again, and whether its tool results stand in for running the server tools.
     rerun_of: str | None = None
     uses_recorded_results: bool = False

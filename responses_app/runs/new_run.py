@@ -117,6 +117,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         thread=before.thread or uid,
         previous_uid=create_request.previous_response_id,
         rerun_of=create_request.rerun_of or "",
+        user_id=create_request.user,
         conversation_id=before.conversation,
         history=list(before.keys),
         # jsonb cannot hold NUL; the log has the exact value.

@@ -164,6 +164,7 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
     return CreateRequest(
         project=key.project,
         key=key.pk,
+        user=key.user_pk,
         request_id=request_id,
         model=body.model,
         input=input_items[:-1] if compacts else input_items,

@@ -55,7 +55,7 @@ class FollowUp:
 
     def to_request(self, key: ApiKey) -> CreateRequest:
         """Return the request with `key`, the current key of the connection."""
-        return replace(self.request, key=key.pk, project=key.project)
+        return replace(self.request, key=key.pk, user=key.user_pk, project=key.project)
 
 
 QueuedRequest: TypeAlias = CreateFrame | FollowUp | ApiError

@@ -24,6 +24,8 @@ from responses_app.web.response import detail
 
 # In ascending order.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+# Name in the session.
+EVERYTHING = "chat shows everything"
 # The tools of static/web/chat/tools.js, which run in the browser.
 TOOLS = ("clock", "dice", "calculator", "weather")
 
@@ -44,7 +46,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def thread(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /chat/ID, the thread up to the response."""
     row = detail.get_response(request, uid)
-    title = chat_threads.titles([row])[row.pk]
+    title = chat_threads.title_for(row, cast(User, request.user))
     return render(request, "chat.html", {**_page_context(request, row.project), "uid": uid, "title": title})
 
 
@@ -97,8 +99,19 @@ def _list_context(request: HttpRequest, project: str) -> dict[str, Any]:
     # Postgres text cannot contain NUL.
     words = request.GET.get("q", "").replace("\0", "").strip()
     before = request.GET.get("before", "")
-    page = chat_threads.page(permissions.visible_responses(request.user), project, words, before if is_id(before) else "")
-    return {"threads": page, "project": project, "q": words, "plain": not (words or before)}
+    everything = _shows_everything(request)
+    user = cast(User, request.user)
+    query = chat_threads.ThreadQuery(project, user, everything, words, before if is_id(before) else "")
+    page = chat_threads.page(permissions.visible_responses(request.user), query)
+    return {"threads": page, "project": project, "q": words, "plain": not (words or before), "everything": everything}
+
+
+def _shows_everything(request: HttpRequest) -> bool:
+    """Return whether the list shows the responses of API keys and of other people too: the choice of the session."""
+    choice = request.GET.get("everything")
+    if choice in ("0", "1"):
+        request.session[EVERYTHING] = choice == "1"
+    return bool(request.session.get(EVERYTHING))
 
 
 def _project(request: HttpRequest) -> str:

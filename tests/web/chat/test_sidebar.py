@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import SLOWLY, Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -16,7 +17,7 @@ RAW = re.compile("[\x1b\u202e]")
 
 def test_titles_show_control_characters_by_name(visitor: Visitor) -> None:
     uid = visitor.server.ask(model="chat", input=ODD).json()["id"]
-    visitor.page.goto(f"{visitor.server.url}/chat/{uid}")
+    visitor.page.goto(f"{visitor.server.url}/chat/{uid}?everything=1")
     expect(visitor.answers).to_have_count(1)
     entry = visitor.page.locator(".threads [aria-current=page]")
     expect(entry).to_contain_text("U+202E")
@@ -45,7 +46,7 @@ def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> Non
     visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     # A hit keeps the search, and so does a reload.
-    threads.get_by_role("link").click()
+    threads.get_by_role("link").first.click()
     expect(visitor.answers).to_have_count(2)
     expect(search).to_have_value("okapi")
     expect(threads.locator("li")).to_have_count(1)
@@ -79,6 +80,10 @@ def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor:
     visitor.page.set_viewport_size({"width": 1200, "height": 600})
     visitor.send_and_wait("greetings", "Hello there!")
     visitor.page.reload()
+    visitor.page.goto(f"{visitor.page.url}?everything=0")
+    expect(visitor.page.locator(".threads")).not_to_contain_text("Number 30 greetings")
+    visitor.page.get_by_role("switch", name="API traffic of the project", checked=False).click()
+    expect(visitor.page.get_by_role("switch", checked=True)).to_be_visible()
     expect(visitor.answers).to_have_count(1)
     box = visitor.page.locator("form.composer").bounding_box()
     assert box
@@ -93,3 +98,36 @@ def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor:
     visitor.page.get_by_role("link", name="Show older").click()
     expect(visitor.page.locator(".threads")).to_contain_text("Number 0 greetings")
     expect(visitor.answers).to_have_count(1)
+
+
+def test_options_of_a_conversation_in_a_dialog(visitor: Visitor, axe: str) -> None:
+    visitor.send_and_wait("wombat greetings", "Hello")
+    threads = visitor.page.locator(".threads")
+    threads.get_by_role("link", name="Options of wombat greetings").click()
+    dialog = visitor.page.get_by_role("dialog")
+    dialog.get_by_label("Title").fill("About wombats")
+    dialog.get_by_role("button", name="Rename").click()
+    # Behind a modal dialog nothing has a role.
+    expect(threads.get_by_text("About wombats")).to_be_visible()
+    dialog.get_by_role("button", name="Pin to the top").click()
+    expect(threads.locator("h2").first).to_have_text("Pinned")
+    assert violations(visitor.page, axe) == []
+    dialog.get_by_role("button", name="Make a link").click()
+    link = dialog.locator("#shared").inner_text()
+    dialog.get_by_role("button", name="Close").click()
+    expect(threads.get_by_role("link", name="Options of About wombats")).to_be_focused()
+    # The conversation is still open, and the link works without a sign-in.
+    expect(visitor.answers).to_have_count(1)
+    stranger = visitor.page.context.browser
+    assert stranger
+    page = stranger.new_page()
+    page.goto(link)
+    expect(page.get_by_role("heading", name="About wombats")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("Hello")
+    assert violations(page, axe) == []
+    page.close()
+    threads.get_by_role("link", name="Options of About wombats").click()
+    dialog.get_by_text("Delete this conversation").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(visitor.page.get_by_text("Deleted the conversation.")).to_be_visible()
+    expect(threads.get_by_text("About wombats")).to_have_count(0)

@@ -46,7 +46,8 @@ class ThreadsTest(ApiCase):
         """A page of ada's list."""
         from responses_app.access import permissions
 
-        return threads.page(permissions.visible_responses(self.ada), self.key.project, words, before)
+        query = threads.ThreadQuery(self.key.project, self.ada, everything=True, words=words, before=before)
+        return threads.page(permissions.visible_responses(self.ada), query)
 
     async def listed(self, **query: str) -> list[str]:
         """Return the titles of all threads on the page."""
@@ -65,7 +66,9 @@ class ThreadsTest(ApiCase):
                     self.assertEqual((await eve.get(path)).status_code, status, path)
             self.assertEqual((await eve.get("/chat/secret?project=test")).status_code, 403)
             self.assertNotIn(uid, (await eve.get("/chat")).content.decode())
-            self.assertIn(uid, (await (await self.browser(self.ada)).get("/chat")).content.decode())
+            ada = await self.browser(self.ada)
+            self.assertNotIn(uid, (await ada.get("/chat")).content.decode())
+            self.assertIn(uid, (await ada.get("/chat?everything=1")).content.decode())
 
     async def test_the_secret_of_the_page_asks_the_api(self) -> None:
         async with self.serving(record_text(HELLO)):
@@ -88,7 +91,7 @@ class ThreadsTest(ApiCase):
             await self.made(client, input="Another one")
             last = await self.made(client, input="And then?", previous_response_id=first["id"])
             self.assertEqual(await self.listed(), ['Say "ü" \\ please', "Another one"])
-            page = (await (await self.browser(self.ada)).get("/chat/threads")).content.decode()
+            page = (await (await self.browser(self.ada)).get("/chat/threads?everything=1")).content.decode()
             self.assertIn(f"/chat/{last['id']}", page)
             self.assertNotIn(first["id"], page)
 
@@ -100,7 +103,7 @@ class ThreadsTest(ApiCase):
             newest = await self.listed()
             self.assertEqual((len(newest), newest[0]), (size, f"Number {size + 1}"))
             ada = await self.browser(self.ada)
-            next_cursor = (await ada.get("/chat")).context["threads"].next
+            next_cursor = (await ada.get("/chat?everything=1")).context["threads"].next
             self.assertEqual(await self.listed(before=next_cursor), ["Number 1", "Number 0"])
 
     async def test_a_search_finds_text_of_any_turn(self) -> None:

@@ -13,7 +13,7 @@ export async function search(threads) {
   if (!fresh) return announce(threads, FAILED);
   threads.list.replaceWith(fresh);
   threads.mark();
-  const count = fresh.querySelectorAll("a:not(.older)").length;
+  const count = fresh.querySelectorAll("li:not(.quiet)").length;
   const more = fresh.querySelector(".older") ? "+" : "";
   announce(threads, words && count ? `${count}${more} ${count === 1 ? "result" : "results"}` : "");
 }
@@ -22,11 +22,18 @@ export async function older(threads, link) {
   const fresh = await threads.fetchList(Object.fromEntries(new URL(link.href).searchParams));
   if (!fresh) return announce(threads, FAILED);
   const added = [...fresh.querySelectorAll("li")];
-  threads.list.querySelector("ul").append(...added);
+  for (const heading of [...fresh.querySelectorAll("h2")]) append(threads.list, heading, heading.nextElementSibling, link);
   threads.list.dataset.plain = "0";
   link.replaceWith(...[fresh.querySelector(".older")].filter(Boolean));
   threads.mark();
   added[0]?.querySelector("a")?.focus();
+}
+
+// Adds a group of older conversations: to the last group, if it has the same heading.
+function append(list, heading, entries, link) {
+  const last = [...list.querySelectorAll("h2")].at(-1);
+  if (last?.dataset.group === heading.dataset.group) last.nextElementSibling.append(...entries.children);
+  else link.before(heading, entries);
 }
 
 function announce(threads, text) {

@@ -10,6 +10,8 @@ export class Threads {
     element.addEventListener("click", (event) => {
       const link = event.target.closest(".older");
       if (link) (event.preventDefault(), this.module().then(({ older }) => older(this, link)));
+      const options = event.target.closest(".options");
+      if (options && !event.ctrlKey && !event.metaKey) (event.preventDefault(), import("./thread_options.js").then(({ show }) => show(this, options)));
     });
   }
 
@@ -49,7 +51,7 @@ export class Threads {
   }
 
   mark() {
-    for (const link of this.element.querySelectorAll(".threads a")) {
+    for (const link of this.element.querySelectorAll(".threads li a:not(.options)")) {
       if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }

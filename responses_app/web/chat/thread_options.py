@@ -1,0 +1,95 @@
+"""Options of a chat thread: rename, pin, share by a link, delete."""
+
+from __future__ import annotations
+
+import secrets
+from typing import cast
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from responses_app.errors import ApiError
+from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
+from responses_app.runs import manager
+from responses_app.store.content.deletion import erase
+from responses_app.web.chat import shared_threads, threads
+from responses_app.web.response.detail import get_response
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /chat/ID/options; POST changes the title, the pin or the shared link, by its field `action`."""
+    row = get_response(request, uid)
+    user = cast(User, request.user)
+    choices = ChatThread.objects.filter(user=user, thread=threads.thread_key(row)).first() or ChatThread(
+        user=user, thread=threads.thread_key(row), project=row.project
+    )
+    if request.method == "POST":
+        _change(choices, row, request.POST.get("action", ""), request.POST.get("title", ""))
+        return redirect("chat-options", uid)
+    link = request.build_absolute_uri(shared_threads.path_of(choices)) if choices.share_key else ""
+    context = {
+        "section": "chat",
+        "uid": uid,
+        "title": threads.title_for(row, user),
+        "choices": choices,
+        "link": link,
+        "count": threads.responses_of_thread(row).count(),
+        "max_title": MAX_THREAD_TITLE_CHARS,
+    }
+    return render(request, "web/chat_options.html", context)
+
+
+@never_cache
+@login_required
+@require_POST
+async def delete(request: HttpRequest, uid: str) -> HttpResponse:
+    """Delete all responses of the thread at POST /chat/ID/delete, and the shared links to them."""
+    row = await sync_to_async(_response)(request, uid)
+    key = threads.thread_key(row)
+    for one in [one async for one in threads.responses_of_thread(row).order_by("-pk").only("uid", "project", "ended_at")]:
+        if one.ended_at is None and not await _cancel(request, one):
+            return redirect("chat-options", uid)
+        await sync_to_async(erase)(one.project, one.uid)
+    await ChatThread.objects.filter(thread=key, project=row.project).adelete()
+    await sync_to_async(messages.success)(request, "Deleted the conversation.")
+    return redirect("chat")
+
+
+def _response(request: HttpRequest, uid: str) -> Response:
+    return get_response(request, uid)
+
+
+async def _cancel(request: HttpRequest, row: Response) -> bool:
+    try:
+        await manager.current().cancel(row)
+    except ApiError as error:
+        await sync_to_async(messages.error)(request, error.message)
+        return False
+    return True
+
+
+def _change(choices: ChatThread, row: Response, action: str, title: str) -> None:
+    if action == "rename":
+        choices.title = " ".join(title.replace("\0", "").split())[:MAX_THREAD_TITLE_CHARS]
+    elif action == "pin":
+        choices.pinned_at = timezone.now()
+    elif action == "unpin":
+        choices.pinned_at = None
+    elif action == "share":
+        # A new link ends the one before.
+        choices.share_key, choices.shared_uid = secrets.token_hex(16), row.uid
+    elif action == "revoke":
+        choices.share_key = choices.shared_uid = ""
+    else:
+        return
+    choices.save()
