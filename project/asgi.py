@@ -34,6 +34,7 @@ from responses_app.errors import Unauthorized  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
+from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
@@ -88,12 +89,13 @@ class Handler(ASGIHandler):
 
 
 class StaticHandler(ASGIStaticFilesHandler):
-    """Static files handler. Answers 404 for invalid paths, where Django would answer 500."""
+    """Static files handler with compression. Answers 404 for invalid paths, where Django would answer 500."""
 
     async def get_response_async(self, request: Any) -> Any:
         """Answer 404 for a path outside of the static files or invalid in the file system."""
         try:
-            return await super().get_response_async(request)
+            response = await super().get_response_async(request)
+            return await compress_static(request, response)
         except (SuspiciousOperation, ValueError, OSError) as error:
             missing = Http404(f"There is no such static file: {type(error).__name__}")
             return await sync_to_async(response_for_exception, thread_sensitive=False)(request, missing)

@@ -57,7 +57,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "responses_app.web.csp.middleware",
+    # Before every middleware that reads or changes the content.
+    "responses_app.web.delivery.compression.PageCompression",
+    "responses_app.web.delivery.csp.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     # After CommonMiddleware, which sets the Content-Length header.

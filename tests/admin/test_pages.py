@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.admin.registrations import MAX_EXACT_COUNT, CappedPaginator
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.store.log.writer import LogWriter
-from responses_app.web import csp
+from responses_app.web.delivery import csp
 from tests.support.store.log_records import log
 from tests.support.store.response_chains import chain
 from tests.support.web.page_case import INLINE

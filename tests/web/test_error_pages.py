@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.defaults import bad_request, server_error
 
 from responses_app.models import Direction, Membership
-from responses_app.web import csp
+from responses_app.web.delivery import csp
 from tests.support.web.page_case import WebCase, item, made
 
 

@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.cache import patch_cache_control
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -35,7 +36,10 @@ def index(request: HttpRequest) -> HttpResponse:
         "secret": new_secret.take(request),
         "base_url": request.build_absolute_uri("/v1"),
     }
-    return render(request, "web/keys.html", context)
+    page = render(request, "web/keys.html", context)
+    if context["secret"]:
+        patch_cache_control(page, no_transform=True)
+    return page
 
 
 @never_cache

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.utils.invisible import SHOWN_BY_NAME, named
-from responses_app.web.middleware import response_middleware
+from responses_app.web.delivery.middleware import response_middleware
 
 # The browser sends the value of a form field back, so the value must not change.
 VALUE = re.compile(r' value="[^"]*"')

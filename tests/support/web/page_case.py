@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from responses_app.models import Direction, Event, Item, Response, Status
-from responses_app.web import csp
+from responses_app.web.delivery import csp
 from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import log_frames, stored_response
 

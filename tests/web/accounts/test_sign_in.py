@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from responses_app.access import api_keys, browser_key, permissions
 from responses_app.models import ApiKey, LoginAttempt, Membership
-from responses_app.web import csp
 from responses_app.web.accounts import login_throttle, sign_in
+from responses_app.web.delivery import csp
 from tests.support.api.case import HELLO as GREETING
 from tests.support.api.case import ApiCase, record_text
 

@@ -12,6 +12,8 @@ from tests.support.web.chat_visitor import Visitor
 from tests.support.web.page_case import LARGEST
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+# The same files as they are sent.
+LARGEST_COMPRESSED = 40_000
 # A page that has asked, shown and edited has also fetched what that takes.
 LARGEST_IN_USE = 75_000
 KINDS = ("document", "stylesheet", "script")
@@ -47,9 +49,17 @@ class Scales:
         return {url.rpartition("/")[2]: size for url, size in self._sizes.items() if ON_FIRST_USE.search(url)}
 
     @property
+    def compressed(self) -> int:
+        """Return the sum of the files as they were sent."""
+        return sum(int(one.headers["content-length"]) for one in self._ours if not ON_FIRST_USE.search(one.url))
+
+    @property
+    def _ours(self) -> list[Response]:
+        return [one for one in self._fetched if one.request.resource_type in KINDS and one.status == 200]
+
+    @property
     def _sizes(self) -> dict[str, int]:
-        ours = [one for one in self._fetched if one.request.resource_type in KINDS and one.status == 200]
-        return {one.url: len(one.body()) for one in ours}
+        return {one.url: len(one.body()) for one in self._ours}
 
     @property
     def sum(self) -> int:
@@ -81,6 +91,7 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
             assert len(scales.files) > 1
             assert scales.sum < LARGEST, (path, scales.files)
             assert sum(scales.on_first_use.values()) < LARGEST_ON_FIRST_USE, (path, scales.on_first_use)
+            assert scales.compressed < min(LARGEST_COMPRESSED, scales.sum), (path, scales.compressed)
             scales.end()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http.response import HttpResponseBase
 
-from responses_app.web.middleware import response_middleware
+from responses_app.web.delivery.middleware import response_middleware
 
 # Images may also be `data:` and `blob:` URLs, for attachments and stored images. Everything else comes from this server only.
 POLICY = "; ".join(

@@ -1,0 +1,1 @@
+"""Delivery of pages: Content-Security-Policy and compression."""
