@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.models.accounts import LoginAttempt, Membership
+from responses_app.models.accounts import LoginAttempt, Membership, SavedView
 from responses_app.models.approvals import Approval
 from responses_app.models.chat_threads import MAX_THREAD_TITLE_CHARS, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
@@ -71,6 +71,7 @@ __all__ = [
     "RefusedRequest",
     "Response",
     "RoundPrompt",
+    "SavedView",
     "Status",
     "StoreFileStatus",
     "StoredFile",

@@ -1,4 +1,4 @@
-"""Project memberships of users, and failed logins."""
+"""Project memberships and saved views of users, and failed logins."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project}"
+
+
+class SavedView(models.Model):
+    """Filters of the response list under a name, for one user. `query` is the query string."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=4000)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("user", "name"), name="saved_view_once"),)
+
+    def __str__(self) -> str:
+        return self.name

@@ -16,7 +16,7 @@ from responses_app.web.rerun import views as rerun_views
 from responses_app.web.response import conformance, conversation, lineage, live, prompt
 from responses_app.web.response import delete as response_delete
 from responses_app.web.response.event_log import events, export, wire
-from responses_app.web.responses import response_list
+from responses_app.web.responses import response_list, saved_views, selection
 
 RESPONSE = "responses/<str:uid>"
 
@@ -43,6 +43,9 @@ urlpatterns = [
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),
+    path("responses/selection", selection.act, name="responses-selection"),
+    path("responses/views", saved_views.save, name="saved-views"),
+    path("responses/views/<int:pk>/delete", saved_views.delete, name="saved-view-delete"),
     path("responses/compare", rerun_views.compare, name="compare"),
     re_path(r"^responses/(?P<uid>[\w:-]+)\.(?P<form>jsonl?|sse)$", export.log, name="response-log"),
     path(RESPONSE, conversation.show, name="response"),

@@ -3,6 +3,15 @@
 import { rememberList } from "./back.js";
 import { keyboard } from "./keyboard.js";
 
+// A click on a row, other than on a link or a box, opens the response beside the list.
+document.addEventListener("click", async (event) => {
+  const row = event.target.closest?.("#rows tbody tr");
+  const link = row?.querySelector("a.open");
+  if (!link || event.target.closest("a, input, button, label, .pick") || String(getSelection())) return;
+  (await import("./sheet.js")).show(link.href);
+});
+if (location.hash.startsWith("#resp_")) import("./sheet.js").then(({ show }) => show(`${location.pathname}/${location.hash.slice(1)}`));
+
 const POLL_MS = 2000;
 const MAX_RETRY_MS = 30_000;
 const TIMEOUT_MS = 15_000;
@@ -41,10 +50,14 @@ async function refresh() {
   if (!response.ok) throw new Error(String(response.status));
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const focused = document.activeElement?.closest("#rows") ? document.activeElement.getAttribute("href") : null;
+  const picked = [...document.querySelectorAll("#rows .pick :checked")].map((box) => box.value);
+  const showing = document.querySelector("#rows .showing a.open")?.getAttribute("href");
   const scrollLeft = document.querySelector("#rows .scroll")?.scrollLeft ?? 0;
   document.querySelector("#rows").replaceWith(page.querySelector("#rows"));
   const scroll = document.querySelector("#rows .scroll");
   if (scroll) scroll.scrollLeft = scrollLeft;
+  for (const uid of picked) document.querySelector(`#rows .pick [value="${CSS.escape(uid)}"]`)?.click();
+  if (showing) document.querySelector(`#rows a[href="${CSS.escape(showing)}"]`)?.closest("tr").classList.add("showing");
   if (focused) document.querySelector(`#rows a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   return true;
 }

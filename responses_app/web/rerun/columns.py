@@ -22,7 +22,6 @@ from responses_app.web.rerun.turns import Turn, load_turn, recorded_answers, unm
 from responses_app.web.response.detail import get_response
 from responses_app.web.response.outcome import Outcome, outcome
 from responses_app.web.response.problem_notice import ProblemNotice, problem_notices
-from responses_app.web.responses.parameters import parameters
 from responses_app.web.responses.rows import ResponseStats
 
 MAX_COLUMNS: Final = 3
@@ -159,7 +158,7 @@ class Column:
     def parameters(self) -> str:
         """Request of the last response without input, as JSON, for the request that continues the run."""
         row = self.turn.last.row if self.turn is not None else None
-        return json.dumps({"model": row.model, **parameters(row)}) if row is not None else ""
+        return json.dumps({"model": row.model, **editors.request_fields(row)}) if row is not None else ""
 
     @cached_property
     def differences(self) -> Differences | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from responses_app.models import Item, Response
-from responses_app.web.render.sanitize import visible
+from responses_app.web.render.sanitize import hide_url_queries, visible
 from responses_app.web.rerun.turns import Turn, load_step
 from responses_app.web.responses.parameters import parameters
 
@@ -53,7 +53,7 @@ class RequestEditors:
 
 def request_editors(row: Response) -> RequestEditors:
     """Return the editors of the request of `row`. Items of a conversation are part of the input: a rerun must not change it."""
-    fields = parameters(row)
+    fields = request_fields(row)
     text, reasoning = dict(fields.get("text", {})), dict(fields.get("reasoning", {}))
     output_format, effort = text.pop("format", None), reasoning.pop("effort", None)
     others = {name: value for name, value in fields.items() if name not in _EDITED and name not in ("text", "reasoning")}
@@ -76,9 +76,14 @@ def item_editors(items: Sequence[Mapping[str, Any]]) -> list[ItemEditor]:
     return [_item_editor(item) for item in items]
 
 
+def request_fields(row: Response) -> dict[str, Any]:
+    """Return the parameters of the request, with the queries of MCP servers' URLs hidden: a query may contain a credential."""
+    return dict(json.loads(hide_url_queries(json.dumps(parameters(row), ensure_ascii=False))))
+
+
 def column_changes(row: Response, base: Response) -> str:
     """Return as JSON what the request of `row` has other than the request of `base`, without model and input; empty if equal."""
-    ours, theirs = parameters(row), parameters(base)
+    ours, theirs = request_fields(row), request_fields(base)
     changed = {name: ours.get(name) for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)}
     return json.dumps(changed, ensure_ascii=False) if changed else ""
 

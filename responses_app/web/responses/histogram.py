@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -17,6 +17,8 @@ from responses_app.models import Response, Status
 MAX_COUNTED = 20_000
 BARS, WIDTH, HEIGHT = 60, 600.0, 40.0
 MIN_RANGE_S = 60.0
+# Parts of the axis of times.
+TICKS = 4
 
 # `%s` is the query of the responses.
 COUNT = """
@@ -54,11 +56,20 @@ class HistogramBar:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Non-empty bars. `is_partial` means only the newest `MAX_COUNTED` responses are counted."""
+    """Non-empty bars. `is_partial` means only the newest `MAX_COUNTED` responses are counted.
+
+    `ticks` are the times of the axis, at equal distances from the left end to the right end.
+    """
 
     bars: Sequence[HistogramBar]
     total: int
     is_partial: bool
+    ticks: Sequence[datetime] = ()
+
+    @property
+    def is_of_days(self) -> bool:
+        """Return whether the axis needs dates."""
+        return bool(self.ticks) and self.ticks[-1] - self.ticks[0] > timedelta(days=1)
 
     @property
     def highest(self) -> int:
@@ -79,7 +90,14 @@ def histogram(rows: QuerySet[Response]) -> Histogram:
         cursor.execute(count_sql, params)
         counts = cursor.fetchall()
     total = sum(row[1] for row in counts)
-    return Histogram(_bars(counts), total, total >= MAX_COUNTED)
+    return Histogram(_bars(counts), total, total >= MAX_COUNTED, _ticks(counts))
+
+
+def _ticks(counts: Sequence[tuple[Any, ...]]) -> list[datetime]:
+    if not counts:
+        return []
+    low, high = counts[0][3], counts[0][4]
+    return [datetime.fromtimestamp(low + max(high - low, MIN_RANGE_S) * place / TICKS, UTC) for place in range(TICKS + 1)]
 
 
 def _bars(counts: Sequence[tuple[Any, ...]]) -> list[HistogramBar]:

@@ -1,4 +1,4 @@
-"""Whole numbers in the URL of a page."""
+"""Numbers of pages: whole numbers in URLs, and counts with nouns."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def parse_number(text: str, maximum: int) -> int | None:
         return None
     digits = text.lstrip("0") or "0"
     return maximum if len(digits) > MAX_DIGITS else min(int(digits), maximum)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the number with the noun: 1 response, 2 responses."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

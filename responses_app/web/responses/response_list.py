@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -14,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import projects, restricted_to, visible_responses
-from responses_app.models import ApiKey, Response, Status
+from responses_app.models import ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
@@ -67,6 +69,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "base_url": request.build_absolute_uri("/v1"),
         "keys": ApiKey.objects.filter(project__in=own_projects).order_by("project", "name", "pk"),
         "projects": own_projects,
+        "views": SavedView.objects.filter(user=cast(User, request.user)),
+        "filter_query": urlencode(filter_values),
     }
     return render(request, "web/responses.html", context)
 

@@ -1,0 +1,95 @@
+// Sheet at the right of the list with the page of a response: the server's own HTML, fetched and shown.
+import { icon } from "./icon.js";
+
+const sheet = document.createElement("aside");
+sheet.className = "sheet";
+sheet.setAttribute("role", "dialog");
+sheet.setAttribute("aria-label", "Response");
+sheet.tabIndex = -1;
+let current = null;
+
+/** Opens the response at `url`; a second call shows another response in the same sheet. */
+export async function show(url) {
+  const { pathname } = new URL(url, location.href);
+  current = pathname;
+  mark(pathname);
+  if (!sheet.isConnected) {
+    document.querySelector("main").append(sheet);
+    addStyle();
+  }
+  sheet.replaceChildren(bar(pathname), placeholder());
+  sheet.focus({ preventScroll: true });
+  history.replaceState(history.state, "", `${location.pathname}${location.search}#${pathname.split("/").at(-1)}`);
+  const response = await fetch(pathname, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (current !== pathname) return;
+  const page = response?.ok && new URL(response.url).pathname === pathname ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
+  const part = page?.querySelector("#response");
+  part?.querySelector(".crumb")?.remove();
+  sheet.lastElementChild.replaceWith(part ?? problem());
+  sheet.scrollTop = 0;
+}
+
+export function close() {
+  const row = document.querySelector("#rows .showing a.open");
+  current = null;
+  mark(null);
+  sheet.remove();
+  history.replaceState(history.state, "", location.pathname + location.search);
+  row?.focus({ preventScroll: true });
+}
+
+function mark(pathname) {
+  for (const row of document.querySelectorAll("#rows .showing")) row.classList.remove("showing");
+  if (pathname) document.querySelector(`#rows a[href="${CSS.escape(pathname)}"]`)?.closest("tr").classList.add("showing");
+}
+
+function bar(pathname) {
+  const line = document.createElement("div");
+  line.className = "bar";
+  const link = document.createElement("a");
+  link.href = pathname;
+  link.textContent = "Open page";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.setAttribute("aria-label", "Close");
+  button.append(icon("close"));
+  button.addEventListener("click", close);
+  line.append(link, button);
+  return line;
+}
+
+function placeholder() {
+  const box = document.createElement("p");
+  box.className = "skeleton";
+  return box;
+}
+
+function problem() {
+  const text = document.createElement("p");
+  text.className = "bad";
+  text.textContent = "This response can’t be loaded.";
+  return text;
+}
+
+// The styles of the response page are loaded with the first response.
+function addStyle() {
+  if (document.querySelector('link[href*="response.css"]')) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = document.querySelector('link[href*="list.css"]').href.replace("list.css", "response.css");
+  document.head.append(link);
+}
+
+// Esc closes the sheet; j and k show the neighbour of the shown row.
+document.addEventListener("keydown", (event) => {
+  if (!sheet.isConnected || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.key === "Escape") close();
+  else if (event.key === "j" || event.key === "k") {
+    const rows = [...document.querySelectorAll("#rows tbody tr")];
+    const place = rows.findIndex((row) => row.matches(".showing")) + (event.key === "j" ? 1 : -1);
+    const link = rows[place]?.querySelector("a.open");
+    if (link) show(link.href);
+  } else return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);

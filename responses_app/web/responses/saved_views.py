@@ -1,0 +1,52 @@
+"""Saved views of the response list: filters under a name, for one user."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from responses_app.models import SavedView
+from responses_app.web.responses.filters import NAMES
+
+MAX_VIEWS = 20
+MAX_NAME_CHARS = 60
+MAX_QUERY_CHARS = 2_000
+
+
+@never_cache
+@login_required
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Save the filters in `query` under `name` at POST /responses/views. The same name replaces a view."""
+    name = request.POST.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
+    given = QueryDict(request.POST.get("query", "").replace("\0", "")[:MAX_QUERY_CHARS])
+    filters = QueryDict(mutable=True)
+    for field in NAMES:
+        if given.get(field):
+            filters[field] = str(given[field])
+    query = filters.urlencode()
+    views = SavedView.objects.filter(user=cast(User, request.user))
+    if not name or not query:
+        messages.error(request, "A view needs a name and at least one filter.")
+    elif not views.filter(name=name).exists() and views.count() >= MAX_VIEWS:
+        messages.error(request, f"You have {MAX_VIEWS} views, which is the limit. Delete one first.")
+    else:
+        views.update_or_create(user=cast(User, request.user), name=name, defaults={"query": query})
+    return redirect(f"{reverse('responses')}?{query}".rstrip("?"))
+
+
+@never_cache
+@login_required
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a view of the user at POST /responses/views/N/delete."""
+    SavedView.objects.filter(user=cast(User, request.user), pk=pk).delete()
+    return redirect("responses")

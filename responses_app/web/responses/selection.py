@@ -1,0 +1,95 @@
+"""Actions on the responses that are checked in the list: compare, export, cancel and delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from responses_app.access.permissions import visible_responses
+from responses_app.errors import ApiError
+from responses_app.models import Response
+from responses_app.runs import manager
+from responses_app.store.content.deletion import erase
+from responses_app.store.log import reader
+from responses_app.web.responses.numbers import plural
+
+# A page of the list has fewer rows.
+MAX_SELECTED = 100
+
+
+@never_cache
+@login_required
+@require_POST
+async def act(request: HttpRequest) -> HttpResponseBase:
+    """Handle POST /responses/selection: `action` for the responses with the ids `uid`. A deletion is confirmed on a page of its own."""
+    rows = await sync_to_async(_selected)(request)
+    match request.POST.get("action"):
+        case "compare" if len(rows) > 1:
+            query = "&".join(f"column={row.uid}" for row in rows[1:4])
+            return redirect(f"{reverse('response-rerun', args=(rows[0].uid,))}?{query}")
+        case "export" if rows:
+            response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson; charset=utf-8")
+            response["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
+            return response
+        case "cancel" if rows:
+            await _cancel(request, [row for row in rows if row.ended_at is None])
+        case "delete" if rows and "confirmed" in request.POST:
+            await _delete(request, rows)
+        case "delete" if rows:
+            context = {"section": "responses", "rows": rows, "back": _list_url(request)}
+            return await sync_to_async(render)(request, "web/selection_delete.html", context)
+        case _:
+            await sync_to_async(messages.error)(request, "Check the responses first: two or more to compare.")
+    return redirect(_list_url(request))
+
+
+def _selected(request: HttpRequest) -> list[Response]:
+    """Return the checked responses that the user may see, oldest first."""
+    uids = request.POST.getlist("uid")[:MAX_SELECTED]
+    rows = visible_responses(request.user).filter(uid__in=[uid.replace("\0", "") for uid in uids])
+    return list(rows.defer("history", "metadata").order_by("pk"))
+
+
+def _lines(rows: Sequence[Response]) -> Iterator[bytes]:
+    """Yield each response that has ended as a line of JSON."""
+    for row in reader.with_last_event(Response.objects.filter(pk__in=[row.pk for row in rows])).only("pk").order_by("pk"):
+        snapshot = reader.terminal_snapshot(row)
+        if snapshot is not None:
+            yield snapshot + b"\n"
+
+
+async def _cancel(request: HttpRequest, rows: Sequence[Response]) -> bool:
+    """Cancel running responses. Return False, with a message, if one cannot be cancelled."""
+    try:
+        for row in rows:
+            await manager.current().cancel(row)
+    except ApiError as error:
+        await sync_to_async(messages.error)(request, error.message)
+        return False
+    await sync_to_async(messages.success)(request, f"Cancelled {plural(len(rows), 'running response')}.")
+    return True
+
+
+async def _delete(request: HttpRequest, rows: Sequence[Response]) -> None:
+    running = [row for row in rows if row.ended_at is None]
+    if running and not await _cancel(request, running):
+        return
+    deleted = [await sync_to_async(erase)(row.project, row.uid) for row in rows]
+    await sync_to_async(messages.success)(request, f"Deleted {plural(sum(deleted), 'response')}.")
+
+
+def _list_url(request: HttpRequest) -> str:
+    """Return the address of the list that the form came from."""
+    url = request.POST.get("back", "")
+    is_list = url.startswith(reverse("responses")) and url_has_allowed_host_and_scheme(url, None)
+    return url if is_list else reverse("responses")

@@ -1,0 +1,101 @@
+"""List of responses in a real browser: the sheet, the actions on checked rows, saved views, refused requests and the axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS, PageErrors
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+
+@pytest.fixture
+def page(chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """Open the list as a signed-in user, without an error until the end."""
+    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    expect.set_options(timeout=LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    assert errors.seen == []
+
+
+@pytest.fixture(scope="module")
+def pair(chat_server: Server) -> list[str]:
+    """Return the ids of two responses."""
+    return [chat_server.ask(model="chat", input=f"selected {word} twice").json()["id"] for word in ("first", "second")]
+
+
+def test_click_on_a_row_opens_the_response_in_a_sheet(chat_server: Server, page: Page, pair: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?q=selected")
+    rows = page.locator("#rows tbody tr")
+    rows.nth(1).locator("td.brief").click()
+    sheet = page.get_by_role("dialog", name="Response")
+    expect(sheet.locator("h1")).to_contain_text("selected first")
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=selected#{pair[0]}")
+    page.keyboard.press("k")
+    expect(sheet.locator("h1")).to_contain_text("selected second")
+    page.reload()
+    expect(sheet.locator("h1")).to_contain_text("selected second")
+    page.keyboard.press("Escape")
+    expect(sheet).to_have_count(0)
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=selected")
+
+
+def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, page: Page, pair: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?q=selected")
+    expect(page.get_by_role("button", name="Compare")).to_be_hidden()
+    boxes = page.locator("#rows .pick input")
+    boxes.nth(0).check()
+    boxes.nth(1).check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    lines = download.value.path().read_text().splitlines()
+    assert [uid in line for uid, line in zip(pair, lines, strict=True)] == [True, True]
+    page.get_by_role("button", name="Compare").click()
+    expect(page).to_have_url(f"{chat_server.url}/responses/{pair[0]}/rerun?column={pair[1]}")
+    expect(page.get_by_role("region", name="Run 1", exact=True)).to_be_visible()
+    extra = chat_server.ask(model="chat", input="disposable twice").json()["id"]
+    page.goto(f"{chat_server.url}/responses?q=disposable")
+    boxes.first.check()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Delete 1 response?")
+    expect(page.locator("main")).to_contain_text(extra)
+    page.get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=disposable")
+    expect(page.get_by_text("Deleted 1 response.")).to_be_visible()
+
+
+def test_filters_are_saved_as_a_view(chat_server: Server, page: Page, pair: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?q=selected&status=completed")
+    page.get_by_text("Save view").click()
+    page.get_by_label("Name", exact=True).fill("Mine")
+    page.get_by_role("button", name="Save", exact=True).click()
+    views = page.get_by_role("group", name="Saved views")
+    expect(views.get_by_role("link", name="Mine")).to_have_attribute("aria-current", "true")
+    page.goto(f"{chat_server.url}/responses")
+    views.get_by_role("link", name="Mine").click()
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=selected&status=completed")
+    expect(page.locator("#rows tbody tr")).to_have_count(len(pair))
+    expect(page.locator(".axis li")).to_have_count(5)
+    page.get_by_role("button", name="Delete the view Mine").click()
+    expect(views.get_by_role("link", name="Mine")).to_have_count(0)
+
+
+def test_refused_requests_are_rows(chat_server: Server, page: Page) -> None:
+    url = f"{chat_server.url}/v1/responses"
+    httpx2.post(url, json={"input": "x"}, headers={"Authorization": "Bearer sk-wrong"}, timeout=30)
+    assert chat_server.ask(model="nobody", input="secret content").status_code == 400
+    page.goto(f"{chat_server.url}/responses?status=refused&live=1")
+    table = page.locator("table.refused")
+    expect(table).to_contain_text("model_not_found")
+    expect(table).to_contain_text("invalid_api_key")
+    expect(table).to_contain_text("No valid key")
+    expect(table).not_to_contain_text("secret content")
