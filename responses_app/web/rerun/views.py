@@ -35,6 +35,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "row": row,
         "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
         "columns": [Column(0, row.model, turn=turn), *columns],
+        "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
         "history": editors.history_titles(row),
         "models": sorted({*manager.current().served, *(column.model for column in columns)}),

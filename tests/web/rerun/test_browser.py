@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
@@ -32,6 +34,10 @@ def call(name: str, **arguments: Any) -> str:
     return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(arguments)}<|call|>"
 
 
+def search(query: str) -> str:
+    return f"<|channel|>analysis to=browser.search code<|message|>{json.dumps({'query': query})}<|call|>"
+
+
 # Generated texts by message; the texts of a message are used in turn.
 TEXTS = {
     "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
@@ -46,6 +52,16 @@ TEXTS = {
         *(call("files__delete", path="a.txt"), answer("It is gone again.")),
         *(call("files__delete", path="b.txt"), answer("Never said.")),
     ),
+    "Approve it": (
+        *(call("files__delete", path="a.txt"), answer("Approved once.")),
+        *(call("files__delete", path="a.txt"), answer("Approved twice.")),
+        *(call("files__delete", path="a.txt"), answer("Not approved.")),
+    ),
+    "Tides now": (
+        *(search("tides"), answer("Tides.")),
+        *(search("tides"), answer("Tides again.")),
+        *(search("other"), answer("Never said.")),
+    ),
 }
 
 
@@ -53,7 +69,9 @@ TEXTS = {
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("rerun")
-    server = Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+    server = Server(
+        folder / "data", "--engine", matching_tape(folder, TEXTS), "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS)
+    )
     try:
         yield server.ready()
     finally:
@@ -72,6 +90,12 @@ def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     context.close()
     # A refused request is an error of the console, and shown by the page.
     assert [error for error in errors.seen if not error.startswith(("400 ", "Failed to load resource"))] == []
+
+
+def fetch(server: Server, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Return the JSON of the API, of a POST with a body."""
+    headers = {"Authorization": f"Bearer {server.key}"}
+    return httpx2.request("GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=30).json()
 
 
 def run(page: Page) -> None:
@@ -155,6 +179,77 @@ def test_recorded_results_stand_in_for_a_server_tool(chat_server: Server, page: 
     expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"b.txt"})')
     expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"a.txt"})')
     expect(result).not_to_contain_text("Never said.")
+
+
+def test_approvals_are_answered_as_recorded_or_asked_for(chat_server: Server, page: Page) -> None:
+    tool = {"type": "mcp", "server_label": "files", "require_approval": "always"}
+    first = chat_server.ask(model="tools", input="Approve it", tools=[tool]).json()
+    (request,) = [item for item in first["output"] if item["type"] == "mcp_approval_request"]
+    approval = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+    chat_server.ask(model="tools", input=[approval], tools=[tool], previous_response_id=first["id"])
+    page.goto(f"{chat_server.url}/responses/{first['id']}/rerun")
+    result = column(page, "Run 1")
+    run(page)
+    expect(result).to_contain_text("Approved twice.")
+    expect(result.get_by_text("Items: the same")).to_be_visible()
+    page.get_by_label("Ask me").check()
+    run(page)
+    result.get_by_label("Deny").check()
+    result.get_by_role("button", name="Continue").click()
+    expect(result).to_contain_text("Not approved.")
+    page.reload()
+    expect(page.get_by_label("Ask me")).to_be_checked()
+    expect(result).to_contain_text("Not approved.")
+
+
+def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: Server, page: Page) -> None:
+    chain = chat_server.ask(model="tools", input="Say that").json()["id"]
+    uid = chat_server.ask(model="tools", input="Say that", previous_response_id=chain).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    page.get_by_role("button", name="Edit as JSON").click()
+    item = json.loads(page.locator("details.item textarea").input_value())
+    item["role"] = "developer"
+    page.locator("details.item textarea").fill(json.dumps(item))
+    page.get_by_role("button", name="Add column").click()
+    page.get_by_role("button", name="Add column").click()
+    expect(page.get_by_role("button", name="Add column")).to_be_disabled()
+    column(page, "Run 1").get_by_role("button", name="Remove").click()
+    expect(column(page, "Run 3")).to_have_count(0)
+    column(page, "Run 2").get_by_text("Changed fields", exact=True).click()
+    column(page, "Run 2").get_by_label("Changed fields as JSON").fill('{"temperature": 0.25}')
+    run(page)
+    for name in ("Run 1", "Run 2"):
+        expect(column(page, name).locator(".differences")).to_contain_text("Prompt tokens")
+    expect(column(page, "Run 2").locator(".differences")).to_contain_text("temperature")
+    run_uid = column(page, "Run 2").locator(".result").get_attribute("data-run")
+    stored = fetch(chat_server, f"/v1/responses/{run_uid}")
+    assert stored["previous_response_id"] == chain
+    assert stored["temperature"] == 0.25
+    page.goto(f"{chat_server.url}/responses/{uid}/chain")
+    expect(page.locator(".chain").get_by_text("Rerun")).to_have_count(2)
+
+
+def test_conversation_is_not_changed_by_a_rerun(chat_server: Server, page: Page) -> None:
+    conversation = fetch(chat_server, "/v1/conversations", body={})["id"]
+    for _ in range(2):
+        uid = chat_server.ask(model="tools", input="Say that", conversation=conversation).json()["id"]
+    before = fetch(chat_server, f"/v1/conversations/{conversation}/items")["data"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    expect(page.locator("details.item")).to_have_count(3)
+    run(page)
+    expect(column(page, "Run 1").get_by_text(re.compile("Prompt tokens: the same"))).to_be_visible()
+    assert fetch(chat_server, f"/v1/conversations/{conversation}/items")["data"] == before
+
+
+def test_web_search_gets_its_recorded_result(chat_server: Server, page: Page) -> None:
+    original = chat_server.ask(model="tools", input="Tides now", tools=[{"type": "web_search"}]).json()
+    assert [item["type"] for item in original["output"]] == ["web_search_call", "message"]
+    page.goto(f"{chat_server.url}/responses/{original['id']}/rerun")
+    run(page)
+    expect(column(page, "Run 1")).to_contain_text("Tides again.")
+    expect(column(page, "Run 1").get_by_text(re.compile("Prompt tokens: the same"))).to_be_visible()
+    run(page)
+    expect(column(page, "Run 1").locator(".notice.error")).to_contain_text('search({"query":"other"})')
 
 
 def test_phone_has_tabs_and_a_column_continues_from_an_item(chat_server: Server, page: Page) -> None:

@@ -85,6 +85,7 @@ export class Editors {
   onClick(target) {
     const item = target.closest("details.item");
     if (target.matches("[data-drop]")) item.remove();
+    else if (target.matches("[data-as-json]")) editAsJson(item, target);
     else if (target.matches("[data-continue-own]")) for (const later of this.items.slice(this.items.indexOf(item) + 1)) later.remove();
     else if (target.matches("[data-continue]")) this.continueFrom(target.dataset.continue);
     else if (target.matches("[data-add-item]")) this.add({ title: "User", json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
@@ -104,7 +105,7 @@ export class Editors {
   add({ title, json, text, is_editable }) {
     const field = is_editable ? el("textarea", { rows: "4", dir: "auto", "aria-label": title, ...(text === null ? { class: "mono", spellcheck: "false" } : {}) }) : el("p", { class: "quiet" }, "Too long to edit. It is sent as it is.");
     if (is_editable) field.value = text ?? json;
-    const actions = el("p", {}, button("Continue from here", null, { class: "plain", "data-continue-own": true }), button("Remove", null, { class: "plain", "data-drop": true }));
+    const actions = el("p", {}, text === null ? null : button("Edit as JSON", null, { class: "plain", "data-as-json": true }), button("Continue from here", null, { class: "plain", "data-continue-own": true }), button("Remove", null, { class: "plain", "data-drop": true }));
     const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actions);
     this.list.append(item);
     field.focus?.();
@@ -142,6 +143,17 @@ export class Editors {
     const name = (path ?? "").split(/[.[]/)[0];
     return this.form.elements[{ text: "format", reasoning: "effort" }[name] ?? name] ?? null;
   }
+}
+
+// Shows a message as JSON, to change its role or its parts.
+function editAsJson(item, control) {
+  const field = item.querySelector("textarea");
+  field.value = JSON.stringify(inputItem(item), null, 2);
+  field.className = "mono";
+  field.spellcheck = false;
+  delete item.dataset.text;
+  control.remove();
+  field.focus();
 }
 
 // An edited item loses its id: the stored item would replace an item with the same id.

@@ -35,6 +35,8 @@ class RerunPage {
 
   run() {
     clearProblems();
+    // Responses that are only compared cannot run.
+    if (!this.runs.length && this.columns.length < Number(this.urls.max)) this.add();
     try {
       const shared = this.editors.body();
       const bodies = this.runs.map((column) => column.body(shared));
@@ -61,34 +63,43 @@ class RerunPage {
   }
 
   add() {
-    const last = this.runs.at(-1)?.element ?? this.root.querySelector(".column");
-    const place = this.columns.length + 1;
-    const element = last.cloneNode(true);
-    element.dataset.pane = place;
-    element.setAttribute("aria-label", `Run ${place}`);
-    element.querySelector("h2").textContent = `Run ${place}`;
-    element.querySelector("select").value = last.querySelector("select").value;
-    const changes = element.querySelector("[name=changes]");
-    changes.id = `changes-${place}`;
-    changes.previousElementSibling.htmlFor = changes.id;
-    element.querySelector(".output").textContent = "Not run yet.";
-    last.after(element);
+    const last = this.runs.at(-1)?.element;
+    const element = this.root.querySelector("template").content.firstElementChild.cloneNode(true);
+    if (last) for (const name of ["model", "changes"]) element.querySelector(`[name=${name}]`).value = last.querySelector(`[name=${name}]`).value;
+    this.root.querySelector(".columns").append(element);
     this.columns.push(new Column(element, this));
-    const tab = this.root.querySelector(".panes label:last-child").cloneNode(true);
-    tab.querySelector("input").value = place;
-    tab.lastChild.data = `Run ${place}`;
-    this.root.querySelector(".panes").append(tab);
-    this.select(String(place));
-    this.enableAdding();
+    this.renumber();
+    this.select(String(this.columns.length));
     this.updateUrl();
   }
 
   remove(column) {
     column.control?.abort();
     this.columns = this.columns.filter((other) => other !== column);
+    column.element.remove();
+    this.renumber();
+    this.select("0");
     this.updateUrl();
-    // The server numbers the remaining columns.
-    location.reload();
+  }
+
+  // Numbers the columns and makes a tab for each.
+  renumber() {
+    const tabs = this.root.querySelector(".panes");
+    const pattern = tabs.querySelector("label");
+    for (const tab of [...tabs.querySelectorAll("label")].slice(2)) tab.remove();
+    this.columns.forEach(({ element }, index) => {
+      const name = `Run ${index + 1}`;
+      element.dataset.pane = index + 1;
+      element.setAttribute("aria-label", name);
+      element.querySelector("h2").textContent = name;
+      const changes = element.querySelector("[name=changes]");
+      if (changes) changes.id = changes.previousElementSibling.htmlFor = `changes-${index + 1}`;
+      const tab = pattern.cloneNode(true);
+      Object.assign(tab.querySelector("input"), { value: index + 1, checked: false });
+      tab.lastChild.data = name;
+      tabs.append(tab);
+    });
+    this.enableAdding();
   }
 
   select(pane) {
@@ -97,7 +108,7 @@ class RerunPage {
   }
 
   enableAdding() {
-    this.toolbar.querySelector("[data-add]").disabled = this.columns.length >= Number(this.urls.max) || this.runs.length === 0;
+    this.toolbar.querySelector("[data-add]").disabled = this.columns.length >= Number(this.urls.max);
   }
 
   updateUrl() {
