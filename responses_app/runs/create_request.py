@@ -59,6 +59,8 @@ class CreateRequest:
     # The `x-request-id` of the request.
     request_id: str = ""
     previous_response_id: str | None = None
+    # Response with which the prompt is compared for `prompt_cache_diagnostics`.
+    comparison_response_id: str | None = None
     conversation: str | None = None
     # Primary key of the person who sent the request from a page; None for a request with an API key.
     user: int | None = None

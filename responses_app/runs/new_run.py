@@ -12,6 +12,7 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import RateLimited, ServiceUnavailable
 from responses_app.models import Response, Status
 from responses_app.protocol.writer import Writer
+from responses_app.runs.cache_diagnostics.diagnostics import make_diagnostics_hook
 from responses_app.runs.compaction import make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
@@ -83,7 +84,8 @@ def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: 
     )
     output = ResponseOutput(writer, DurablePublisher(Broadcast(), owner.recorder, _log(create_request, prepared, owner, now)))
     rounds = Rounds(planner.create(*planner.first()), output, planner.loop())
-    options = RunOptions.from_request(create_request, make_compaction_hook(create_request, prepared))
+    hooks = make_compaction_hook(create_request, prepared), make_diagnostics_hook(create_request, prepared)
+    options = RunOptions.from_request(create_request, *hooks)
     return Run(output, rounds, options, queued=owner.worker is None)
 
 

@@ -184,6 +184,9 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
         truncation=body.truncation or "disabled",
         compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
         previous_response_id=body.previous_response_id or None,
+        comparison_response_id=(body.prompt_cache_options.comparison_response_id or None)
+        if body.prompt_cache_options
+        else None,
         conversation=conversation,
         include=frozenset(body.include or ()),
         metadata=body.metadata or {},

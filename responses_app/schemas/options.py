@@ -47,7 +47,7 @@ class BackgroundOptions(StrictModel):
 
 
 class CacheOptions(StrictModel):
-    """`prompt_cache_options`: accepted hints; the cache holds every prefix while space permits."""
+    """`prompt_cache_options`: hints, and the response to compare with for `prompt_cache_diagnostics`."""
 
     mode: Literal["implicit", "explicit"] | None = None
     ttl: Literal["30m", "12h"] | None = None

@@ -13,7 +13,7 @@ from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
 from responses_app.web.rerun import views as rerun_views
-from responses_app.web.response import conformance, conversation, lineage, live, prompt
+from responses_app.web.response import cache, conformance, conversation, lineage, live, prompt
 from responses_app.web.response import delete as response_delete
 from responses_app.web.response.event_log import events, export, wire
 from responses_app.web.responses import response_list, saved_views, selection
@@ -53,6 +53,7 @@ urlpatterns = [
     path(f"{RESPONSE}/events/<int:place>", events.show, name="response-event"),
     path(f"{RESPONSE}/wire", wire.show, name="response-wire"),
     path(f"{RESPONSE}/prompt", prompt.show, name="response-prompt"),
+    path(f"{RESPONSE}/cache", cache.show, name="response-cache"),
     path(f"{RESPONSE}/chain", lineage.show, name="response-chain"),
     path(f"{RESPONSE}/check", conformance.show, name="response-check"),
     path(f"{RESPONSE}/rerun", rerun_views.show, name="response-rerun"),

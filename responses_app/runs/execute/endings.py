@@ -55,6 +55,8 @@ class RunEndings:
 
     def __init__(self, output: ResponseOutput, usage: Callable[[], dict[str, Any]], *, emit_error_event: bool = True) -> None:
         self.problem: ApiError | None = None
+        # `prompt_cache_diagnostics`, if the request asks for it.
+        self.cache_diagnostics: dict[str, Any] | None = None
         self._output, self._writer, self._usage = output, output.writer, usage
         self._emit_error_event = emit_error_event
 
@@ -119,7 +121,8 @@ class RunEndings:
         return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, **self._final_fields())
 
     def _final_fields(self) -> dict[str, Any]:
-        return {"service_tier": SERVED_TIER, "tool_usage": tool_usage(self._writer.output.items)}
+        fields = {"service_tier": SERVED_TIER, "tool_usage": tool_usage(self._writer.output.items)}
+        return fields if self.cache_diagnostics is None else {**fields, "prompt_cache_diagnostics": self.cache_diagnostics}
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

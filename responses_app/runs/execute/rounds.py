@@ -211,6 +211,11 @@ class Rounds:
         return self.current.usage.prompt + self.current.usage.output
 
     @property
+    def cached_in_single_round(self) -> int | None:
+        """Prompt tokens found in the prefix cache; None with several rounds."""
+        return self.current.usage.cached if self._number == 0 else None
+
+    @property
     def total(self) -> UsageCounter:
         """Token counts of all rounds together."""
         return self._earlier.plus(self.current.usage)

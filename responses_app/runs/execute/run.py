@@ -25,6 +25,7 @@ from responses_app.runs.execute.rounds import Rounds, TooManyRounds
 logger = logging.getLogger("responses.run")
 
 CompactionHook: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tuple[Compaction, int] | None]]
+DiagnosticsHook: TypeAlias = Callable[[int | None], Awaitable[dict[str, Any]]]
 STOPPED = "The server was stopped before this response was complete."
 TOO_MANY_ROUNDS = "The model called tools in {} rounds, which is the limit for one response."
 
@@ -47,18 +48,23 @@ class RunOptions:
     """Options of a run, which the request decides.
 
     Without `emit_error_event` a failure is reported by the terminal event alone. Without `generates` the engine only reads the
-    prompt. `compaction_hook` is called at the end with the output and the length of the context in tokens.
+    prompt. `compaction_hook` is called at the end with the output and the length of the context in tokens, `diagnostics_hook` with
+    the cached tokens of a single round: it returns `prompt_cache_diagnostics`.
     """
 
     emit_error_event: bool = True
     generates: bool = True
     max_run_seconds: int | None = None
     compaction_hook: CompactionHook | None = None
+    diagnostics_hook: DiagnosticsHook | None = None
 
     @classmethod
-    def from_request(cls, create_request: CreateRequest, compaction_hook: CompactionHook | None) -> RunOptions:
+    def from_request(
+        cls, create_request: CreateRequest, compaction_hook: CompactionHook | None, diagnostics_hook: DiagnosticsHook | None
+    ) -> RunOptions:
         """Return the options of the run of `create_request`."""
-        return cls(create_request.emit_error_event, create_request.generate, create_request.max_run_seconds, compaction_hook)
+        emits, generates = create_request.emit_error_event, create_request.generate
+        return cls(emits, generates, create_request.max_run_seconds, compaction_hook, diagnostics_hook)
 
 
 class Run:
@@ -257,6 +263,8 @@ class Run:
         if self._options.compaction_hook is not None and finish == "stop":
             await self._rounds.save_end()
             await self._append_compaction(self._options.compaction_hook)
+        if self._options.diagnostics_hook is not None:
+            self._endings.cache_diagnostics = await self._options.diagnostics_hook(self._rounds.cached_in_single_round)
         return await self._endings.finish(finish)
 
     async def _append_compaction(self, hook: CompactionHook) -> None:

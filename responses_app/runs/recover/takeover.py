@@ -16,6 +16,7 @@ from responses_app.models import Lease, Response
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.writer import Writer
+from responses_app.runs.cache_diagnostics.diagnostics import make_diagnostics_hook
 from responses_app.runs.compaction import make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import Broadcast
@@ -160,8 +161,8 @@ def _run(
     output = ResponseOutput(state.writer, publisher)
     first = planner.create(state.request, state.parser, state.tokens, state.end, number=state.progress.number)
     rounds = Rounds(first, output, planner.loop(), state.progress)
-    hook = make_compaction_hook(create_request, planner.prepared)
-    return Run(output, rounds, RunOptions.from_request(create_request, hook), resume=resume)
+    hooks = make_compaction_hook(create_request, planner.prepared), make_diagnostics_hook(create_request, planner.prepared)
+    return Run(output, rounds, RunOptions.from_request(create_request, *hooks), resume=resume)
 
 
 class NullParser:

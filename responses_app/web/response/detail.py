@@ -19,6 +19,7 @@ TABS = (
     ("response-events", "Events"),
     ("response-wire", "Raw"),
     ("response-prompt", "Prompt"),
+    ("response-cache", "Cache"),
     ("response-chain", "Chain"),
     ("response-check", "Validation"),
 )

@@ -54,6 +54,11 @@ def snapshot(row: Response, output: list[dict[str, Any]], **fields: Any) -> None
         Event.objects.create(response=row, number=number, type=one["type"], data=orjson.dumps(one).decode(), ms=number * 9)
 
 
+def text_of(page: str) -> str:
+    """Return the text of a page on a single line."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
 async def _collected(answer: Any) -> bytes:
     return b"".join([part async for part in answer.streaming_content])
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from responses_app.models import Response, RoundPrompt, StoredRequest
 from responses_app.store.log.token_log import encode_tokens
-from tests.support.web.page_case import WebCase, item, made
+from tests.support.web.page_case import WebCase, item, made, text_of
 
 PROMPT = "/responses/resp_1/prompt"
-
-
-def text_of(page: str) -> str:
-    """Return the text of a page on a single line."""
-    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
 class PromptTest(WebCase):

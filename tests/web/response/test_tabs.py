@@ -18,7 +18,7 @@ from responses_app.store.log.token_log import encode_tokens
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import LARGEST, WebCase, item, made, snapshot
 
-TABS = ("", "/events", "/wire", "/prompt", "/chain", "/check", "/delete")
+TABS = ("", "/events", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
 PICTURE_OF_CODE = "data:image/svg+xml;base64,PHN2Zz4="
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31mred\u202eeslaf\u202c"

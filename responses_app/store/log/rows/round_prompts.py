@@ -44,9 +44,13 @@ def save_rounds(pk: int) -> None:
     RoundPrompt.objects.bulk_create([_row(pk, number, *pair) for number, pair in enumerate(zip(earlier, rounds, strict=True))])
 
 
+def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the common prefix of two prompts in tokens."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
 def _row(pk: int, number: int, before: StoredRound, current: StoredRound) -> RoundPrompt:
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(before.prompt, current.prompt, strict=False))
-    shared = sum(1 for _ in same)
+    shared = shared_length(before.prompt, current.prompt)
     return RoundPrompt(
         response_id=pk,
         number=number,
