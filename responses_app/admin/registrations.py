@@ -12,6 +12,7 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Model, QuerySet
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -28,6 +29,9 @@ MAX_EXACT_COUNT = 10_000
 MAX_OFFSET = 200_000
 # Large columns of a response, not shown in lists. The history of a long chain has thousands of keys.
 LARGE_COLUMNS = ("history", "metadata")
+LIST_MEDIA = Media(js=("admin/js/core.js", "admin/js/actions.js"))
+# The header of the pages leads to every part, so that no side bar moves the page when its script opens it.
+admin.site.enable_nav_sidebar = False
 SEARCH_HELP = "An ID, or the beginning of one."
 
 
@@ -59,9 +63,9 @@ class PlainTitleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Admin with the plural name of the model as the title of the list."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list, titled `Responses` and not `Select response to view`."""
+        """Show the list, titled `Responses` and not `Select response to view`, without jQuery, which no list uses."""
         title = capfirst(str(self.opts.verbose_name_plural))
-        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+        return super().changelist_view(request, {"title": title, "media": LIST_MEDIA, **(extra_context or {})})
 
 
 class ReadOnlyAdmin(PlainTitleAdmin):

@@ -1,0 +1,57 @@
+"""Admin in the browser: the header of the pages, weight, layout shift and accessibility of a list."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Response, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.axe import violations_on_screens
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+LISTS = ("response", "apikey", "conversation", "item", "membership")
+LARGEST = 150_000
+# Layout shift without input, as Core Web Vitals define it; the observer sees shifts from before its start.
+SHIFT = """() => new Promise((resolve) => {
+  let sum = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((one) => (sum += one.hadRecentInput ? 0 : one.value)))
+    .observe({ type: "layout-shift", buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
+})"""
+
+
+def test_lists_are_light_steady_and_accessible(
+    chat_server: Server, visitor: Visitor, axe: str, subtests: pytest.Subtests
+) -> None:
+    for _ in range(3):
+        chat_server.ask(model="chat", input="greetings")
+    page = visitor.page
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    fetched: list[Response] = []
+    page.on("response", lambda one: fetched.append(one))
+    paths = ["", *(f"responses_app/{name}/" for name in LISTS), "auth/user/"]
+    for path in paths:
+        with subtests.test(path=path):
+            fetched.clear()
+            page.goto(f"{chat_server.url}/admin/{path}", wait_until="networkidle")
+            expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Admin")).to_have_attribute(
+                "aria-current", "page"
+            )
+            sizes = {one.url: len(one.body()) for one in fetched if one.status == 200}
+            if path.startswith("responses_app") and path.count("/") == 2:
+                assert sum(sizes.values()) < LARGEST, sizes
+            assert page.evaluate(SHIFT) < 0.01
+            found = violations_on_screens(page, axe)
+            assert not found, json.dumps(found, indent=1)
+
+
+def test_a_selection_cancels_responses_without_jquery(chat_server: Server, visitor: Visitor) -> None:
+    chat_server.ask(model="chat", input="greetings")
+    page = visitor.page
+    page.goto(f"{chat_server.url}/admin/responses_app/response/")
+    page.get_by_role("checkbox", name="Select all objects on this page for an action").check()
+    expect(page.locator("#result_list .action-select:not(:checked)")).to_have_count(0)
+    expect(page.locator(".action-counter")).to_contain_text("selected")
