@@ -43,22 +43,25 @@ function signInLink() {
   return link;
 }
 
+// Rows keep their elements by id, and so the focus and the scroll position. Ticks, the mark of the shown row and local times stay.
+const KEEP_CHOICES = {
+  beforeNodeMorphed: (node, next) => !node.matches?.(".pick input") && !(node.matches?.("time") && node.dateTime === next.dateTime),
+  beforeAttributeUpdated: (name, node) => name !== "class" || !node.classList.contains("showing"),
+};
+
+function withIds(rows) {
+  for (const link of rows.querySelectorAll("tbody a.open")) link.closest("tr").id = link.getAttribute("href");
+  return rows;
+}
+
 /** Reload the rows. Returns false if the session has ended. Throws if the request fails. */
 async function refresh() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (response.redirected && new URL(response.url).pathname !== location.pathname) return false;
   if (!response.ok) throw new Error(String(response.status));
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const focused = document.activeElement?.closest("#rows") ? document.activeElement.getAttribute("href") : null;
-  const picked = [...document.querySelectorAll("#rows .pick :checked")].map((box) => box.value);
-  const showing = document.querySelector("#rows .showing a.open")?.getAttribute("href");
-  const scrollLeft = document.querySelector("#rows .scroll")?.scrollLeft ?? 0;
-  document.querySelector("#rows").replaceWith(page.querySelector("#rows"));
-  const scroll = document.querySelector("#rows .scroll");
-  if (scroll) scroll.scrollLeft = scrollLeft;
-  for (const uid of picked) document.querySelector(`#rows .pick [value="${CSS.escape(uid)}"]`)?.click();
-  if (showing) document.querySelector(`#rows a[href="${CSS.escape(showing)}"]`)?.closest("tr").classList.add("showing");
-  if (focused) document.querySelector(`#rows a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  const { Idiomorph } = await import("./vendor/idiomorph.js");
+  Idiomorph.morph(withIds(document.querySelector("#rows")), withIds(page.querySelector("#rows")), { callbacks: KEEP_CHOICES });
   return true;
 }
 

@@ -100,6 +100,21 @@ def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: l
             expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
 
 
+def test_a_live_list_keeps_the_focus_the_ticks_and_the_elements(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?live=1")
+    href = page.locator("#rows a.open").first.get_attribute("href")
+    row = page.locator("#rows tbody tr").filter(has=page.locator(f"a.open[href='{href}']"))
+    link = row.locator("a.open")
+    row.get_by_role("checkbox").check()
+    link.focus()
+    row.evaluate("(one) => (one.isSame = true)")
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    expect(page.locator("#rows tbody tr").first.locator("a.open")).to_have_attribute("href", re.compile(uid))
+    assert row.evaluate("(one) => one.isSame")
+    expect(row.get_by_role("checkbox")).to_be_checked()
+    expect(link).to_be_focused()
+
+
 def test_a_live_list_shows_the_end_of_the_session(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?status=completed&live=1")
     expect(page.get_by_text("● Live")).to_be_visible()
