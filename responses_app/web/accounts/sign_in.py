@@ -89,6 +89,8 @@ def with_link(request: HttpRequest, token: str) -> HttpResponse:
     """Sign in at GET /sign-in/TOKEN and redirect to the start page."""
     user = _redeem(token)
     if user is None:
+        if request.user.is_authenticated:
+            return redirect(settings.LOGIN_REDIRECT_URL)
         messages.error(request, LINK_REFUSED)
         return redirect("sign-in")
     login(request, user, BACKEND)

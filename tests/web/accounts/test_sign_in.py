@@ -43,6 +43,13 @@ class LinkTest(TestCase):
         self.client.get(sign_in.link(sign_in.operator()))
         self.assertIn("_auth_user_id", self.client.session)
 
+    def test_used_link_says_nothing_to_a_signed_in_person(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        self.client.get(link)
+        answer = self.client.get(link, follow=True)
+        self.assertRedirects(answer, resolve_url(settings.LOGIN_REDIRECT_URL))
+        self.assertNotContains(answer, "already used")
+
     def test_link_expires(self) -> None:
         link = sign_in.link(sign_in.operator())
         with mock.patch.object(time, "time", return_value=time.time() + sign_in.VALID_SECONDS + 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 
 import pytest
@@ -27,6 +28,15 @@ def test_the_file_is_the_one_of_the_manifest(module: dict[str, str]) -> None:
 
 def test_every_module_is_in_the_manifest() -> None:
     assert {path.name for path in VENDOR.glob("*.js")} == {module["file"] for module in MODULES}
+
+
+def test_every_import_of_a_script_names_a_file() -> None:
+    scripts = [path for path in STATIC.rglob("*.js") if VENDOR not in path.parents]
+    imports = [
+        (path, name) for path in scripts for name in re.findall(r'(?:from |import |import\()"(\.[^"]+)"', path.read_text())
+    ]
+    assert len(imports) > len(scripts) / 2
+    assert not [(path.name, name) for path, name in imports if not (path.parent / name).is_file()]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module["file"])

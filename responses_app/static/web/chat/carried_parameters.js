@@ -25,7 +25,7 @@ export async function carryOver(settings, { instructions, temperature, max_outpu
   );
   render(settings);
   const names = Object.keys(carried);
-  return names.length ? [`Also sent with your messages, as in the original request: ${names.join(", ")}. See Settings.`] : [];
+  return names.length ? [`Carried over from the original request: ${names.join(", ")}.`] : [];
 }
 
 // Returns true for a tool that the form declares in the same way.

@@ -1,7 +1,6 @@
 // Cards of searches that the server runs: a search on the web, a page that was opened, and a search in files.
 import { CallCard, folded } from "./call_card.js";
 import { el, visible } from "./dom.js";
-import { link } from "./inline.js";
 
 const WEB_URL = /^https?:\/\//;
 const NAMES = { open_page: "open page", find_in_page: "find in page" };
@@ -39,7 +38,7 @@ class WebSearch extends SearchCall {
 
 // Only web addresses are links.
 function pageLink({ url, title }) {
-  return WEB_URL.test(url) ? link(url, [title || url]) : visible(url);
+  return WEB_URL.test(url) ? el("a", { href: url, title: url, rel: "noopener noreferrer nofollow", target: "_blank" }, title || url) : visible(url);
 }
 
 class FileSearch extends SearchCall {
