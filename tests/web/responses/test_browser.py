@@ -100,6 +100,14 @@ def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: l
             expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
 
 
+def test_a_list_without_hits_has_one_button(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?q=nowhere-at-all")
+    button = page.locator(".empty .button")
+    expect(button).to_have_count(1)
+    button.click()
+    expect(page.locator("#rows a.open").first).to_be_visible()
+
+
 def test_a_live_list_keeps_the_focus_the_ticks_and_the_elements(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?live=1")
     href = page.locator("#rows a.open").first.get_attribute("href")
