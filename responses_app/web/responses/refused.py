@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from responses_app.access.permissions import restricted_to
 from responses_app.models import RefusedRequest
 from responses_app.web.responses.filters import ListFilters
 
 PAGE_SIZE: Final = 50
+LATELY: Final = timedelta(hours=1)
+MAX_LATELY: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,9 @@ def refused_page(user: AbstractBaseUser | AnonymousUser, selected: ListFilters, 
     shown = page[:PAGE_SIZE]
     newer = shown[0].pk if shown and after is not None else None
     return RefusedPage(shown, newer, shown[-1].pk if len(page) > PAGE_SIZE else None)
+
+
+def refused_lately(user: AbstractBaseUser | AnonymousUser) -> int:
+    """Return the number of requests that were refused in the last hour, at most `MAX_LATELY` rows counted."""
+    counts = visible_refusals(user).filter(created_at__gte=timezone.now() - LATELY).order_by().values_list("count", flat=True)
+    return sum(counts[:MAX_LATELY])

@@ -22,7 +22,7 @@ from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
 from responses_app.web.responses.numbers import parse_number
-from responses_app.web.responses.refused import refused_page
+from responses_app.web.responses.refused import refused_lately, refused_page
 from responses_app.web.responses.rows import rows
 
 PAGE_SIZE = 50
@@ -81,7 +81,8 @@ def _content(request: HttpRequest, selected: ListFilters) -> dict[str, Any]:
     if selected.status == filters.REFUSED:
         return {"refused": refused_page(request.user, selected, after)}
     page = _page(visible_responses(request.user), restricted_to(request.user), selected, after, before)
-    return {"page": page, "rows": rows(page.responses)}
+    lately = 0 if selected.status or after is not None or before is not None else refused_lately(request.user)
+    return {"page": page, "rows": rows(page.responses), "refused_lately": lately}
 
 
 def _page(

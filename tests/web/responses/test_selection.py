@@ -94,6 +94,9 @@ def test_refused_requests_are_rows(chat_server: Server, page: Page) -> None:
     httpx2.post(url, json={"input": "x"}, headers={"Authorization": "Bearer sk-wrong"}, timeout=30)
     assert chat_server.ask(model="nobody", input="secret content").status_code == 400
     page.goto(f"{chat_server.url}/responses?status=refused&live=1")
+    expect(page.locator("table.refused")).to_contain_text("model_not_found")
+    page.goto(f"{chat_server.url}/responses")
+    page.get_by_role("link", name="refused request").click()
     table = page.locator("table.refused")
     expect(table).to_contain_text("model_not_found")
     expect(table).to_contain_text("invalid_api_key")
