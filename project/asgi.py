@@ -29,7 +29,7 @@ from project.cors import answer_preflight, with_cors  # noqa: E402
 from project.lifespan import lifespan  # noqa: E402
 from responses_app.access.api_keys import cached_key  # noqa: E402
 from responses_app.access.cors import CorsPolicy  # noqa: E402
-from responses_app.access.gate import KeyGate  # noqa: E402
+from responses_app.access.gate import LOG_PATHS, KeyGate  # noqa: E402
 from responses_app.errors import Unauthorized  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
@@ -132,7 +132,7 @@ async def _handle(
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}
-    handler: Any = api if scope["path"].startswith(API) else site
+    handler: Any = api if scope["path"].startswith(API) or scope["path"] in LOG_PATHS else site
     await handler(scope, receive, with_cors(policy, scope, send))
 
 

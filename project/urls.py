@@ -8,6 +8,7 @@ from django.urls import include, path
 from responses_app.web.accounts import sign_in
 
 urlpatterns = [
+    path("", include("responses_app.mcp_server.views")),
     path("", include("responses_app.api.urls")),
     path("", include("responses_app.web.urls")),
     path("admin/login/", sign_in.to_admin),

@@ -16,6 +16,8 @@ from responses_app.models import ApiKey
 
 # Paths that need a key.
 KEYED: Final = ("/v1", "/openresponses/v1")
+# Paths of the MCP server of the log.
+LOG_PATHS: Final = frozenset({"/mcp", "/mcp/"})
 LOOK_UP_LIMIT_S: Final = 5.0
 # Paths whose POST uploads a file.
 UPLOADS: Final = re.compile(r"/(?:openresponses/)?v1/(?:files|containers/[^/]+/files)/?")
@@ -30,7 +32,7 @@ class KeyGate:
 
     def is_api(self, path: str) -> bool:
         """Return True if `path` needs a key and accepts long bodies."""
-        return path.startswith(KEYED)
+        return path.startswith(KEYED) or path in LOG_PATHS
 
     def is_upload(self, method: str, path: str) -> bool:
         """Return True for an upload of a file, whose body has a separate limit."""

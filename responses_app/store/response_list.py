@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -22,6 +22,8 @@ class ResponseFilter:
     metadata: Mapping[str, str] = field(default_factory=dict)
     since: datetime | None = None
     until: datetime | None = None
+    # Primary keys; empty matches nothing.
+    keys: Collection[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ async def page(
     project: str, filters: ResponseFilter, *, limit: int, newest_first: bool, after: str | None
 ) -> ResponsePage | None:
     """Read up to `limit` responses after the response `after`. None if `after` is not found."""
-    rows = _filter(Response.objects.filter(Q(stored=True) | Q(background=True), project=project), filters)
+    rows = _filter(visible(project), filters)
     if after is not None:
         position = await Response.objects.filter(project=project, uid=after).values_list("pk", flat=True).afirst()
         if position is None:
@@ -48,6 +50,11 @@ async def page(
     return ResponsePage([(row, terminal_snapshot(row)) for row in page_rows[:limit]], len(page_rows) > limit)
 
 
+def visible(project: str) -> QuerySet[Response]:
+    """Return the responses that the API shows: without those of `store: false` that are stored only for their conversation."""
+    return Response.objects.filter(Q(stored=True) | Q(background=True), project=project)
+
+
 def _filter(rows: QuerySet[Response], filters: ResponseFilter) -> QuerySet[Response]:
     conditions = {
         "model": filters.model,
@@ -57,4 +64,5 @@ def _filter(rows: QuerySet[Response], filters: ResponseFilter) -> QuerySet[Respo
         "created_at__gte": filters.since,
         "created_at__lt": filters.until,
     }
-    return rows.filter(**{name: value for name, value in conditions.items() if value})
+    rows = rows.filter(**{name: value for name, value in conditions.items() if value})
+    return rows if filters.keys is None else rows.filter(pk__in=filters.keys)

@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db.models import Q
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -30,6 +29,7 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
 from responses_app.schemas.parsing import tools
+from responses_app.store import response_list
 from responses_app.store.content import input_items as content_input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
@@ -250,9 +250,7 @@ def _replay(row: Response, after: int, push: Push | None) -> FrameBatches:
 
 
 async def _find(key: ApiKey, uid: str) -> Response:
-    # A response with `store: false` that is stored only for its conversation is not visible.
-    seen = Response.objects.filter(Q(stored=True) | Q(background=True), project=key.project, uid=uid)
-    row = await seen.afirst() if is_id(uid) else None
+    row = await response_list.visible(key.project).filter(uid=uid).afirst() if is_id(uid) else None
     if row is None:
         raise _missing(uid)
     return row
