@@ -92,6 +92,8 @@ def _by_direction(bodies: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str
         match = EXCERPT.search(body)
         if match is not None:
             excerpts[pk, direction] = _unescape(match[1])
+        elif '"type":"mcp_approval_response"' in body:
+            excerpts[pk, direction] = "Approved" if '"approve":true' in body else "Denied"
     return excerpts
 
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.models import ApiKey, Item, Membership, Response
+from responses_app.models import ApiKey, Direction, Item, Membership, Response
 from responses_app.web.responses import filters
 from responses_app.web.responses import search as responses_search
 from responses_app.web.responses.filters import parse_filters
@@ -59,6 +59,13 @@ class ListTest(WebCase):
             re.sub(r' class="n" data-name="[^"]*"', "", page),
             r">12</td><td>3</td><td>40</td>\s*<td>0.12</td><td>21.3</td>",
         )
+
+    def test_a_decision_about_a_call_is_the_input_of_its_row(self) -> None:
+        for uid, approve in (("resp_a", True), ("resp_d", False)):
+            item(made(uid), f"mcpa_{uid}", "mcp_approval_response", Direction.INPUT, approve=approve)
+        page = self.page("/responses")
+        self.assertIn('<span dir="auto">Approved</span>', page)
+        self.assertIn('<span dir="auto">Denied</span>', page)
 
     def test_each_filter_narrows_it(self) -> None:
         key, _ = ApiKey.make("k", project="p")
