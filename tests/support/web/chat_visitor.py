@@ -221,6 +221,7 @@ LOW_CONTRAST = """() => {
   }
   return poor;
 }"""
-UNNAMED_CONTROLS = """() => [...document.querySelectorAll("input:not([type=hidden]), button, select, textarea, a[href], summary, img")]
+UNNAMED_CONTROLS = """() => [...document.querySelectorAll(
+  "input:not([type=hidden]), button, select, textarea, a[href], summary, img:not([alt=''])")]
   .filter((control) => !(control.labels?.length || control.ariaLabel || control.alt || control.textContent.trim()))
   .map((control) => control.outerHTML)"""
