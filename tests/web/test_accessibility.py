@@ -51,7 +51,7 @@ def paths(chat_server: Server) -> list[str]:
     picture = chat_server.ask(model=model, input="pictorially", tools=tools).json()
     assert [item["type"] for item in picture["output"]] == ["mcp_list_tools", "mcp_call", "message"]
     chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
-    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
+    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
     return [
         "/",
         "/responses",

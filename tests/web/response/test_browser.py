@@ -192,3 +192,21 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
     page.get_by_text("Properties", exact=True).click()
     expect(page.locator("#uid")).to_have_text(page.url.rpartition("/")[2])
+
+
+def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Page) -> None:
+    instructions = "Answer in one sentence. " * 4
+    first = chat_server.ask(input="How is the weather?", instructions=instructions).json()["id"]
+    second = chat_server.ask(input="And now?", instructions=f"12:01 {instructions}", previous_response_id=first).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{second}")
+    page.get_by_role("navigation", name="Views of this response").get_by_role("link", name="Cache").click()
+    expect(page.get_by_text("tokens computed again. instructions changed.")).to_be_visible()
+    marks = page.locator(".prompt mark")
+    expect(marks).to_have_count(2)
+    expect(marks.nth(0)).to_contain_text("Answer in one")
+    expect(marks.nth(1)).to_contain_text("12:01")
+    page.get_by_label("Compare with").fill(second)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("No tokens lost.")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
