@@ -49,8 +49,8 @@ class SearchProjectsTest(WebCase):
     def test_newer_hits_of_others_do_not_hide_mine(self) -> None:
         # Nothing is found letter by letter, as if there were thousands of newer responses in my project too.
         with mock.patch.object(search, "RECENT_WINDOW", 0):
-            self.assertIn("/chat/resp_mine", self.page("/chat?q=needle"))
-            self.assertNotIn("resp_other", self.page("/chat?q=needle"))
+            self.assertIn("/chat/resp_mine", self.page("/chat?q=needle&everything=1"))
+            self.assertNotIn("resp_other", self.page("/chat?q=needle&everything=1"))
         self.mine("resp_newer", "mine")
         with mock.patch.object(search, "RECENT_WINDOW", 1):
             page = self.page("/responses?q=needle")
