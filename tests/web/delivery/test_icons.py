@@ -11,6 +11,8 @@ from responses_app.installation.data_dir import ROOT
 from tests.support.web.chat_visitor import Visitor
 
 STATIC = ROOT / "responses_app" / "static" / "web"
+# Stylesheets that still have sizes of their own.
+OWN_SIZES = ("chat.css", "response.css")
 SYMBOLS = re.findall(r'<symbol id="([a-z]+)"', (STATIC / "icons.svg").read_text())
 
 
@@ -34,3 +36,17 @@ def test_browsers_draw_the_icons_of_the_header_and_the_favicon(visitor: Visitor)
     assert icon
     answer = page.request.get(visitor.server.url + icon)
     assert answer.headers["content-type"] == "image/svg+xml"
+
+
+def test_type_has_four_sizes() -> None:
+    theme = (STATIC / "theme.css").read_text()
+    sizes = re.findall(r"--(small|normal|large|title): [\d.]+rem;", theme)
+    assert sizes == ["small", "normal", "large", "title"]
+    fonts = {
+        (path.name, size)
+        for path in STATIC.rglob("*.css")
+        if path.name not in OWN_SIZES
+        for size in re.findall(r"font(?:-size)?: ([^;}]+)", path.read_text())
+        if not re.match(r"inherit|var\(--(small|normal|large|title)\)|\.\d+em", size)
+    }
+    assert not fonts
