@@ -167,7 +167,7 @@ class Visitor:
 
     def choose(self, *names: str, run_automatically: bool = True) -> None:
         """Enable demo tools."""
-        settings = self.page.locator("details.settings > summary")
+        settings = self.page.locator("details.tool-menu > summary")
         settings.click()
         for name in names:
             self.page.get_by_label(name.capitalize(), exact=True).check()
@@ -176,7 +176,7 @@ class Visitor:
 
     def use_server(self, label: str, *, chosen: bool = True) -> None:
         """Switch an MCP server of the operator on or off."""
-        settings = self.page.locator("details.settings > summary")
+        settings = self.page.locator("details.tool-menu > summary")
         settings.click()
         self.page.get_by_label(label, exact=True).set_checked(chosen)
         settings.click()

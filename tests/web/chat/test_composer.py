@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import FilePayload, expect
 
 from tests.support.web.chat_visitor import Visitor
 
@@ -16,6 +16,12 @@ GIVE_IMAGE = """([selector, kind]) => {
   const event = kind === "paste" ? new ClipboardEvent("paste", {...options, clipboardData: data})
                                  : new DragEvent("drop", {...options, dataTransfer: data});
   return document.querySelector(selector).dispatchEvent(event);
+}"""
+
+GIVE_TEXT = """() => {
+  const data = new DataTransfer();
+  data.items.add(new File(["dropped"], "dropped.txt", {type: "text/plain"}));
+  document.body.dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: data}));
 }"""
 
 
@@ -70,3 +76,57 @@ def test_attaching_an_image_to_a_model_without_vision_shows_a_notice(visitor: Vi
     expect(notice).to_have_text("chat doesn’t accept images.")
     visitor.send_and_wait("greetings", "Hello there!")
     expect(notice).to_be_empty()
+
+
+def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> None:
+    attached = visitor.page.get_by_role("list", name="Attached files")
+    notes = FilePayload(name="notes <b>.txt", mimeType="text/plain", buffer=b"The code word is xylophone.")
+    visitor.page.get_by_label("Attach files").set_input_files([notes])
+    expect(attached.get_by_role("listitem")).to_have_text(["notes <b>.txt×"])
+    visitor.page.evaluate(GIVE_TEXT)
+    expect(attached.get_by_role("listitem")).to_have_text(["notes <b>.txt×", "dropped.txt×"])
+    attached.get_by_role("button", name="Remove dropped.txt").click()
+    visitor.send_and_wait("greetings", "Hello")
+    expect(attached.get_by_role("listitem")).to_have_count(0)
+    message = visitor.page.locator("article.person").last
+    expect(message).to_contain_text("File: notes <b>.txt")
+    visitor.page.reload()
+    expect(message).to_contain_text("File: notes <b>.txt")
+
+
+def test_a_refused_upload_is_explained(visitor: Visitor) -> None:
+    visitor.page.route(
+        "**/v1/files", lambda route: route.fulfill(status=413, json={"error": {"message": "The file is too large."}})
+    )
+    visitor.page.get_by_label("Attach files").set_input_files([FilePayload(name="a.txt", mimeType="text/plain", buffer=b"a")])
+    expect(visitor.page.locator(".composer .notice")).to_have_text("a.txt can’t be attached. The file is too large.")
+    # The browser reports the answer, which the test made.
+    visitor.errors.seen.clear()
+
+
+def test_instructions_are_saved_as_presets(visitor: Visitor) -> None:
+    visitor.page.locator("details.settings > summary").click()
+    instructions, preset = visitor.page.get_by_label("Instructions"), visitor.page.get_by_label("Preset", exact=True)
+    for name, text in (("Pirate", "Talk like a pirate."), ("Brief", "Be brief.")):
+        instructions.fill(text)
+        visitor.page.get_by_label("Name of the preset").fill(name)
+        visitor.page.get_by_label("Name of the preset").press("Enter")
+    visitor.page.reload()
+    visitor.page.locator("details.settings > summary").click()
+    preset.select_option("Pirate")
+    expect(instructions).to_have_value("Talk like a pirate.")
+    visitor.page.keyboard.press("Escape")
+    visitor.send("greetings")
+    visitor.wait_for_end()
+    assert visitor.fetched(visitor.uid)["instructions"] == "Talk like a pirate."
+    visitor.page.locator("details.settings > summary").click()
+    preset.select_option("Brief")
+    visitor.page.get_by_role("button", name="Delete preset").click()
+    expect(preset.get_by_role("option")).to_have_text(["Presets…", "Pirate"])
+
+
+def test_tools_are_counted_beside_their_menu(visitor: Visitor) -> None:
+    visitor.choose("weather", "dice")
+    expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")
+    visitor.page.reload()
+    expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")

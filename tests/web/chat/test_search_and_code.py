@@ -76,7 +76,7 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
     with page.expect_download() as download:
         visitor.last.get_by_role("link", name="the table").click()
     assert download.value.path().read_text() == "1,4,9"
-    page.locator("details.settings > summary").press("Enter")
+    page.locator("details.tool-menu > summary").press("Enter")
     expect(page.get_by_label("Code interpreter")).to_be_checked()
     expect(page.get_by_label("Web search")).not_to_be_checked()
     expect(page.locator(".inherited")).to_be_hidden()
@@ -84,10 +84,10 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
 
 def test_web_search_shows_the_pages_and_the_citation_is_a_link(visitor: Visitor, axe: str) -> None:
     page = visitor.page
-    page.locator("details.settings > summary").click()
+    page.locator("details.tool-menu > summary").click()
     page.get_by_label("Web search").check()
     page.get_by_label("demo", exact=True).uncheck()
-    page.locator("details.settings > summary").click()
+    page.locator("details.tool-menu > summary").click()
     visitor.send_and_wait("What are spring tides?", "in one line")
     card = page.get_by_role("region", name="Web search by the server")
     expect(card.get_by_role("region", name="Query")).to_have_text("tides")
@@ -104,10 +104,10 @@ def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor:
     store = add_store(visitor.server)
     page = visitor.page
     page.reload()
-    page.locator("details.settings > summary").click()
+    page.locator("details.tool-menu > summary").click()
     page.get_by_label("File search").select_option("House rules")
     page.get_by_label("demo", exact=True).uncheck()
-    page.locator("details.settings > summary").click()
+    page.locator("details.tool-menu > summary").click()
     visitor.send_and_wait("How many days?", "You have 30 days")
     card = page.get_by_role("region", name="File search by the server")
     expect(card.get_by_role("region", name="Query")).to_have_text("vacation")

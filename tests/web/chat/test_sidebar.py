@@ -71,6 +71,10 @@ def test_send_is_at_the_right_end_of_the_frame(visitor: Visitor) -> None:
         assert model
         assert 0 <= frame["x"] + frame["width"] - send["x"] - send["width"] <= 16, width
         # One row with the other controls.
+        assert send["height"] < 45, width
+        header = visitor.page.locator("header.top").bounding_box()
+        assert header
+        assert header["height"] < 90, width
         assert abs(send["y"] + send["height"] / 2 - model["y"] - model["height"] / 2) <= 4, width
 
 

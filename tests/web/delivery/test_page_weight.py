@@ -101,7 +101,7 @@ def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visito
     on_demand = {
         "tools.js",
         "calculator.js",
-        "images.js",
+        "attachments.js",
         "problems.js",
         "editor.js",
         "markdown.js",

@@ -1,4 +1,6 @@
 // Branches of a conversation: edit a message or regenerate a response.
+import { button, el } from "./dom.js";
+
 const BRANCH = "branch_of";
 
 export const edit = (chat, turn, text) => branch(chat, turn, edited(turn.input, text));
@@ -27,4 +29,12 @@ function edited(input, text) {
     const others = typeof item.content === "string" ? [] : item.content.filter((part) => part.type !== "input_text");
     return { ...withoutId(item), content: [...others, { type: "input_text", text }] };
   });
+}
+
+// Shows the buttons of the branches before the other actions of a turn.
+export function showBranches({ foot, siblings, id, actions }) {
+  const at = siblings.indexOf(id);
+  const step = (symbol, by, label) => button(symbol, () => actions.move(siblings[at + by]), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
+  foot.querySelector(".branches")?.remove();
+  foot.prepend(el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("‹", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("›", 1, "Next branch")));
 }

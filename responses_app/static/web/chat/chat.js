@@ -15,7 +15,7 @@ class Chat {
     this.note = root.querySelector(".note");
     const form = root.querySelector("form.composer");
     this.settings = new Settings(form);
-    this.composer = new Composer(form, { send: (text, images) => this.sendMessage(text, images), stop: () => this.stop() });
+    this.composer = new Composer(form, { send: (text, attached) => this.sendMessage(text, attached), stop: () => this.stop() });
     this.liveRegion = new LiveRegion(root.querySelector("[role=status]"));
     this.threads = new Threads(document.getElementById("threads"));
     root.querySelector(".examples")?.addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.actions.example(target));
@@ -91,8 +91,8 @@ class Chat {
   }
 
   // Modules for requests are loaded on first use.
-  async sendMessage(text, images = []) {
-    return (await import("./send.js")).sendMessage(this, text, images);
+  async sendMessage(text, attached = []) {
+    return (await import("./send.js")).sendMessage(this, text, attached);
   }
 
   async send(input, options) {

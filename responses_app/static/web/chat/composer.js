@@ -1,17 +1,16 @@
-// Message form: text, images, and the keys to send and stop.
+// Message form: text, attachments, and the keys to send and stop.
 const DRAFT = "chat-draft";
 const MAX_HEIGHT_PX = 240;
 
 export class Composer {
-  // `actions`: send(text, images), stop().
+  // `actions`: send(text, attached parts), stop().
   constructor(form, actions) {
     this.form = form;
     this.field = form.elements.text;
     this.stopButton = form.querySelector(".stop");
     this.sendButton = form.querySelector(".send");
     this.notice = form.querySelector(".notice");
-    this.images = { urls: [], take: () => [] };
-    if (form.querySelector("[data-sees='1']")) this.loadImages();
+    this.attachments = { isEmpty: true, uploads: 0, add: () => {}, take: () => [] };
     this.actions = actions;
     this.busy = false;
     form.addEventListener("submit", (event) => this.submit(event));
@@ -23,6 +22,8 @@ export class Composer {
     });
     form.elements.model.addEventListener("change", () => (this.notice.textContent = ""));
     this.acceptFiles();
+    const { attachment } = form.elements;
+    attachment.addEventListener("change", () => this.add([...attachment.files]).then(() => (attachment.value = "")));
     // Restore unsent text after a reload.
     this.field.value = sessionStorage.getItem(DRAFT) ?? "";
     this.onInput();
@@ -40,11 +41,12 @@ export class Composer {
     // Office programs copy text together with an image of the text: paste the text only.
     if (files.length === 0 || (event.type === "paste" && data.types.includes("text/plain"))) return;
     event.preventDefault();
-    this.loadImages().then((images) => images.add(files));
+    this.add(files);
   }
 
-  loadImages() {
-    return (this.loaded ??= import("./images.js").then(({ Images }) => (this.images = new Images(this.form))));
+  async add(files) {
+    this.loaded ??= import("./attachments.js").then(({ Attachments }) => (this.attachments = new Attachments(this.form)));
+    await (await this.loaded).add(files);
   }
 
   onKey(event) {
@@ -63,12 +65,13 @@ export class Composer {
   submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
-    if (this.busy || this.sendButton.disabled || (!text && this.images.urls.length === 0)) return;
-    const images = this.images.take();
+    if (this.busy || this.sendButton.disabled || (!text && this.attachments.isEmpty)) return;
+    if (this.attachments.uploads) return void (this.notice.textContent = "A file is still being uploaded.");
+    const attached = this.attachments.take();
     this.field.value = "";
     this.notice.textContent = "";
     this.onInput();
-    this.actions.send(text, images);
+    this.actions.send(text, attached);
   }
 
   setBusy(busy) {

@@ -33,7 +33,9 @@ export class Api {
 
   async request(path, init, retry = true) {
     this.secret ??= await this.fetchSecret(init.signal);
-    const headers = { Authorization: `Bearer ${this.secret}`, "Content-Type": "application/json" };
+    // The browser itself names the type of a form.
+    const type = init.body instanceof FormData ? {} : { "Content-Type": "application/json" };
+    const headers = { Authorization: `Bearer ${this.secret}`, ...type };
     const response = await fetch(`${this.base}${path}`, { ...init, headers });
     if (response.ok) return response;
     if (response.status === 401 && retry) {

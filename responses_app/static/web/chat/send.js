@@ -4,8 +4,8 @@ import { autoscroll } from "./autoscroll.js";
 // As in branches.js.
 const BRANCH = "branch_of";
 
-export function sendMessage(chat, text, images) {
-  const parts = [...images.map((url) => ({ type: "input_image", image_url: url, detail: "auto" })), ...(text ? [{ type: "input_text", text }] : [])];
+export function sendMessage(chat, text, attached) {
+  const parts = [...attached, ...(text ? [{ type: "input_text", text }] : [])];
   // Every call needs an output before the next message.
   const unanswered = (chat.turns.at(-1)?.calls ?? []).map((card) => card.outputOf("The user did not provide a result for this tool call."));
   return send(chat, [...unanswered, { type: "message", role: "user", content: parts }]);

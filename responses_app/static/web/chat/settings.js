@@ -7,36 +7,27 @@ export class Settings {
   constructor(form) {
     this.form = form;
     this.details = form.querySelector("details.settings");
-    this.problem = form.querySelector(".problem");
     // Parameters of the opened conversation that have no control in the form.
     this.carried = {};
+    this.menus = [...form.querySelectorAll("details.menu")];
     this.restore();
-    form.addEventListener("change", (event) => this.save(event.target.name));
-    form.addEventListener("input", () => (this.problem.textContent = ""));
-    form.addEventListener("invalid", (event) => this.showProblem(event), true);
+    form.addEventListener("change", (event) => (this.save(event.target.name), this.countTools()));
+    form.addEventListener("input", () => (form.querySelector(".problem").textContent = ""));
+    form.addEventListener("invalid", (event) => (event.preventDefault(), import("./invalid_setting.js").then(({ show }) => show(this))), true);
     document.addEventListener("keydown", (event) => this.onKey(event));
     document.addEventListener("pointerdown", ({ target }) => {
-      if (!this.details.contains(target)) this.details.open = false;
+      for (const menu of this.menus) if (!menu.contains(target)) menu.open = false;
     });
+    this.details.addEventListener("toggle", async () => (await import("./presets.js")).openPresets(form), { once: true });
   }
 
   onKey(event) {
-    if (event.key !== "Escape" || !this.details.open) return;
+    const menu = this.menus.find((one) => one.open);
+    if (event.key !== "Escape" || !menu) return;
     // Esc closes the panel first. Only with a closed panel does Esc stop the response.
     event.preventDefault();
-    this.details.open = false;
-    this.details.querySelector("summary").focus();
-  }
-
-  // Shows the message of an invalid field, because the browser cannot show its own message in a closed panel.
-  showProblem(event) {
-    event.preventDefault();
-    if (this.reporting) return;
-    this.reporting = setTimeout(() => (this.reporting = null));
-    const field = event.target;
-    this.details.open = true;
-    this.problem.textContent = `${field.labels[0].firstChild.data.trim()}: ${field.validationMessage}`;
-    field.focus();
+    menu.open = false;
+    menu.querySelector("summary").focus();
   }
 
   value(name) {
@@ -74,6 +65,13 @@ export class Settings {
     for (const box of this.servers) box.checked = servers.includes(box.value);
     for (const box of this.offered) box.checked = offered.includes(box.value);
     if (this.form.elements.store) this.form.elements.store.value = store;
+    this.countTools();
+  }
+
+  // Shows the number of chosen tools beside the name of the menu.
+  countTools() {
+    const count = this.form.querySelectorAll(".tool-menu :checked:not([name=by_itself], option)").length + (this.form.elements.store?.value ? 1 : 0);
+    this.form.querySelector(".tool-menu .count").textContent = count || "";
   }
 
   get tools() {
@@ -119,6 +117,7 @@ export class Settings {
       // Skip an option that no longer exists.
       else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === saved[name])) field.value = saved[name];
     }
+    this.countTools();
   }
 }
 

@@ -1,6 +1,14 @@
 // Options of a conversation in a dialog: the forms of the options page, sent without leaving the chat.
 
+// Loads the styles. Resolves also after a failure, as the dialog works without.
+const styled = new Promise((resolve) => {
+  const sheet = document.createElement("link");
+  Object.assign(sheet, { rel: "stylesheet", href: new URL("thread_options.css", import.meta.url).href, onload: resolve, onerror: resolve });
+  document.head.append(sheet);
+});
+
 export async function show(threads, link) {
+  await styled;
   const dialog = document.createElement("dialog");
   dialog.className = "thread-options";
   dialog.setAttribute("aria-label", link.getAttribute("aria-label"));

@@ -35,8 +35,10 @@ export class Threads {
     // Do not replace search results and older pages.
     if (this.list.dataset.plain !== "1" || this.query) return;
     const fresh = await this.fetchList({});
+    const focused = document.activeElement.closest(".threads a")?.getAttribute("href");
     if (fresh) this.list.replaceWith(fresh);
     this.mark();
+    if (focused) this.list.querySelector(`[href="${focused}"]`)?.focus();
   }
 
   // The list from the server, or null after a failure or a newer request.

@@ -95,21 +95,13 @@ export class Turn {
     this.article.setAttribute("aria-busy", "false");
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    this.foot.replaceChildren(...[this.branchSwitch(), regenerate, log, statistics(this.usage)].filter(Boolean));
+    this.foot.replaceChildren(...[regenerate, log, statistics(this.usage)].filter(Boolean));
+    if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
   }
 
   // False for a turn with a decision about an approval request: each decision counts once.
   get canRepeat() {
     return !this.input.some((item) => item.type === "mcp_approval_response");
-  }
-
-  // Buttons of the branches.
-  branchSwitch() {
-    if (this.siblings.length < 2) return null;
-    const at = this.siblings.indexOf(this.id);
-    const step = (symbol, by, label) =>
-      button(symbol, () => this.actions.move(this.siblings[at + by]), { class: "plain", "aria-label": label, disabled: !this.siblings[at + by] });
-    return el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("‹", -1, "Previous branch"), `${at + 1} of ${this.siblings.length}`, step("›", 1, "Next branch"));
   }
 
   get calls() {
@@ -127,6 +119,7 @@ const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_te
 
 function contents(item) {
   return partsOf(item).map((part) => {
+    if (part.type === "input_file") return el("p", { class: "quiet" }, `File: ${visible(part.filename ?? part.file_id ?? part.file_url ?? "")}`);
     if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : rendered(part.text ?? "");
     // An external image is not fetched: its server would learn about the reader.
     if (part.image_url?.startsWith("data:image/")) return el("img", { src: part.image_url, alt: "Attached image" });

@@ -1,0 +1,104 @@
+// Attachments of a message, chosen, pasted or dropped: images as data URLs, other files uploaded through the Files API.
+import { Api } from "./protocol.js";
+import { button, el, visible } from "./dom.js";
+
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const MAX_IMAGE_BYTES = 15_000_000;
+
+export class Attachments {
+  constructor(form) {
+    // Parts of the message, each with its entry in the list.
+    this.entries = [];
+    this.uploads = 0;
+    this.form = form;
+    this.list = form.querySelector(".attached");
+    this.notice = form.querySelector(".notice");
+    const { files, secret } = form.closest("#chat").dataset;
+    this.api = new Api(files, secret);
+    form.elements.model.addEventListener("change", () => this.update());
+  }
+
+  get model() {
+    return this.form.elements.model.selectedOptions[0];
+  }
+
+  get supportsImages() {
+    return this.model?.dataset.sees === "1";
+  }
+
+  get isEmpty() {
+    return this.shown.length === 0;
+  }
+
+  // The entries that are sent: images of a model without image input stay hidden.
+  get shown() {
+    return this.entries.filter(({ part }) => this.supportsImages || part.type !== "input_image");
+  }
+
+  update() {
+    for (const { part, element } of this.entries) element.hidden = part.type === "input_image" && !this.supportsImages;
+    if (this.shown.length < this.entries.length) this.notice.textContent = `${this.model?.value} doesn’t accept images. The attached images won’t be sent.`;
+  }
+
+  async add(files) {
+    this.notice.textContent = "";
+    for (const file of files) {
+      if (file.type.startsWith("image/")) await this.addImage(file);
+      else await this.upload(file);
+    }
+  }
+
+  async addImage(file) {
+    if (!this.supportsImages) this.notice.textContent = `${this.model?.value ?? "This server"} doesn’t accept images.`;
+    else if (!IMAGE_TYPES.includes(file.type) || file.size > MAX_IMAGE_BYTES) this.notice.textContent = `${visible(file.name)} can’t be attached. Use PNG, JPEG, WebP or GIF images up to 15 MB.`;
+    else {
+      const url = await read(file);
+      this.show({ type: "input_image", image_url: url, detail: "auto" }, file.name, el("img", { src: url, alt: visible(file.name) }));
+    }
+  }
+
+  async upload(file) {
+    const body = new FormData();
+    body.append("purpose", "user_data");
+    body.append("file", file);
+    const waiting = el("li", { class: "quiet" }, `Uploading ${visible(file.name)}…`);
+    this.list.append(waiting);
+    this.uploads += 1;
+    try {
+      const { id } = await (await this.api.request("", { method: "POST", body })).json();
+      this.show({ type: "input_file", file_id: id, filename: file.name }, file.name, el("span", { dir: "auto" }, visible(file.name)));
+    } catch (error) {
+      this.notice.textContent = `${visible(file.name)} can’t be attached. ${visible(error.message)}`;
+    } finally {
+      this.uploads -= 1;
+      waiting.remove();
+    }
+  }
+
+  show(part, name, content) {
+    const remove = button("×", () => {
+      this.entries = this.entries.filter((entry) => entry.element !== element);
+      element.remove();
+    }, { "aria-label": `Remove ${visible(name)}` });
+    const element = el("li", { class: part.type }, content, remove);
+    this.entries.push({ part, element });
+    this.list.append(element);
+  }
+
+  // The parts of the message. Images that the model does not take are kept for another model.
+  take() {
+    const taken = this.shown;
+    this.entries = this.entries.filter((entry) => !taken.includes(entry));
+    for (const { element } of taken) element.remove();
+    return taken.map(({ part }) => part);
+  }
+}
+
+function read(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,31 @@
+"""Overview in a browser: on a phone and a wide screen no total covers another, and a number leads to the list."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+HIDDEN = "[...document.querySelectorAll('.totals > div')].filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+
+
+def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> None:
+    for text in ("greetings", "markdown", "breakage"):
+        visitor.server.ask(model="chat", input=text, background=text == "breakage")
+    for width in (390, 1440):
+        visitor.page.set_viewport_size({"width": width, "height": 844})
+        visitor.page.goto(f"{visitor.server.url}/")
+        assert visitor.page.evaluate(HIDDEN) == 0, width
+        chart, totals = visitor.page.locator("svg.chart").bounding_box(), visitor.page.locator(".totals").bounding_box()
+        assert chart
+        assert totals
+        assert abs(chart["height"] - totals["height"]) <= 1
+        assert abs(chart["y"] - totals["y"]) <= 1
+    visitor.page.get_by_text("Table of these charts").click()
+    expect(visitor.page.get_by_role("region", name="Figures by time").get_by_role("row").last).to_be_visible()
+    visitor.page.get_by_role("link", name="7 days").click()
+    visitor.page.locator(".totals .failed").click()
+    expect(visitor.page.get_by_role("table").locator(".status.failed").first).to_be_visible()
+    assert "since=7d" in visitor.page.url
