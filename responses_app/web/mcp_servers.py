@@ -93,7 +93,9 @@ async def _require_staff(request: HttpRequest) -> None:
 async def _page(request: HttpRequest, result: TestResult | None = None) -> HttpResponse:
     servers = [_public_values(label, values) for label, values in settings.RESPONSES_MCP_SERVERS.items()]
     # Rendering queries the session and the user, which must not block the event loop.
-    return await sync_to_async(render)(request, "web/mcp_servers.html", {"servers": servers, "result": result})
+    return await sync_to_async(render)(
+        request, "web/mcp_servers.html", {"section": "files", "servers": servers, "result": result}
+    )
 
 
 def _public_values(label: str, values: Json) -> dict[str, str]:

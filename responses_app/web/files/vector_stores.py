@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from responses_app.models import VectorStore, VectorStoreFile
+from responses_app.access.permissions import projects
+from responses_app.models import File, VectorStore, VectorStoreFile
+from responses_app.store.files import files
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.web.files.lists import newest_page, row_of_user
 
 PAGE_SIZE = 50
+# Files that the form offers to add.
+MAX_CANDIDATES = 100
 # Seconds after which the page of a store is loaded again while files are in progress.
 REFRESH_S = 5
 STATUS_WORDS = {"in_progress": "In progress", "completed": "Completed", "expired": "Expired"}
@@ -32,6 +37,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "stores": [(row, counts[row.pk], STATUS_WORDS[stores.status_of(row, counts[row.pk], now)]) for row in page.rows],
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
+        "projects": projects(request.user),
     }
     return render(request, "web/vector_stores.html", context)
 
@@ -55,6 +61,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "files": rows,
         "next": rows[-1].file.uid if page is not None and page.more else None,
         "is_first": not first,
+        "candidates": _candidates(store),
     }
     response = render(request, "web/vector_store.html", context)
     if counts.by_status.get("in_progress"):
@@ -89,6 +96,12 @@ def remove_file(request: HttpRequest, uid: str, file: str) -> HttpResponse:
     store_files.remove(row)
     messages.success(request, "The file was removed from the vector store.")
     return redirect("vector-store", store.uid)
+
+
+def _candidates(store: VectorStore) -> QuerySet[File]:
+    """Return the newest files of the project that are not in the store."""
+    present = VectorStoreFile.objects.filter(store=store).values("file")
+    return files.visible(store.project, timezone.now()).exclude(pk__in=present).order_by("-pk")[:MAX_CANDIDATES]
 
 
 def _store(request: HttpRequest, uid: str) -> VectorStore:

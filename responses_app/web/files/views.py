@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from responses_app.access.permissions import projects
 from responses_app.models import File
 from responses_app.store.files import files
 from responses_app.web.files.lists import newest_page, row_of_user
@@ -31,6 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "files": page.rows,
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
+        "projects": projects(request.user),
     }
     return render(request, "web/files.html", context)
 

@@ -73,11 +73,11 @@ class VectorStorePagesTest(WebCase):
         self.assertEqual((VectorStoreFile.objects.count(), File.objects.count()), (0, 1))
 
     def test_stores_of_other_projects_are_not_shown(self) -> None:
-        store = make_store("other", name="secret")
+        store = make_store("other", name="undisclosed")
         user = User.objects.create_user("member")
         Membership.objects.create(user=user, project="default")
         self.client.force_login(user)
-        self.assertNotIn("secret", self.visit())
+        self.assertNotIn("undisclosed", self.visit())
         for path in ("", "/delete", "/files/file-1/remove"):
             with self.subTest(path):
                 self.assertEqual(self.client.get(f"/vector-stores/{store.uid}{path}").status_code, 404)
