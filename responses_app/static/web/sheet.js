@@ -27,6 +27,7 @@ export async function show(url) {
   part?.querySelector(".crumb")?.remove();
   sheet.lastElementChild.replaceWith(part ?? problem());
   sheet.scrollTop = 0;
+  if (part?.querySelector(".markdown")) import("./markdown/enhance.js").then(({ enhance }) => enhance(part));
 }
 
 export function close() {
@@ -74,10 +75,13 @@ function problem() {
 // The styles of the response page are loaded with the first response.
 function addStyle() {
   if (document.querySelector('link[href*="response.css"]')) return;
-  const link = document.createElement("link");
-  link.rel = "stylesheet";
-  link.href = document.querySelector('link[href*="list.css"]').href.replace("list.css", "response.css");
-  document.head.append(link);
+  const { href } = document.querySelector('link[href*="list.css"]');
+  for (const name of ["response.css", "markdown/markdown.css"]) {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = href.replace("list.css", name);
+    document.head.append(link);
+  }
 }
 
 // Esc closes the sheet; j and k show the neighbour of the shown row.

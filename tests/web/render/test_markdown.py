@@ -79,13 +79,13 @@ RICH = "Energy:\n\n$$\nE = mc^2\n$$\n\n```python\nprint(6 * 7)\n```\n"
 
 @pytest.mark.browser
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("place", ["chat", "responses"])
+@pytest.mark.parametrize("place", ["chat/{}", "responses/{}", "responses#{}"])
 def test_code_has_colours_and_copy_and_math_is_typeset(visitor: Visitor, place: str) -> None:
     page = visitor.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     messages = [{"role": "assistant", "content": RICH}, {"role": "user", "content": "greetings"}]
     uid = visitor.server.ask(model="chat", input=messages).json()["id"]
-    page.goto(f"{visitor.server.url}/{place}/{uid}")
+    page.goto(f"{visitor.server.url}/{place.format(uid)}")
     block = page.locator(".markdown pre")
     expect(block.locator(".hljs-built_in")).to_have_text("print")
     assert block.evaluate("one => getComputedStyle(one, '::before').content") == '"python"'

@@ -124,4 +124,5 @@ class RerunPage {
 }
 
 new RerunPage(document.getElementById("rerun"));
+if (document.querySelector(".markdown")) import("../markdown/enhance.js").then(({ enhance }) => enhance(document.querySelector("main")));
 keyboard({ links: ".column a", back: backLink() });
