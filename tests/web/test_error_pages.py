@@ -100,22 +100,17 @@ class ErrorPagesTest(WebCase):
 
 
 class CompareTest(WebCase):
-    """The form of the comparison."""
+    """The address of the earlier page of two responses."""
 
-    def test_an_unknown_id_keeps_the_form_and_is_named(self) -> None:
+    def test_address_of_the_comparison_leads_to_the_rerun_or_the_list(self) -> None:
         made("resp_1")
-        page = self.page("/responses/compare?a=resp_1&b=resp_none", 404)
-        self.assertIn('name="a" value="resp_1"', page)
-        self.assertIn('name="b" value="resp_none"', page)
-        self.assertIn("B: no response with the ID <code>resp_none</code> in your projects.", page)
-        self.assertNotIn("A: no response", page)
-        page = self.page("/responses/compare?a=%E2%80%AEodd&b=resp_1", 404)
-        self.assertIn("A: no response with the ID <code>⟨U+202E⟩odd</code>", page)
-
-    def test_an_empty_form_is_a_page(self) -> None:
-        self.assertIn('name="a" value=""', self.page("/responses/compare"))
-        made("resp_1")
-        self.assertIn('name="b" value=""', self.page("/responses/compare?a=resp_1"))
+        made("resp_2")
+        self.assertRedirects(self.client.get("/responses/compare"), "/responses")
+        self.assertRedirects(self.client.get("/responses/compare?a=resp_1&b=resp_2"), "/responses/resp_1/rerun?column=resp_2")
+        self.assertRedirects(self.client.get("/responses/compare?b=resp_2"), "/responses/resp_2/rerun")
+        self.assertContains(
+            self.client.get("/responses/compare?a=resp_1&b=resp_none"), "No response with this ID", status_code=404
+        )
 
 
 class FiltersTest(WebCase):
