@@ -22,6 +22,7 @@ class Slot:
     since: datetime
     until: datetime
     figures: ResponseFigures
+    refused: int
     x: float
 
 
@@ -45,11 +46,11 @@ class Chart:
     peaks: Sequence[float]
 
 
-def chart(overview: Overview, time_range: TimeRange) -> Chart:
-    """Draw requests, tokens, time to first token, rate and duration over time."""
+def chart(overview: Overview, time_range: TimeRange, refused: Sequence[int]) -> Chart:
+    """Draw requests, tokens, time to first token, rate and duration over time. `refused` requests stand on those with responses."""
     width = WIDTH / time_range.slots
     slots = [
-        Slot(time_range.start_of(number), time_range.start_of(number + 1), figures, round(number * width, 1))
+        Slot(time_range.start_of(number), time_range.start_of(number + 1), figures, refused[number], round(number * width, 1))
         for number, figures in enumerate(overview.slots)
     ]
     bars: list[list[tuple[str, Callable[[ResponseFigures], float]]]] = [
@@ -63,7 +64,10 @@ def chart(overview: Overview, time_range: TimeRange) -> Chart:
     peaks: list[float] = []
     for panel, series in enumerate(bars):
         values = [[value_of(figures) for figures in overview.slots] for _, value_of in series]
-        peaks.append(max(values[0], default=0))
+        tops = [value + more for value, more in zip(values[0], refused, strict=True)] if panel == 0 else values[0]
+        peaks.append(max(tops, default=0))
+        if panel == 0:
+            shapes.append(Shape("refused", _bars(tops, peaks[-1], panel, values[0])))
         shapes += [Shape(name, _bars(heights, peaks[-1], panel)) for (name, _), heights in zip(series, values, strict=True)]
     for panel, name in enumerate(DISTRIBUTIONS, len(bars)):
         lines = list(zip(*(getattr(figures, name).percentiles for figures in overview.slots), strict=True))
@@ -78,12 +82,15 @@ def _base(panel: int) -> float:
     return (panel + 1) * PANEL - GAP / 2
 
 
-def _bars(values: Sequence[float], peak: float, panel: int) -> str:
-    width = WIDTH / len(values)
+def _bars(values: Sequence[float], peak: float, panel: int, bottoms: Sequence[float] | None = None) -> str:
+    """Return a path with a bar for each value, from its value of `bottoms`, else from 0."""
+    width, scale = WIDTH / len(values), (PANEL - GAP) / (peak or 1)
+    bottoms = bottoms or [0] * len(values)
     return "".join(
-        f"M{number * width + 0.5:.1f} {_base(panel):g}v-{max(value / peak * (PANEL - GAP), MIN_BAR):.1f}h{width - 1:.1f}V{_base(panel):g}"
-        for number, value in enumerate(values)
-        if value
+        f"M{number * width + 0.5:.1f} {_base(panel) - bottom * scale:.1f}v-{max((value - bottom) * scale, MIN_BAR):.1f}"
+        f"h{width - 1:.1f}V{_base(panel) - bottom * scale:.1f}"
+        for number, (value, bottom) in enumerate(zip(values, bottoms, strict=True))
+        if value > bottom
     )
 
 

@@ -12,12 +12,13 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from responses_app.models import Response, Status
+from responses_app.models import RefusedRequest, Response, Status
 from responses_app.web.overview.percentiles import STEPS, Distribution
 from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
 # Only the newest responses are counted, to bound the cost of the query.
 MAX_COUNTED = 100_000
+MAX_REFUSED = 20_000
 COLUMNS = (
     "created_at",
     "ended_at",
@@ -108,6 +109,14 @@ class Overview:
     def is_partial(self) -> bool:
         """Return whether older responses of the time range were left out."""
         return self.total.requests >= MAX_COUNTED
+
+
+def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> list[int]:
+    """Count the newest `MAX_REFUSED` rows of refused requests in each part of the time range."""
+    counts = [0] * time_range.slots
+    for created_at, number in rows.order_by("-pk").values_list("created_at", "count")[:MAX_REFUSED]:
+        counts[min((created_at - time_range.since) // time_range.step, time_range.slots - 1)] += number
+    return counts
 
 
 def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:

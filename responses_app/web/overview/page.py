@@ -19,9 +19,10 @@ from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.models import ApiKey, Response, Status
 from responses_app.web.overview.charts import Chart, chart
-from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count
+from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused
 from responses_app.web.overview.percentiles import STEPS
-from responses_app.web.responses.filters import parse_filters
+from responses_app.web.responses.filters import REFUSED, parse_filters
+from responses_app.web.responses.refused import matching_refusals
 from responses_app.web.responses.response_list import LARGE_COLUMNS
 from responses_app.web.responses.rows import rows
 
@@ -98,7 +99,10 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     shown = _narrowed(visible, query)
     time_range = TimeRange(name, timezone.now().replace(microsecond=0) - parts * step, step, parts)
     overview = count(shown, time_range)
-    drawn = chart(overview, time_range)
+    # A refused request has no model.
+    refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(query))))
+    refused = count_refused(refusals.none() if "model" in narrowing else refusals, time_range)
+    drawn = chart(overview, time_range, refused)
     return {
         "section": "overview",
         "list": reverse("responses"),
@@ -108,6 +112,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "key_name": _key_names(request).get(_number(narrowing.get("key", "")), ""),
         "overview": overview,
         "total": cells(overview.total, query),
+        "refused": LinkedNumber(f"{sum(refused):,}", urlencode({**query, "status": REFUSED})),
         "chart": drawn,
         "times": _times(drawn, narrowing),
         "groups": _groups(request, overview, query),

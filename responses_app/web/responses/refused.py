@@ -41,7 +41,18 @@ def visible_refusals(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Refused
 
 
 def refused_page(user: AbstractBaseUser | AnonymousUser, selected: ListFilters, after: int | None) -> RefusedPage:
-    """Return the page behind the key `after`. Of the filters those of project, key, time and text count."""
+    """Return the page behind the key `after`."""
+    rows = matching_refusals(user, selected)
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    page = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    shown = page[:PAGE_SIZE]
+    newer = shown[0].pk if shown and after is not None else None
+    return RefusedPage(shown, newer, shown[-1].pk if len(page) > PAGE_SIZE else None)
+
+
+def matching_refusals(user: AbstractBaseUser | AnonymousUser, selected: ListFilters) -> QuerySet[RefusedRequest]:
+    """Return the refused requests of the filters. Of the filters those of project, key, time and text count."""
     rows = visible_refusals(user)
     if selected.project:
         rows = rows.filter(project=selected.project)
@@ -54,12 +65,7 @@ def refused_page(user: AbstractBaseUser | AnonymousUser, selected: ListFilters, 
     if selected.text:
         text = selected.text
         rows = rows.filter(Q(message__icontains=text) | Q(code=text) | Q(request_id__startswith=text) | Q(path__icontains=text))
-    if after is not None:
-        rows = rows.filter(pk__lt=after)
-    page = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
-    shown = page[:PAGE_SIZE]
-    newer = shown[0].pk if shown and after is not None else None
-    return RefusedPage(shown, newer, shown[-1].pk if len(page) > PAGE_SIZE else None)
+    return rows
 
 
 def refused_lately(user: AbstractBaseUser | AnonymousUser) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from responses_app.models import ApiKey, Membership, Response
+from responses_app.models import ApiKey, Membership, RefusedRequest, Response
 from responses_app.web.overview.charts import chart
 from responses_app.web.overview.figures import TimeRange, count
 from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
@@ -108,7 +108,7 @@ class FiguresTest(WebCase):
 
     def test_a_slot_without_values_interrupts_a_line(self) -> None:
         shown = Response.objects.exclude(created_at__range=(DAY.start_of(5), DAY.start_of(6)))
-        line = next(shape for shape in chart(count(shown, DAY), DAY).shapes if shape.name == "p50")
+        line = next(shape for shape in chart(count(shown, DAY), DAY, [0] * DAY.slots).shapes if shape.name == "p50")
         self.assertEqual(line.path.count("M"), 2)
 
     def test_numbers_lead_to_their_responses(self) -> None:
@@ -139,6 +139,28 @@ class FiguresTest(WebCase):
             number = shown.count()
             self.assertIn(f'">{number}</a></dd>' if number else "No responses in the last 7 days", page)
         self.assertIn("No responses in the last", self.page("/?range=odd&model=%00&key=x&project=%E2%80%AE"))
+
+    def test_refused_requests_are_counted_beside_the_others(self) -> None:
+        for project, number in (("p", 3), ("q", 2), ("", 5)):
+            RefusedRequest.objects.create(
+                created_at=DAY.start_of(4) + timedelta(minutes=1),
+                project=project,
+                path="/v1/responses",
+                status=429,
+                count=number,
+            )
+        page = self.page("/?range=7d")
+        match = re.search(r'class="refused" href="(/responses\?[^"]*)">10 refused<', page)
+        assert match
+        self.assertIn("status=refused", match[1])
+        self.page(html.unescape(match[1]))
+        self.assertIn(", 10 refused,", page)
+        self.assertIn(">2 refused<", self.page("/?range=7d&project=q"))
+        self.assertNotIn('class="refused" href', self.page("/?range=7d&model=small"))
+        ada = User.objects.create_user("ada")
+        Membership.objects.create(user=ada, project="p")
+        self.client.force_login(ada)
+        self.assertIn(">3 refused<", self.page("/?range=7d"))
 
     def test_people_see_the_figures_of_their_projects_alone(self) -> None:
         ada = User.objects.create_user("ada")
