@@ -1,4 +1,4 @@
-// List of conversations, refreshed after a new response.
+// List of conversations; thread_search.js changes it.
 
 export class Threads {
   constructor(element) {
@@ -32,24 +32,7 @@ export class Threads {
   }
 
   async refresh() {
-    // Do not replace search results and older pages.
-    if (this.list.dataset.plain !== "1" || this.query) return;
-    const fresh = await this.fetchList({});
-    const focused = document.activeElement.closest(".threads a")?.getAttribute("href");
-    if (fresh) this.list.replaceWith(fresh);
-    this.mark();
-    if (focused) this.list.querySelector(`[href="${focused}"]`)?.focus();
-  }
-
-  // The list from the server, or null after a failure or a newer request.
-  async fetchList(query) {
-    const token = (this.latest = {});
-    const url = `${this.list.dataset.url}&${new URLSearchParams(query)}`;
-    const response = await fetch(url, { redirect: "error" }).catch(() => null);
-    const text = response?.ok ? await response.text() : null;
-    if (token !== this.latest || text === null) return null;
-    // The server's template escapes every title, and DOMParser runs no scripts.
-    return document.adoptNode(new DOMParser().parseFromString(text, "text/html").querySelector(".threads"));
+    await (await this.module()).refresh(this);
   }
 
   mark() {
