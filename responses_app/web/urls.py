@@ -13,7 +13,7 @@ from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
 from responses_app.web.rerun import views as rerun_views
-from responses_app.web.response import cache, conformance, conversation, lineage, live, prompt
+from responses_app.web.response import cache, conformance, conversation, items, lineage, live, prompt
 from responses_app.web.response import delete as response_delete
 from responses_app.web.response.event_log import events, export, wire
 from responses_app.web.responses import response_list, saved_views, selection
@@ -63,6 +63,7 @@ urlpatterns = [
     path(f"{RESPONSE}/cancel", response_delete.cancel, name="response-cancel"),
     path(f"{RESPONSE}/delete", response_delete.delete, name="response-delete"),
     path(f"{RESPONSE}/items/<str:item>", export.item, name="response-item"),
+    path(f"{RESPONSE}/items/<str:item>/fragment", items.show, name="response-item-fragment"),
     path(f"{RESPONSE}/items/<str:item>/images/<int:place>", export.image, name="response-image"),
     path("", include("responses_app.web.chat.urls")),
 ]

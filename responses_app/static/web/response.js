@@ -2,9 +2,10 @@
 
 import { backLink } from "./back.js";
 import "./copy.js";
+import { OutputItem, enhanced } from "./items.js";
 import { keyboard } from "./keyboard.js";
 import { events } from "./stream.js";
-import { visible, visibleAfter } from "./visible.js";
+import { visible } from "./visible.js";
 
 // As in web/response/event_log/events.py.
 const MAX_EXCERPT_CHARS = 140;
@@ -17,16 +18,6 @@ function element(name, className, text = "") {
   node.className = className;
   node.textContent = text;
   return node;
-}
-
-const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const titleOf = ({ type, role, name, server_label }) =>
-  role || type === "reasoning" ? capitalized(role ?? type) : [type, server_label, name].filter(Boolean).join(": ");
-
-// The final text of an item of an MCP server: tools, or arguments with the result or the error.
-function mcpText({ tools, arguments: input, output, error }) {
-  const message = error && `Error: ${typeof error === "string" ? error : (error.message ?? JSON.stringify(error.content ?? error))}`;
-  return [input, tools?.map((tool) => tool.name).join("\n"), output, message].filter(Boolean).join("\n\n");
 }
 
 // The beginning of a text, with an ellipsis for omitted text.
@@ -50,31 +41,20 @@ class LiveOutput {
   apply(event) {
     if (event.type === "response.created") this.container.replaceChildren();
     if (event.type === "response.output_item.added") this.open(event.output_index, event.item);
-    const text = this.items.get(event.output_index);
-    if (text && event.item?.type.startsWith("mcp_")) this.showMcp(text, event);
-    if (text && event.type.endsWith("_arguments.done")) text.state.textContent = " running";
-    if (text && typeof event.delta === "string") text.append(visibleAfter(text.lastChild?.data ?? "", event.delta));
-  }
-
-  // Shows the state of an item of an MCP server, and at its end the whole text.
-  showMcp(text, { type, item }) {
-    const isDone = type === "response.output_item.done";
-    text.state.textContent = isDone ? ` ${item.error ? "failed" : ""}` : item.type === "mcp_list_tools" ? " running" : "";
-    if (isDone) text.textContent = visible(mcpText(item));
+    const item = this.items.get(event.output_index);
+    if (event.type === "response.output_item.done") item?.complete(event.item);
+    else item?.apply(event);
   }
 
   open(index, item) {
-    const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
-    const block = element("article", `block ${shape}`);
-    const heading = element("h2", "", visible(titleOf(item)));
-    block.append(heading);
-    const text = element("div", shape === "call" ? "code mono" : "text");
-    text.dir = "auto";
-    text.state = element("span", "warn");
-    heading.append(text.state);
-    block.append(text);
-    this.container.append(block);
-    this.items.set(index, text);
+    if (!this.turn) {
+      this.turn = element("section", "turn assistant");
+      this.turn.append(element("h2", "", "Assistant"));
+      this.container.append(this.turn);
+    }
+    const output = new OutputItem(item, location.pathname);
+    this.turn.append(output.element);
+    this.items.set(index, output);
   }
 }
 
@@ -147,5 +127,4 @@ if (page.dataset.live && (document.querySelector("#answered") || document.queryS
 const menu = document.querySelector("details.menu");
 document.addEventListener("click", ({ target }) => menu.contains(target) || (menu.open = false));
 
-const rendered = document.querySelectorAll(".markdown");
-if (rendered.length) import("./markdown/enhance.js").then(({ enhance }) => rendered.forEach(enhance));
+enhanced(document.body);

@@ -11,8 +11,9 @@ from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
-from responses_app.web.chat import times as chat_times
 from responses_app.web.chat.threads import BRANCH
+from responses_app.web.response import items as response_items
+from responses_app.web.response.timelines.times import times_of
 from responses_app.web.responses.parameters import parameters
 
 # Fields of a snapshot for the page.
@@ -126,11 +127,16 @@ def _turns(chain: Sequence[Response]) -> list[dict[str, Any]]:
         inputs[pk].append(orjson.loads(body))
     rows = reader.with_last_event(Response.objects.filter(pk__in=keys)).defer("history").order_by("pk")
     responses = list(rows)
-    times = chat_times.times_by_id(responses)
-    return [_turn(row, inputs[row.pk], times[row.uid]) for row in responses]
+    turns = [_turn(row, inputs[row.pk]) for row in responses]
+    fragments = response_items.thread_fragments(
+        [(row, turn["input"], (turn["response"] or {}).get("output", [])) for row, turn in zip(responses, turns, strict=True)]
+    )
+    for turn in turns:
+        turn["fragments"] = fragments[turn["id"]]
+    return turns
 
 
-def _turn(row: Any, input_items: list[dict[str, Any]], times: chat_times.Times) -> dict[str, Any]:
+def _turn(row: Any, input_items: list[dict[str, Any]]) -> dict[str, Any]:
     snapshot = reader.terminal_snapshot(row)
     return {
         "id": row.uid,
@@ -138,7 +144,7 @@ def _turn(row: Any, input_items: list[dict[str, Any]], times: chat_times.Times) 
         "status": row.status,
         "metadata": row.metadata,
         "input": input_items,
-        "times": times,
+        "times": times_of(row),
         "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN_FIELDS}
         if snapshot
         else None,

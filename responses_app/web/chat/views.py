@@ -16,11 +16,12 @@ from responses_app.access import browser_key, permissions
 from responses_app.runs import manager
 from responses_app.runs.ids import is_id
 from responses_app.web.chat import threads as chat_threads
-from responses_app.web.chat import times as chat_times
 from responses_app.web.chat import turns as chat_turns
 from responses_app.web.chat.offers import offers
 from responses_app.web.models import real_model_command
+from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import detail
+from responses_app.web.response.timelines.times import times_of
 
 # In ascending order.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -71,7 +72,7 @@ def turns(request: HttpRequest, uid: str) -> HttpResponse:
 @require_GET
 def times(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /chat/ID/times as JSON: the times shown below an answer."""
-    return JsonResponse(chat_times.times_by_id([detail.get_response(request, uid)])[uid])
+    return JsonResponse(times_of(detail.get_response(request, uid)))
 
 
 @never_cache
@@ -91,6 +92,7 @@ def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
         "real_model_command": real_model_command(manager.current().served.values()),
         "efforts": EFFORTS,
         "tools": TOOLS,
+        "item_templates": TEMPLATES,
         **offers(project),
     }
 

@@ -1,4 +1,4 @@
-"""Blocks of the conversation view: messages, reasoning, calls with outputs, and images; long texts are truncated."""
+"""Items as data of their HTML fragments: messages, reasoning, calls with outputs, and images; long texts are truncated."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.utils.safestring import SafeString
-
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content.tool_outputs import ToolOutputSummary
 from responses_app.web.render import mcp_fields, tool_fields
+from responses_app.web.render.block_parts import ARGUMENTS, MAX_FIELD_CHARS, RESULT, BlockPart, text_part
+from responses_app.web.render.file_citations import with_links
+from responses_app.web.render.item_titles import duration_text, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
-from responses_app.web.render.result_pictures import ResultPicture, picture_urls
-from responses_app.web.render.sanitize import pretty_json, truncate, visible
+from responses_app.web.render.result_pictures import picture_urls
+from responses_app.web.render.sanitize import truncate, visible
 
-# Shown characters of a text of a message, and of a field of any other item.
+# Shown characters of a text of a message.
 MAX_TEXT_CHARS: Final = 20_000
-MAX_FIELD_CHARS: Final = 4_000
 # Characters that a page renders as Markdown; further texts are shown as plain text.
 MAX_MARKDOWN_CHARS: Final = 60_000
-# A `.code` box shows 22 lines; on a narrow screen a line has about 40 characters.
-SCROLLING_CHARS: Final = 600
-SCROLLING_LINES: Final = 15
 # Types of items that answer calls, or requests for approval.
 OUTPUT_TYPES: Final = frozenset({*FAMILIES.calls_by_output, "mcp_approval_response"})
 TOOL_KINDS: Final = {**mcp_fields.KINDS, **tool_fields.KINDS}
+FIELD_LABELS: Final = {"arguments": ARGUMENTS, "input": ARGUMENTS, "output": RESULT, "result": RESULT}
 # The text field of each type of content part.
 TEXT_FIELDS: Final = {
     "input_text": "text",
@@ -37,47 +35,76 @@ TEXT_FIELDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPart:
-    """Part of a block: plain text, rendered Markdown, or the position of an image in the item."""
-
-    text: str = ""
-    html: SafeString | None = None
-    left_out: int = 0
-    image: int | None = None
-    note: str = ""
-
-    @property
-    def scrolls(self) -> bool:
-        """Return True if the text may overflow a `.code` box. A scrolling box must accept the keyboard focus."""
-        return len(self.text) > SCROLLING_CHARS or self.text.count("\n") > SCROLLING_LINES
-
-
 @dataclass(slots=True)
 class ItemBlock:
-    """Rendered item. `pair` is the output of a call; `output_response` is the id of a later response with the output.
+    """Item with the data of its HTML fragment.
 
-    `took_ms` is the duration of a tool that the server ran.
+    `pair` is the output of a call; `output_response` is the id of a later response with the output. `took_ms` is the
+    duration of reasoning, or of a tool that the server ran.
     """
 
-    uid: str
-    type: str
-    role: str
-    status: str
-    title: str
+    item: Mapping[str, Any]
     parts: list[BlockPart]
     call_id: str = ""
     pair: ItemBlock | None = None
     output_response: str = ""
-    incoming: bool = False
     took_ms: int | None = None
+
+    @property
+    def uid(self) -> str:
+        """Return the id of the item."""
+        return str(self.item.get("id") or "")
+
+    @property
+    def type(self) -> str:
+        """Return the type of the item."""
+        return str(self.item.get("type") or "message")
 
     @property
     def shape(self) -> str:
         """Return the layout: `message`, `reasoning` or `call`."""
-        if self.type == "reasoning":
-            return "reasoning"
-        return "message" if self.type == "message" else "call"
+        return self.type if self.type in ("message", "reasoning") else "call"
+
+    @property
+    def speaker(self) -> str:
+        """Return who wrote the item: the role of a message, `Tool` for an output, otherwise `Assistant`."""
+        if self.type == "message":
+            return visible(str(self.item.get("role") or "message")).capitalize()
+        return "Tool" if self.type in OUTPUT_TYPES else "Assistant"
+
+    @property
+    def title(self) -> str:
+        """Return the heading."""
+        return item_title(self.item)
+
+    @property
+    def label(self) -> str:
+        """Return the accessible name."""
+        return item_label(self.item)
+
+    @property
+    def state(self) -> str:
+        """Return the state, with the duration of a tool of the server."""
+        state = item_state(self.item, is_answered=self.pair is not None)
+        took = duration_text(self.took_ms / 1000) if self.took_ms is not None else ""
+        return " · ".join(filter(None, (state, took)))
+
+    @property
+    def thought(self) -> str:
+        """Return the label of reasoning."""
+        if self.item.get("status") == "in_progress":
+            return "Thinking"
+        if self.took_ms is None:
+            return "Thought"
+        return f"Thought for {'less than 0.1 s' if self.took_ms < 100 else duration_text(self.took_ms / 1000)}"
+
+
+# Fragments without text: scripts clone one for an item that the model still writes.
+TEMPLATES: Final = [
+    ItemBlock({"type": "message"}, []),
+    ItemBlock({"type": "reasoning", "status": "in_progress"}, []),
+    ItemBlock({"type": "function_call", "status": "in_progress"}, [BlockPart(label=ARGUMENTS)]),
+]
 
 
 @dataclass(slots=True)
@@ -88,14 +115,15 @@ class ItemRenderer:
     """
 
     markdown_budget: int = MAX_MARKDOWN_CHARS
+    max_text_chars: int = MAX_TEXT_CHARS
     tool_outputs: Mapping[str, ToolOutputSummary] = field(default_factory=dict)
     _calls: dict[str, ItemBlock] = field(default_factory=dict)
 
-    def blocks(self, items: Iterable[Mapping[str, Any]], *, incoming: bool) -> list[ItemBlock]:
+    def blocks(self, items: Iterable[Mapping[str, Any]]) -> list[ItemBlock]:
         """Render `items`. An output is attached to a call rendered earlier by the same renderer."""
         blocks = []
         for item in items:
-            block = self._block(item, incoming)
+            block = self._block(item)
             call = self._calls.get(block.call_id) if block.type in OUTPUT_TYPES else None
             if call is not None and call.pair is None:
                 call.pair = block
@@ -105,19 +133,10 @@ class ItemRenderer:
             blocks.append(block)
         return blocks
 
-    def _block(self, item: Mapping[str, Any], incoming: bool) -> ItemBlock:
+    def _block(self, item: Mapping[str, Any]) -> ItemBlock:
         kind = str(item.get("type") or "message")
         parts = self._message(item) if kind in ("message", "reasoning") else [*_fields(item, kind), *self._model_output(item)]
-        return ItemBlock(
-            uid=str(item.get("id") or ""),
-            type=kind,
-            role=visible(str(item.get("role") or "")),
-            status=str(item.get("status") or ""),
-            title=_title(item, kind),
-            parts=parts,
-            call_id=call_id_of(item),
-            incoming=incoming,
-        )
+        return ItemBlock(item, parts, call_id_of(item))
 
     def _model_output(self, item: Mapping[str, Any]) -> Iterable[BlockPart]:
         """Render the output that only the model reads, unless the item shows an output."""
@@ -127,7 +146,7 @@ class ItemRenderer:
         first = len(picture_urls(item))
         if output.text:
             text, left_out = truncate(output.text, MAX_FIELD_CHARS)
-            yield BlockPart(text=text, note="read by the model")
+            yield BlockPart(text=text, label=RESULT, note="Sent to the model")
             if left_out:
                 yield BlockPart(note=f"{left_out} more characters")
         yield from (BlockPart(image=first + position) for position in range(output.pictures))
@@ -144,14 +163,17 @@ class ItemRenderer:
         kind = str(part.get("type"))
         if kind == "input_image":
             return BlockPart(image=position)
+        if kind == "input_file":
+            name = part.get("filename") or part.get("file_id") or part.get("file_url") or ""
+            return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"))
         if kind not in TEXT_FIELDS:
             text, left_out = truncate(json.dumps(part, ensure_ascii=False), MAX_FIELD_CHARS)
             return BlockPart(text=text, left_out=left_out, note=kind)
         text = str(part.get(TEXT_FIELDS[kind]) or "")
-        if kind in ("output_text", "summary_text") and len(text) <= min(self.markdown_budget, MAX_TEXT_CHARS):
+        if kind in ("output_text", "summary_text") and len(text) <= min(self.markdown_budget, self.max_text_chars):
             self.markdown_budget -= len(text)
-            return BlockPart(html=markdown(text))
-        shown, left_out = truncate(text, MAX_TEXT_CHARS)
+            return BlockPart(html=markdown(with_links(text, part.get("annotations"))))
+        shown, left_out = truncate(text, self.max_text_chars)
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
 
 
@@ -175,12 +197,6 @@ def call_id_of(item: Mapping[str, Any]) -> str:
     )
 
 
-def _title(item: Mapping[str, Any], kind: str) -> str:
-    names = [item.get("server_label"), item.get("name")]
-    named = ": ".join([kind, *(name[:200] for name in names if isinstance(name, str) and name)])
-    return visible(named)
-
-
 def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
     """Render the type-specific fields of any item except messages and reasoning."""
     if kind in OUTPUT_TYPES and isinstance(item.get("output"), list):
@@ -188,29 +204,16 @@ def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
             if isinstance(part, Mapping) and part.get("type") in ("input_image", "computer_screenshot"):
                 yield BlockPart(image=position)
             else:
-                yield _text(part.get("text", part) if isinstance(part, Mapping) else part)
+                yield text_part(part.get("text", part) if isinstance(part, Mapping) else part)
         return
     if kind in TOOL_KINDS:
-        for value in TOOL_KINDS[kind](item):
-            yield BlockPart(image=value.position) if isinstance(value, ResultPicture) else _text(value)
+        yield from TOOL_KINDS[kind](item)
         return
     names: Sequence[str] = [
         key for key in ("arguments", "input", "code", "output", "action", "result") if item.get(key) is not None
     ]
     for key in names:
-        yield _text(item[key])
+        yield text_part(item[key], FIELD_LABELS.get(key, key.capitalize()))
     if not names:
         skipped = ("id", "type", "status")
-        yield _text({key: value for key, value in item.items() if key not in skipped})
-
-
-def _text(value: Any) -> BlockPart:
-    if isinstance(value, str) and len(value) <= MAX_FIELD_CHARS and value[:1] in "{[":
-        try:
-            return BlockPart(text=pretty_json(json.loads(value)))
-        except ValueError:
-            pass
-    text, left_out = truncate(
-        value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False), MAX_FIELD_CHARS
-    )
-    return BlockPart(text=text, left_out=left_out)
+        yield text_part({key: value for key, value in item.items() if key not in skipped}, "Fields")

@@ -1,4 +1,4 @@
-"""Shown values of items of MCP servers: tools, arguments, results, errors and decisions."""
+"""Parts of items of MCP servers: tools, arguments, results, errors and decisions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from responses_app.web.render.result_pictures import ResultPicture, content_parts, part_url
+from responses_app.web.render.block_parts import ARGUMENTS, BlockPart, error_part, text_part
+from responses_app.web.render.result_pictures import content_parts, part_url
+from responses_app.web.render.sanitize import visible
 
 Item: TypeAlias = Mapping[str, Any]
 
 
-def _listing(item: Item) -> Iterator[Any]:
+def _listing(item: Item) -> Iterator[BlockPart]:
     if item.get("error"):
-        yield f"Error: {item['error']}"
+        yield error_part(_error_text(item["error"]))
     tools = [tool for tool in item.get("tools") or () if isinstance(tool, Mapping)]
     if tools:
-        yield "\n".join(_tool_line(tool) for tool in tools)
+        yield text_part("\n".join(_tool_line(tool) for tool in tools), "Tools")
 
 
 def _tool_line(tool: Item) -> str:
@@ -25,50 +27,53 @@ def _tool_line(tool: Item) -> str:
     return f"{tool.get('name')}: {description}" if description else str(tool.get("name"))
 
 
-def _call(item: Item) -> Iterator[Any]:
+def _call(item: Item) -> Iterator[BlockPart]:
     positions = count()
-    yield item.get("arguments") or "{}"
+    yield text_part(item.get("arguments") or "", ARGUMENTS)
     if item.get("output") is not None:
         parts = content_parts(item["output"])
-        yield from [item["output"]] if parts is None else (_part(part, positions) for part in parts)
-    if item.get("error") is not None:
-        yield from _error(item["error"], positions)
+        yield from [text_part(item["output"])] if parts is None else (_part(part, positions) for part in parts)
+    error = item.get("error")
+    if error is not None:
+        yield error_part(_error_text(error))
+        parts = content_parts(error.get("content")) if isinstance(error, Mapping) else None
+        yield from (BlockPart(image=next(positions)) for part in parts or () if part_url(part) is not None)
 
 
-def _part(part: Item, positions: Iterator[int]) -> Any:
-    """Return the text of a content part, the position of a picture, or a note for a part that the page cannot show."""
-    if part_url(part) is not None:
-        return ResultPicture(next(positions))
+def _part(part: Item, positions: Iterator[int]) -> BlockPart:
+    """Return a content part: a picture, a text, or a note for a part that the page cannot show."""
+    return BlockPart(image=next(positions)) if part_url(part) is not None else text_part(_part_text(part))
+
+
+def _part_text(part: Item) -> Any:
     if part["type"] in ("image", "audio"):
         return f"[{part['type']}, {part.get('mimeType')}, {len(str(part.get('data') or ''))} characters of base64]"
     return part.get("text") or part
 
 
-def _error(error: Any, positions: Iterator[int]) -> Iterator[Any]:
+def _error_text(error: Any) -> str:
     if not isinstance(error, Mapping):
-        yield f"Error: {error}"
-        return
-    parts = [_part(part, positions) for part in content_parts(error.get("content")) or ()]
-    texts = [part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts if not _is_picture(part)]
-    code = f" {error['code']}" if "code" in error else ""
-    yield f"Error ({error.get('type')}{code}): " + ("\n".join(texts) or error.get("message") or "")
-    yield from filter(_is_picture, parts)
+        return f"Error: {error}"
+    if error.get("type") == "http_error":
+        return f"The MCP server answered with the HTTP status {error.get('code')}: {error.get('message')}"
+    if error.get("type") != "mcp_tool_execution_error":
+        return f"The call failed: {error.get('message') or json.dumps(error, ensure_ascii=False)}"
+    texts = [_part_text(part) for part in content_parts(error.get("content")) or () if part_url(part) is None]
+    shown = (text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in texts)
+    return "The tool reported an error: " + "\n".join(shown)
 
 
-def _is_picture(value: object) -> bool:
-    return isinstance(value, ResultPicture)
+def _request(item: Item) -> Iterator[BlockPart]:
+    yield text_part(item.get("arguments") or "{}", ARGUMENTS)
 
 
-def _request(item: Item) -> Iterator[Any]:
-    yield item.get("arguments") or "{}"
+def _response(item: Item) -> Iterator[BlockPart]:
+    yield BlockPart(note="Approved" if item.get("approve") else "Denied")
+    if item.get("reason"):
+        yield BlockPart(note=visible(f"Reason: {str(item['reason'])[:2000]}"))
 
 
-def _response(item: Item) -> Iterator[Any]:
-    reason = item.get("reason")
-    yield ("Approved" if item.get("approve") else "Denied") + (f": {reason}" if reason else "")
-
-
-KINDS: Final[Mapping[str, Callable[[Item], Iterator[Any]]]] = {
+KINDS: Final[Mapping[str, Callable[[Item], Iterator[BlockPart]]]] = {
     "mcp_list_tools": _listing,
     "mcp_call": _call,
     "mcp_approval_request": _request,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from responses_app.tools.outputs.output_limit import picture_of
@@ -13,13 +12,6 @@ from responses_app.tools.outputs.output_limit import picture_of
 Item: TypeAlias = Mapping[str, Any]
 # First bytes of the formats that the pages show.
 MEDIA_TYPES: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPicture:
-    """Position of a picture among the pictures of an item."""
-
-    position: int
 
 
 def media_type_of(data: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""Shown values of calls of the code interpreter: the code, the logs and the pictures."""
+"""Parts of calls of the code interpreter, of web searches and of file searches."""
 
 from __future__ import annotations
 
@@ -6,19 +6,49 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from responses_app.web.render.result_pictures import ResultPicture, code_image
+from responses_app.web.render.block_parts import BlockPart, page_part, text_part
+from responses_app.web.render.result_pictures import code_image
+from responses_app.web.render.sanitize import visible
 
 Item: TypeAlias = Mapping[str, Any]
+ENDED: Final = "completed"
 
 
-def _code(item: Item) -> Iterator[Any]:
+def _code(item: Item) -> Iterator[BlockPart]:
     positions = count()
-    yield item.get("code") or ""
+    yield text_part(item.get("code") or "", "Code")
     for output in item.get("outputs") or ():
         if code_image(output) is not None:
-            yield ResultPicture(next(positions))
+            yield BlockPart(image=next(positions))
         else:
-            yield output.get("logs") or output.get("url") or output if isinstance(output, Mapping) else output
+            yield text_part(output.get("logs") or output.get("url") or output if isinstance(output, Mapping) else output)
 
 
-KINDS: Final[Mapping[str, Callable[[Item], Iterator[Any]]]] = {"code_interpreter_call": _code}
+def _web_search(item: Item) -> Iterator[BlockPart]:
+    given_action = item.get("action")
+    action: Item = given_action if isinstance(given_action, Mapping) else {}
+    if query := action.get("pattern") or action.get("query"):
+        yield text_part(query, "Query")
+    found = item.get("results") or action.get("sources") or ([action] if action.get("url") else [])
+    pages = [page for page in found if isinstance(page, Mapping) and page.get("url")]
+    if pages:
+        yield page_part(pages)
+    elif action.get("type") == "search" and item.get("status") == ENDED and ("results" in item or "sources" in action):
+        yield BlockPart(note="No pages.")
+
+
+def _file_search(item: Item) -> Iterator[BlockPart]:
+    if queries := item.get("queries"):
+        yield text_part("\n".join(map(str, queries)), "Query")
+    results = [result for result in item.get("results") or () if isinstance(result, Mapping)]
+    for result in results:
+        yield text_part(str(result.get("text") or ""), heading=visible(str(result.get("filename") or "")[:200]))
+    if not results and item.get("results") is not None and item.get("status") == ENDED:
+        yield BlockPart(note="No passages.")
+
+
+KINDS: Final[Mapping[str, Callable[[Item], Iterator[BlockPart]]]] = {
+    "code_interpreter_call": _code,
+    "web_search_call": _web_search,
+    "file_search_call": _file_search,
+}

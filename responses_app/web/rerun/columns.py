@@ -206,6 +206,6 @@ def _render(turn: Turn) -> dict[str, Sequence[ItemBlock]]:
     renderer, blocks = ItemRenderer(tool_outputs=outputs), dict[str, Sequence[ItemBlock]]()
     for place, step in enumerate(turn.steps):
         # The answers are attached to the calls of the step before.
-        shown = renderer.blocks(step.input, incoming=True) if place else []
-        blocks[step.row.uid] = [*shown, *renderer.blocks(step.output, incoming=False)]
+        shown = renderer.blocks(step.input) if place else []
+        blocks[step.row.uid] = [*shown, *renderer.blocks(step.output)]
     return blocks

@@ -32,13 +32,13 @@ def demo_visitor(visitor: Visitor) -> Visitor:
 
 
 def card(visitor: Visitor, name: str) -> Locator:
-    return visitor.page.get_by_role("region", name=name)
+    return visitor.page.get_by_role("article", name=name)
 
 
 def test_an_approved_call_runs_and_the_answer_follows(demo_visitor: Visitor) -> None:
     demo_visitor.send("remotely")
     page, approval = demo_visitor.page, card(demo_visitor, "Approval for get_weather of demo")
-    expect(page.get_by_text("Tools of demo: 3")).to_be_visible()
+    expect(page.get_by_text("demo · 3 tools")).to_be_visible()
     expect(approval).to_contain_text('"city": "Oslo"')
     expect(approval).to_be_focused()
     # An open approval has its buttons again after a reload.
@@ -120,9 +120,9 @@ def test_the_response_page_shows_the_call_the_rounds_and_the_decision(demo_visit
     page = demo_visitor.page
     page.goto(f"{demo_visitor.server.url}/responses/{second}")
     expect(page.locator("#answered")).to_contain_text("sunny")
-    expect(page.locator(".timeline .spans")).to_contain_text("demo: get_weather")
+    expect(page.locator(".timeline .spans")).to_contain_text("get_weather · demo")
     expect(page.locator(".timeline .spans")).to_contain_text("Round 1: generation")
     page.goto(f"{demo_visitor.server.url}/responses/{first}")
     expect(page.locator("#answered")).to_contain_text("get_weather: Get the current weather in a given location.")
-    expect(page.locator("#answered .pair")).to_contain_text("Approved")
-    expect(page.locator(".timeline .spans")).to_contain_text("demo: tools")
+    expect(page.locator("#answered .mcp_approval_request .output")).to_contain_text("Approved")
+    expect(page.locator(".timeline .spans")).to_contain_text("demo · tools")

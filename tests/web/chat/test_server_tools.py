@@ -73,7 +73,7 @@ def approve(visitor: Visitor, name: str) -> None:
 
 
 def card(visitor: Visitor, name: str) -> Locator:
-    return visitor.page.get_by_role("region", name=f"Call to {name} of files")
+    return visitor.page.get_by_role("article", name=f"Call to {name} of files")
 
 
 def test_decided_turn_cannot_be_generated_again(visitor: Visitor) -> None:
@@ -113,7 +113,7 @@ def test_image_of_a_result_is_shown(visitor: Visitor) -> None:
     approve(visitor, "picture")
     expect(visitor.last).to_contain_text("Well.")
     image = card(visitor, "picture").get_by_role("img")
-    expect(image).to_have_attribute("alt", "Image of the result")
+    expect(image).to_have_attribute("alt", "Image 1 of this item")
     assert image.evaluate(WIDTH) == 1
     uid = visitor.page.url.rpartition("/")[2]
     visitor.page.goto(f"{visitor.server.url}/responses/{uid}")

@@ -171,23 +171,18 @@ class ThreadsTest(ApiCase):
         async with self.serving(record_text(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             times = (await self.turns(uid))["turns"][0]["times"]
-            self.assertEqual(len(times["thoughts"]), 1)
             self.assertIsNotNone(times["first_s"])
             row = await Response.objects.aget(uid=uid)
-            marks = dict(await self.marks(row.pk))
-            self.assertEqual(times["thoughts"][0], (marks["done"] - marks["added"]) / 1000)
+            fragments = (await self.turns(uid))["turns"][0]["fragments"]
+            self.assertIn("Thought for ", "".join(fragments.values()))
             await sync_to_async(archive_log)(row.pk)
             self.assertFalse(await Event.objects.filter(response=row).aexists())
-            self.assertEqual((await self.turns(uid))["turns"][0]["times"], times)
+            archived = (await self.turns(uid))["turns"][0]
+            self.assertEqual(archived["times"], times)
+            self.assertEqual(archived["fragments"], fragments)
             answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/times")
             self.assertEqual(orjson.loads(answer.content), times)
             self.assertEqual((await (await self.browser(self.eve)).get(f"/chat/{uid}/times")).status_code, 404)
-
-    @staticmethod
-    async def marks(pk: int) -> list[tuple[str, int]]:
-        """Return the milliseconds of the first added and done events of a log."""
-        rows = Event.objects.filter(response=pk, type__startswith="response.output_item").order_by("number")
-        return [(row.type.rpartition(".")[2], row.ms) async for row in rows[:2]]
 
     async def test_parameters_are_those_of_the_last_request_with_a_message(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 2) as client:

@@ -13,14 +13,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 def test_a_demo_tool_runs_automatically(visitor: Visitor) -> None:
     visitor.choose("weather")
     visitor.send_and_wait("weatherwise", "It is fine in Oslo.")
-    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    card = visitor.page.get_by_role("article", name="Call to get_weather")
     expect(card).to_have_count(1)
     expect(card).to_contain_text("Done")
-    expect(card).to_contain_text('"source":"sample"')
+    expect(card).to_contain_text('"source": "sample"')
     made = visitor.fetched(visitor.uid)
     assert visitor.fetched(made["previous_response_id"])["output"][-1]["type"] == "function_call"
     visitor.page.reload()
-    expect(card).to_contain_text('"source":"sample"')
+    expect(card).to_contain_text('"source": "sample"')
     expect(visitor.last).to_contain_text("It is fine in Oslo.")
 
 
@@ -35,7 +35,7 @@ def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
     output.fill("snowfall")
     output.press("Enter")
     expect(visitor.last).to_contain_text("So it snows.")
-    expect(visitor.page.get_by_role("region", name="Call to get_weather")).to_contain_text("snowfall")
+    expect(visitor.page.get_by_role("article", name="Call to get_weather")).to_contain_text("snowfall")
 
 
 def test_an_unanswered_call_does_not_block_the_thread(visitor: Visitor) -> None:
@@ -43,7 +43,7 @@ def test_an_unanswered_call_does_not_block_the_thread(visitor: Visitor) -> None:
     visitor.send("handmade")
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
     visitor.send_and_wait("greetings", "Hello there!")
-    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    card = visitor.page.get_by_role("article", name="Call to get_weather")
     expect(card).to_contain_text("The user did not provide a result for this tool call.")
 
 

@@ -20,7 +20,7 @@ SHORT = [{"type": "summary_text", "text": "Looks."}]
     [(COPY, TEXT, ["Let me see."]), ([], TEXT, ["Let me see."]), (SHORT, TEXT, ["<p>Looks.</p>", "Let me see."])],
 )
 def test_copy_of_the_reasoning_is_shown_once(summary: Any, content: Any, shown: list[str]) -> None:
-    (block,) = ItemRenderer().blocks([{"type": "reasoning", "summary": summary, "content": content}], incoming=False)
+    (block,) = ItemRenderer().blocks([{"type": "reasoning", "summary": summary, "content": content}])
     assert [str(part.html or part.text).strip() for part in block.parts] == shown
 
 

@@ -69,13 +69,13 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
     expect(page.locator("#answered")).to_contain_text("<script>document.title")
     expect(page).not_to_have_title("stolen")
     expect(page.locator("#answered").get_by_text("I think about it.")).to_be_hidden()
-    page.get_by_text("Reasoning", exact=True).click()
+    page.get_by_text("Thought for").click()
     expect(page.locator("#answered").get_by_text("I think about it.")).to_be_visible()
 
     tabs = page.get_by_role("navigation", name="Views of this response")
     tabs.get_by_role("link", name="Chain").click()
     page.locator(".chain").get_by_role("link", name=second[-6:]).click()
-    expect(page.locator("#answered")).to_contain_text("function_call: get_weather")
+    expect(page.locator("#answered")).to_contain_text("get_weather")
     tabs.get_by_role("link", name="Events").click()
     expect(page.locator("#events tr").last).to_contain_text("response.completed")
     page.keyboard.press("j")
@@ -181,7 +181,7 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     page.locator("#rows tbody a.open").last.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("How is the weather?")
     expect(page).to_have_title("Conversation · How is the weather? · Verbatim")
-    block = page.locator(".block").first.bounding_box()
+    block = page.locator(".turn").first.bounding_box()
     assert block
     assert block["y"] < 400
     # Everything else is one step away.

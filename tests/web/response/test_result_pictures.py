@@ -79,7 +79,7 @@ class ResultPicturesTest(WebCase):
         error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "No."}, image(RED)]}
         self.stored(mcp_call(error=error))
         self.assertEqual(self.shown(), [RED])
-        self.assertIn("Error (mcp_tool_execution_error): No.", self.page("/responses/resp_1"))
+        self.assertIn("The tool reported an error: No.", self.page("/responses/resp_1"))
 
     def test_pictures_of_code_are_shown_behind_the_logs(self) -> None:
         outputs = [{"type": "logs", "logs": "4 <b>"}, {"type": "image", "url": data_url(BLUE)}]
@@ -88,14 +88,14 @@ class ResultPicturesTest(WebCase):
         self.assertEqual(self.shown(), [BLUE])
         page = self.page("/responses/resp_1")
         self.assertIn("4 &lt;b&gt;", page)
-        self.assertNotIn("Read by the model", page)
+        self.assertNotIn("Sent to the model", page)
 
     def test_output_for_the_model_alone_is_shown(self) -> None:
         row = self.stored(code_call())
         tool_outputs.insert(row, {"ci_1": ModelOutput("Value: 4 <b>", (data_url(BLUE), data_url(RED)))})
         self.assertEqual(self.shown(), [BLUE, RED])
         page = self.page("/responses/resp_1")
-        self.assertIn("Read by the model", page)
+        self.assertIn("Sent to the model", page)
         self.assertIn("Value: 4 &lt;b&gt;", page)
 
     def test_pictures_of_a_running_response_are_shown(self) -> None:

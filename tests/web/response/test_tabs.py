@@ -140,8 +140,8 @@ class ResponseTest(WebCase):
         page = self.page("/responses/resp_1")
         self.assertRegex(
             page,
-            r"(?s)function_call: f.*?Output.*?sunny.*?<summary>Reasoning</summary>.*?I think\..*?get_weather"
-            r".*?resp_2.*?22 degrees.*?get_time",
+            r"(?s)<code>f</code>.*?sunny.*?<summary><span class=\"label\">Thought</span>.*?I think\..*?get_weather"
+            r".*?22 degrees.*?resp_2.*?get_time",
         )
         self.assertIn("&quot;city&quot;: &quot;Paris&quot;", page)
 

@@ -94,10 +94,10 @@ class ToolTimelineTest(TestCase):
         self.assertEqual(
             spans,
             [
-                ("demo: tools", 10, 110, 1),
+                ("demo · tools", 10, 110, 1),
                 ("Round 1: generation", 110, 280, 0),
-                ("demo: slow", 240, 740, 1),
-                ("demo: fast", 300, 400, 2),
+                ("slow · demo", 240, 740, 1),
+                ("fast · demo", 300, 400, 2),
                 ("Round 2: generation", 740, 900, 0),
             ],
         )
@@ -127,7 +127,7 @@ class ToolTimelineTest(TestCase):
 
 
 def rendered(*items: dict[str, Any]) -> list[ItemBlock]:
-    return ItemRenderer().blocks(items, incoming=False)
+    return ItemRenderer().blocks(items)
 
 
 class McpBlocksTest(TestCase):
@@ -135,7 +135,7 @@ class McpBlocksTest(TestCase):
 
     def test_listing_names_the_tools(self) -> None:
         (block,) = rendered({**LISTING, "tools": [{"name": "look", "description": "Look <b>"}, {"name": "add"}]})
-        self.assertEqual((block.title, block.parts[0].text), ("mcp_list_tools: demo", "look: Look <b>\nadd"))
+        self.assertEqual((block.title, block.parts[0].text), ("demo · 2 tools", "look: Look <b>\nadd"))
 
     def test_failed_listing_shows_the_error(self) -> None:
         (block,) = rendered({**LISTING, "tools": [], "error": "gone"})
@@ -143,13 +143,13 @@ class McpBlocksTest(TestCase):
 
     def test_call_shows_arguments_and_result(self) -> None:
         (block,) = rendered({**call("mcp_1", "look"), "arguments": '{"a":1}', "output": "fine", "error": None})
-        self.assertEqual(block.title, "mcp_call: demo: look")
+        self.assertEqual(block.title, "look · demo")
         self.assertEqual([part.text for part in block.parts], ['{\n  "a": 1\n}', "fine"])
 
     def test_call_shows_the_error_of_the_tool(self) -> None:
         error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no such city"}]}
         (block,) = rendered({**call("mcp_1", "look"), "arguments": "{}", "output": None, "error": error})
-        self.assertEqual(block.parts[-1].text, "Error (mcp_tool_execution_error): no such city")
+        self.assertEqual(block.parts[-1].text, "The tool reported an error: no such city")
 
     def test_result_with_an_image_names_the_image(self) -> None:
         output = '[{"type":"text","text":"a map"},{"type":"image","mimeType":"image/png","data":"AAAA"}]'
@@ -162,4 +162,4 @@ class McpBlocksTest(TestCase):
         answer = {"id": "mcpa_1", "type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
         (block,) = rendered(request, {**answer, "reason": "not now"})
         assert block.pair is not None
-        self.assertEqual([part.text for part in block.pair.parts], ["Denied: not now"])
+        self.assertEqual([part.note for part in block.pair.parts], ["Denied", "Reason: not now"])

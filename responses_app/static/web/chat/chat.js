@@ -6,7 +6,6 @@ import { LiveRegion } from "./live_region.js";
 import { autoscroll } from "./autoscroll.js";
 import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
-import { loadBlocks } from "./blocks.js";
 
 class Chat {
   constructor(root) {
@@ -49,7 +48,6 @@ class Chat {
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.showLoadError(response?.status);
     const { turns, earlier, conversation, parameters } = await response.json();
-    await loadBlocks(turns.flatMap((turn) => turn.response?.output ?? []));
     const notes = await this.settings.load(turns.at(-1)?.model, parameters);
     this.truncate(0);
     this.conversation = conversation;
@@ -71,19 +69,18 @@ class Chat {
 
   addTurn(data) {
     const turn = new Turn(data, this.actions, this.urls);
-    this.answerCards(turn.input);
+    turn.answered = this.answerCards(turn.input);
     this.turns.push(turn);
     this.list.append(turn.element);
     if (turn.response) turn.complete(turn.response);
     return turn;
   }
 
-  // Shows tool outputs in the cards of the calls.
+  // Closes the calls that `input` answers.
   answerCards(input) {
-    for (const card of this.turns.flatMap((turn) => turn.calls)) {
-      const match = input.find((item) => card.answers(item));
-      if (match) card.answer(match);
-    }
+    const cards = this.turns.flatMap((turn) => [...turn.blocks.values()]).filter((card) => input.some((item) => card.answers(item)));
+    for (const card of cards) card.answer();
+    return cards;
   }
 
   truncate(length) {

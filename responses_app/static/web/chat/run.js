@@ -2,7 +2,6 @@
 import { TERMINAL, follow } from "./follow.js";
 import { Api, ApiError } from "./protocol.js";
 import { autoscroll } from "./autoscroll.js";
-import { loadBlocks } from "./blocks.js";
 
 // `start` as in follow.js. `round` counts consecutive automatic tool results.
 export async function run(chat, turn, start, round) {
@@ -39,7 +38,6 @@ async function show(chat, running, start) {
   const { turn, control } = running;
   const onRetry = (retries) => turn.showRetry(retries);
   for await (const event of follow(api(chat), start, { signal: control.signal, onRetry })) {
-    if (event.item) await loadBlocks([event.item]);
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);
     if (event.type.endsWith(".delta")) autoscroll();
@@ -51,6 +49,8 @@ function onCreated(chat, { turn, stopped }) {
   if (turn.siblings.length) turn.siblings = [...turn.siblings, turn.id];
   chat.updateUrl(chat.turns.length === 1);
   chat.threads.refresh();
+  // The answers to calls are stored now.
+  for (const card of turn.answered) card.refresh(`?answer=${turn.id}`);
   if (stopped) chat.stop();
 }
 

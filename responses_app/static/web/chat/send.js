@@ -1,5 +1,6 @@
 // Requests: the message of the user, the continuation of the thread, and the parameters of the settings form.
 import { autoscroll } from "./autoscroll.js";
+import { draft } from "./draft.js";
 
 // As in branches.js.
 const BRANCH = "branch_of";
@@ -16,7 +17,7 @@ export async function send(chat, input, { siblings = [], metadata, round = 0 } =
   const inherited = metadata ?? parent?.metadata ?? {};
   const previous = chat.conversation ? { conversation: chat.conversation } : { previous_response_id: parent?.id };
   const body = await requestBody(chat.settings, input, previous, branchOf(inherited));
-  const turn = chat.addTurn({ input, previous: parent?.id ?? null, model: body.model, siblings, metadata: body.metadata ?? {} });
+  const turn = chat.addTurn({ input, previous: parent?.id ?? null, model: body.model, siblings, metadata: body.metadata ?? {}, draft });
   autoscroll(true);
   await chat.run(turn, { body }, round);
 }

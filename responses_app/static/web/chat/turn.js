@@ -1,12 +1,13 @@
 // Turn of a conversation: input, response and their actions.
-import { blockOf, rendered } from "./blocks.js";
+import { enhanced, parseFragment } from "../items.js";
+import { ChatItem } from "./blocks.js";
 import { button, el, visible } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
-  // `data`: {id, previous, model, input, siblings, metadata, times}; `actions`: edit, regenerate, move, retry.
+  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, draft}; `actions`: edit, regenerate, move, retry.
   constructor(data, actions, urls) {
-    Object.assign(this, { siblings: [], status: "queued", metadata: {}, ...data, actions, urls });
+    Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, ...data, actions, urls });
     this.blocks = new Map();
     this.answer = el("div", { class: "answer" });
     this.outcome = el("div", { class: "outcome" });
@@ -22,7 +23,7 @@ export class Turn {
     if (messages.length === 0) return null;
     this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
     const isUser = messages.at(-1).role === "user";
-    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.flatMap(contents), isUser ? el("footer", {}, this.edit) : null);
+    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.map((item) => (this.fragments[item.id] ? storedMessage(this.fragments[item.id]) : this.draft?.(item) ?? null)), isUser ? el("footer", {}, this.edit) : null);
   }
 
   async openEditor() {
@@ -40,12 +41,11 @@ export class Turn {
 
   completeItem(index, item) {
     this.block(index, item).complete(item);
-    if (item.type === "reasoning") this.fetchTimes();
   }
 
   block(index, item) {
     if (!this.blocks.has(index)) {
-      const block = blockOf(item);
+      const block = new ChatItem(item, `${this.urls.responses}/${this.id}`, this.fragments[item.id]);
       this.blocks.set(index, block);
       this.answer.append(block.element);
     }
@@ -56,7 +56,9 @@ export class Turn {
   complete(response) {
     this.status = response.status;
     response.output.forEach((item, index) => {
-      if (!this.blocks.has(index)) this.block(index, item).complete(item);
+      if (this.blocks.has(index)) return;
+      const block = this.block(index, item);
+      if (!this.fragments[item.id]) block.complete(item);
     });
     this.outcome.replaceChildren(...outcome(response, this.canRepeat ? () => this.actions.regenerate(this) : null));
     if (response.output_problems) import("./problems.js").then((module) => module.showProblems(this.outcome, response));
@@ -73,8 +75,6 @@ export class Turn {
   }
 
   applyTimes(times) {
-    const thoughts = [...this.blocks.values()].filter((block) => block.setDuration);
-    times.thoughts.forEach((seconds, index) => thoughts[index]?.setDuration(seconds));
     const old = this.foot.querySelector(".figures");
     if (this.usage) old?.replaceWith(statistics(this.usage, times));
   }
@@ -92,7 +92,8 @@ export class Turn {
 
   // A failed response has a retry button beside the error instead of `canRegenerate`.
   showActions({ canRegenerate }) {
-    this.article.setAttribute("aria-busy", "false");
+    // The items end with the fragments of the server.
+    Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
     this.foot.replaceChildren(...[regenerate, log, statistics(this.usage)].filter(Boolean));
@@ -115,17 +116,13 @@ export class Turn {
 
 const ROLES = { system: "System", developer: "Developer", assistant: "Assistant" };
 
-const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
-
-function contents(item) {
-  return partsOf(item).map((part) => {
-    if (part.type === "input_file") return el("p", { class: "quiet" }, `File: ${visible(part.filename ?? part.file_id ?? part.file_url ?? "")}`);
-    if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : rendered(part.text ?? "");
-    // An external image is not fetched: its server would learn about the reader.
-    if (part.image_url?.startsWith("data:image/")) return el("img", { src: part.image_url, alt: "Attached image" });
-    return el("p", { class: "quiet" }, `Image: ${visible(part.image_url ?? part.file_id ?? "")}`);
-  });
+function storedMessage(html) {
+  const element = parseFragment(html);
+  enhanced(element);
+  return element;
 }
+
+export const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
 
 export function textOf(input) {
   const parts = input.filter((item) => item.role === "user").flatMap(partsOf);

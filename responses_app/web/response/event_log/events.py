@@ -16,7 +16,8 @@ from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
-from responses_app.web.render.item_blocks import BlockPart, ItemBlock
+from responses_app.web.render.block_parts import BlockPart
+from responses_app.web.render.item_blocks import ItemBlock
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
@@ -111,7 +112,7 @@ def _pictures(item: Mapping[str, Any] | None) -> ItemBlock | None:
     if item is None or not positions:
         return None
     parts = [BlockPart(image=position) for position in positions]
-    return ItemBlock(str(item["id"]), item["type"], "", "", item["type"], parts)
+    return ItemBlock(item, parts)
 
 
 def _frame(pk: int, place: int) -> EventFrame:

@@ -11,7 +11,7 @@ import orjson
 
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader, events_by_number
-from responses_app.web.render.sanitize import visible
+from responses_app.web.render.item_titles import item_title
 from responses_app.web.response.timelines.event_kinds import event_kind
 from responses_app.web.response.timelines.timeline import GENERATION_KINDS, TOOL_ENDS, WIDTH
 
@@ -107,9 +107,7 @@ def _tool_spans(pk: int, headers: Sequence[EventHeader], total: int) -> Iterator
 
 
 def _label(item: Mapping[str, Any]) -> str:
-    kind = "tools" if item.get("type") == "mcp_list_tools" else item.get("name") or item.get("type") or "tool"
-    server = item.get("server_label")
-    return visible(f"{server}: {kind}" if server else str(kind))
+    return item_title(item) if item else "Tool"
 
 
 def _placed(spans: Iterator[ToolSpan]) -> list[ToolSpan]:

@@ -1,0 +1,87 @@
+"""Parts of the HTML fragment of an item: texts, rendered Markdown, pictures and lists of pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.utils.safestring import SafeString
+
+from responses_app.web.render.sanitize import pretty_json, truncate, visible
+
+# Shown characters of a field of any item except a message.
+MAX_FIELD_CHARS: Final = 4_000
+# Longer results are folded.
+MAX_OPEN_CHARS: Final = 600
+MAX_OPEN_LINES: Final = 12
+ARGUMENTS: Final = "Arguments"
+RESULT: Final = "Result"
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """Page that a web search returned. `url` is empty unless it is an address of the web."""
+
+    url: str
+    title: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPart:
+    """Part of a fragment: plain text, rendered Markdown, pages, or the position of an image in the item.
+
+    `label` names the box of a text, `note` stands before the part.
+    """
+
+    text: str = ""
+    html: SafeString | None = None
+    left_out: int = 0
+    image: int | None = None
+    note: str = ""
+    label: str = ""
+    heading: str = ""
+    pages: Sequence[PageLink] = ()
+    is_error: bool = False
+
+    @property
+    def is_folded(self) -> bool:
+        """Return whether the text is a long result, which opens on a click."""
+        return self.label == RESULT and (len(self.text) > MAX_OPEN_CHARS or self.text.count("\n") >= MAX_OPEN_LINES)
+
+    @property
+    def all_chars(self) -> str:
+        """Return the number of characters of the whole text, as in 5,000."""
+        return f"{len(self.text) + self.left_out:,}"
+
+
+def text_part(value: Any, label: str = RESULT, **fields: Any) -> BlockPart:
+    """Return the part of a text or of a JSON value, the latter indented; long values are truncated."""
+    if isinstance(value, str) and len(value) <= MAX_FIELD_CHARS and value[:1] in "{[":
+        try:
+            return BlockPart(text=pretty_json(json.loads(value)), label=label, **fields)
+        except ValueError:
+            pass
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    shown, left_out = truncate(text, MAX_FIELD_CHARS)
+    return BlockPart(text=shown, left_out=left_out, label=label, **fields)
+
+
+def error_part(text: str) -> BlockPart:
+    """Return the part of an error message."""
+    return replace(text_part(text, ""), is_error=True)
+
+
+def page_part(pages: Sequence[Mapping[str, Any]]) -> BlockPart:
+    """Return the list of the pages of a web search."""
+    links = [
+        PageLink(
+            str(page["url"]) if str(page["url"]).startswith(("http://", "https://")) else "",
+            visible(str(page.get("title") or page["url"])[:MAX_OPEN_CHARS]),
+            visible(str(page.get("snippet") or "")[:MAX_OPEN_CHARS]),
+        )
+        for page in pages
+    ]
+    return BlockPart(pages=links)
