@@ -62,14 +62,12 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
 
 
 def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
-    attach = visitor.page.locator("input[name=image]")
-    visitor.page.get_by_label("Model", exact=True).select_option("demo-harmony")
-    expect(visitor.page.locator(".attach")).to_be_hidden()
-    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
-    expect(visitor.page.locator(".attach")).to_be_visible()
-    attach.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
-    expect(visitor.page.get_by_text("notes.txt can’t be attached")).to_be_visible()
+    attach = visitor.page.locator("input[name=attachment]")
     picture = FilePayload(name="square.png", mimeType="image/png", buffer=red_square())
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-harmony")
+    attach.set_input_files(picture)
+    expect(visitor.page.get_by_text("demo-harmony doesn’t accept images.")).to_be_visible()
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
     attach.set_input_files(picture)
     visitor.page.get_by_role("button", name="Remove square.png").click()
     attach.set_input_files(picture)
@@ -78,5 +76,5 @@ def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
     visitor.wait_for_end()
     assert visitor.fetched(visitor.uid)["status"] == "completed"
     visitor.page.reload()
-    expect(visitor.page.get_by_alt_text("Attached image")).to_be_visible()
+    expect(visitor.page.locator("article.person .picture")).to_be_visible()
     expect(visitor.page.get_by_role("navigation", name="Conversations")).to_contain_text("What colour is it?")

@@ -127,4 +127,7 @@ if (page.dataset.live && (document.querySelector("#answered") || document.queryS
 const menu = document.querySelector("details.menu");
 document.addEventListener("click", ({ target }) => menu.contains(target) || (menu.open = false));
 
+// A wide screen has a column for the properties.
+if (matchMedia("(min-width: 70rem)").matches) for (const properties of page.querySelectorAll("details.properties")) properties.open = true;
+
 enhanced(document.body);

@@ -11,6 +11,7 @@ from responses_app.access.permissions import visible_responses
 from responses_app.models import Direction, Response
 from responses_app.runs.ids import is_id
 from responses_app.store.log import reader
+from responses_app.web.response.properties import request_properties
 from responses_app.web.responses.numbers import parse_number
 from responses_app.web.responses.rows import ResponseStats, excerpts
 
@@ -48,6 +49,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "tab_title": dict(TABS).get(tab, "Delete"),
         "running": row.ended_at is None,
         "reruns": reruns_of(row),
+        "properties": request_properties(row),
         "end": reader.last_number(row.pk),
     }
     return render(request, template, {**common, **context})

@@ -12,12 +12,15 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from responses_app.models import Direction, Event, Item, Response, Status
+from responses_app.runs.create_request import CreateRequest
 from responses_app.web.delivery import csp
 from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import log_frames, stored_response
 
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|(href|src)=\"?javascript:", re.IGNORECASE)
 LARGEST = 60_000
+# A stored request without parameters.
+PLAIN_REQUEST = CreateRequest(project="p", key=None, model="m", input=()).dump()
 
 
 def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:

@@ -210,3 +210,30 @@ def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Pag
     expect(page.get_by_text("No tokens lost.")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_properties_stand_beside_the_turns_on_a_wide_screen(chat_server: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    uid = chat_server.ask(
+        input="In few words?", temperature=0.7, max_output_tokens=16, tools=[TOOL], tool_choice="none"
+    ).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    properties, turns = page.locator(".properties"), page.locator("#response > .view")
+    for shown in (
+        "Temperature",
+        "0.7",
+        "Max output tokens",
+        "16",
+        "Tools",
+        "get_weather",
+        "Finish reason",
+        "max_output_tokens",
+    ):
+        expect(properties).to_contain_text(shown)
+    right, left = properties.bounding_box(), turns.bounding_box()
+    assert right
+    assert left
+    assert (right["x"] >= left["x"] + left["width"], right["y"] < left["y"] + 40) == (True, True)
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.reload()
+    expect(properties.locator("dl")).to_be_hidden()

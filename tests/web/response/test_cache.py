@@ -7,7 +7,7 @@ from typing import Any
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.store.log.token_log import encode_tokens
-from tests.support.web.page_case import WebCase, made, text_of
+from tests.support.web.page_case import PLAIN_REQUEST, WebCase, made, text_of
 
 CACHE = "/responses/resp_2/cache"
 
@@ -65,6 +65,6 @@ class PromptCachePageTest(WebCase):
         made("resp_2", previous_uid="resp_1")
         self.assertIn("The prompt of this response isn’t stored", text_of(self.page(CACHE)))
         StoredRequest.objects.create(
-            response=Response.objects.get(uid="resp_2"), create_request="{}", prompt_tokens=encode_tokens([1])
+            response=Response.objects.get(uid="resp_2"), create_request=PLAIN_REQUEST, prompt_tokens=encode_tokens([1])
         )
         self.assertIn("The request or the prompt of that response isn’t stored.", text_of(self.page(CACHE)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from responses_app.models import Response, RoundPrompt, StoredRequest
 from responses_app.store.log.token_log import encode_tokens
-from tests.support.web.page_case import WebCase, item, made, text_of
+from tests.support.web.page_case import PLAIN_REQUEST, WebCase, item, made, text_of
 
 PROMPT = "/responses/resp_1/prompt"
 
@@ -15,7 +15,7 @@ class PromptTest(WebCase):
     def stored(self, input_tokens: int | None, first: list[int], *rounds: tuple[int, list[int], int | None]) -> None:
         """Store a response with the prompt `first`, and rounds of shared tokens, other tokens and counted tokens."""
         row = made(input_tokens=input_tokens, cached_tokens=0)
-        StoredRequest.objects.create(response=row, create_request="{}", prompt_tokens=encode_tokens(first))
+        StoredRequest.objects.create(response=row, create_request=PLAIN_REQUEST, prompt_tokens=encode_tokens(first))
         for number, (shared, tokens, counted) in enumerate(rounds):
             RoundPrompt.objects.create(
                 response=row,

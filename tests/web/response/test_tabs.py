@@ -16,7 +16,7 @@ from responses_app.models import Direction, Event, Item, LogForm, Response, Stor
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.token_log import encode_tokens
 from tests.support.store.stored_logs import log_frames
-from tests.support.web.page_case import LARGEST, WebCase, item, made, snapshot
+from tests.support.web.page_case import LARGEST, PLAIN_REQUEST, WebCase, item, made, snapshot
 
 TABS = ("", "/events", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
 PICTURE_OF_CODE = "data:image/svg+xml;base64,PHN2Zz4="
@@ -202,7 +202,7 @@ class ResponseTest(WebCase):
 
     def test_the_prompt_without_its_model_is_numbers(self) -> None:
         row = made()
-        StoredRequest.objects.create(response=row, create_request="{}", prompt_tokens=encode_tokens([5, 6, 70000]))
+        StoredRequest.objects.create(response=row, create_request=PLAIN_REQUEST, prompt_tokens=encode_tokens([5, 6, 70000]))
         page = self.page("/responses/resp_1/prompt")
         self.assertIn("3 tokens", page)
         self.assertIn("5 6 70000", page)
