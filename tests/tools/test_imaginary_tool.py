@@ -29,7 +29,10 @@ ADDED: Final[dict[str, list[tuple[str, str]]]] = {
         ("(CODE_INTERPRETER, WEB_SEARCH, FILE_SEARCH", ", WEATHER"),
     ],
     "responses_app/web/render/tool_fields.py": [
-        ('{"code_interpreter_call": _code', ', "weather_call": lambda item: iter([item["place"], item["degrees"]])'),
+        (
+            '"code_interpreter_call": _code',
+            ', "weather_call": lambda item: iter([text_part(item["place"]), text_part(str(item["degrees"]))])',
+        ),
     ],
 }
 LIMIT_S: Final = 240
