@@ -1,12 +1,14 @@
-"""Filters `full_time` and `short_time`: dates in the time zone of the pages."""
+"""Filters of times. `web/local_time.js` shows the elements of `local_time` in the time zone of the browser."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django import template
 from django.utils import timezone
 from django.utils.dateformat import format as formatted
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
@@ -18,7 +20,23 @@ def full_time(moment: datetime) -> str:
 
 
 @register.filter
-def short_time(moment: datetime) -> str:
-    """Return the day and the time, with the year unless the year is the current year. The page names the zone separately."""
+def short_time(moment: datetime) -> SafeString:
+    """Return a `time` element: day and time, with the year unless it is the current year."""
+    year = timezone.localtime(moment).year
+    return local_time(moment, "M j, H:i:s" if year == timezone.localtime().year else "M j, Y, H:i:s")
+
+
+@register.filter
+def local_time(moment: datetime, form: str = "Y-m-d H:i") -> SafeString:
+    """Return a `time` element with the text in a date format of Django, of the letters that `web/local_time.js` knows."""
     local = timezone.localtime(moment)
-    return formatted(local, "M j, H:i:s" if local.year == timezone.localtime().year else "M j, Y, H:i:s")
+    instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_html(
+        '<time datetime="{}" title="{}" data-format="{}">{}</time>', instant, full_time(moment), form, formatted(local, form)
+    )
+
+
+@register.simple_tag
+def zone() -> SafeString:
+    """Return the name of the zone of the pages. The script replaces it by words about the zone of the browser."""
+    return format_html('<span data-zone="{0}">{0}</span>', formatted(timezone.localtime(), "T"))

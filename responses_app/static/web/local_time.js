@@ -1,0 +1,31 @@
+// Times in the time zone of the browser. Without this script they are in the zone that their `title` names.
+
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+const two = (number) => String(number).padStart(2, "0");
+// The letters of Django's date formats that the pages use.
+const PARTS = {
+  Y: (day) => day.getFullYear(),
+  m: (day) => two(day.getMonth() + 1),
+  d: (day) => two(day.getDate()),
+  M: (day) => MONTHS[day.getMonth()],
+  j: (day) => day.getDate(),
+  H: (day) => two(day.getHours()),
+  i: (day) => two(day.getMinutes()),
+  s: (day) => two(day.getSeconds()),
+  T: (day) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(day).find(({ type }) => type === "timeZoneName").value,
+};
+
+function showLocal() {
+  for (const time of document.querySelectorAll("time[data-format]")) {
+    const day = new Date(time.dateTime);
+    const text = time.dataset.format.replace(/[A-Za-z]/g, (letter) => PARTS[letter](day));
+    if (time.textContent !== text) time.textContent = text;
+  }
+  for (const zone of document.querySelectorAll("[data-zone]")) {
+    const text = `your time zone (${zone.dataset.zone} on hover)`;
+    if (zone.textContent !== text) zone.textContent = text;
+  }
+}
+
+showLocal();
+new MutationObserver(showLocal).observe(document.body, { childList: true, characterData: true, subtree: true });

@@ -1,0 +1,61 @@
+"""Times in a browser in Berlin: local text, UTC in the title, also in rows that come later; UTC without scripts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+BERLIN = ZoneInfo("Europe/Berlin")
+SHIFT = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+  .observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
+
+
+def opened(chromium: Browser, signed_in: StorageState, *, scripts: bool) -> Page:
+    """Open a page in Berlin with the cookies of the operator."""
+    context = chromium.new_context(storage_state=signed_in, timezone_id="Europe/Berlin", java_script_enabled=scripts)
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    return page
+
+
+def test_times_are_local_and_utc_on_hover(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    page = opened(chromium, signed_in, scripts=True)
+    for path in ("/responses", f"/responses/{uid}", f"/responses/{uid}/chain"):
+        page.goto(chat_server.url + path)
+        time = page.locator(f"tr:has(a[href='/responses/{uid}']) time, .summary time").first
+        instant = datetime.fromisoformat(time.get_attribute("datetime") or "")
+        expect(time).to_have_text(f"{instant.astimezone(BERLIN):%b {instant.astimezone(BERLIN).day}, %H:%M:%S}")
+        expect(time).to_have_attribute("title", f"{instant:%Y-%m-%d %H:%M:%S} UTC")
+        assert page.evaluate(SHIFT) < 0.01, path
+    page.goto(f"{chat_server.url}/keys")
+    expect(page.get_by_text("Times in your time zone (UTC on hover).")).to_be_visible()
+    page.context.close()
+
+
+def test_rows_of_live_updates_are_local(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    page = opened(chromium, signed_in, scripts=True)
+    page.goto(f"{chat_server.url}/responses?live=1")
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    time = page.locator(f"tr:has(a[href='/responses/{uid}']) time")
+    instant = datetime.fromisoformat(time.get_attribute("datetime") or "")
+    expect(time).to_contain_text(f"{instant.astimezone(BERLIN):%H:%M:%S}")
+    page.context.close()
+
+
+def test_without_scripts_times_are_in_utc(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    chat_server.ask(model="chat", input="greetings")
+    page = opened(chromium, signed_in, scripts=False)
+    page.goto(f"{chat_server.url}/responses")
+    time = page.locator("#rows td time").first
+    instant = datetime.fromisoformat(time.get_attribute("datetime") or "")
+    expect(time).to_contain_text(f"{instant:%H:%M:%S}")
+    expect(page.get_by_text("Times in UTC.")).to_be_visible()
+    page.context.close()
