@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import is_member
 from responses_app.models import ChatThread, Response
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.chat import threads, turns
 from responses_app.web.render.markdown import markdown
 
@@ -30,6 +31,8 @@ TOOL_NAMES: Final = {
     "web_search_call": "Web search",
     "file_search_call": "File search",
 }
+# Types of items that are shown as a call.
+CALL_TYPES: Final = frozenset({*FAMILIES.calls_by_output.values(), *TOOL_NAMES, "mcp_call"})
 
 
 def path_of(choices: ChatThread) -> str:
@@ -94,7 +97,7 @@ def _messages(turn: Mapping[str, Any]) -> Iterator[tuple[str, str, SafeString | 
     for item in (turn["response"] or {}).get("output", ()):
         if item["type"] == "message":
             yield turn["model"], "markdown", markdown(_text(item.get("content")))
-        elif item["type"].endswith("_call"):
+        elif item["type"] in CALL_TYPES:
             yield turn["model"], "tool", str(item.get("name") or TOOL_NAMES.get(item["type"], item["type"]))
 
 
