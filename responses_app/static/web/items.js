@@ -1,4 +1,5 @@
 // Items: the server's HTML fragment of each, the only drawing. While the model writes, its template is filled with the text so far.
+
 /** The element of a fragment. The server has escaped all text, and DOMParser runs no scripts. */
 export const parseFragment = (html) => document.adoptNode(new DOMParser().parseFromString(html, "text/html").body.firstElementChild);
 

@@ -29,7 +29,7 @@ def finish_reason(row: Response) -> str:
     """Return why an ended response ended, in the words of the API."""
     if row.status == Status.COMPLETED:
         return "stop"
-    reason = row.error_code
+    reason: object = row.error_code
     if row.status == Status.INCOMPLETE:
         ended = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").first()
         snapshot = reader.terminal_snapshot(ended) if ended is not None else None
