@@ -20,7 +20,8 @@ def test_router_sends_all_turns_of_a_session_to_one_server() -> None:
         async with serve(WHOLE) as one, serve(WHOLE) as other, proxying([one.url, other.url], HEADER) as url:
             engine = open_engine(f"{url}?model=m&session_header={HEADER}")
             await engine.start()
-            sessions = [f"resp_{number}" for number in range(6)]
+            # The ports decide which server a session prefers: of so many, both have some.
+            sessions = [f"resp_{number}" for number in range(30)]
             for session in sessions * 2:
                 assert tokens(await collect(engine, make_request(session=session))) == [1, 2]
             preferred = [ranking(session, [one.url, other.url])[0] for session in sessions]
