@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from responses_app.models import Response, Status
+from responses_app.models import Direction, Item, Response, Status
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log import reader
 from responses_app.web.render.sanitize import visible
 from responses_app.web.responses.parameters import parameters
@@ -28,7 +29,8 @@ def request_properties(row: Response) -> list[tuple[str, str]]:
 def finish_reason(row: Response) -> str:
     """Return why an ended response ended, in the words of the API."""
     if row.status == Status.COMPLETED:
-        return "stop"
+        calls = Item.objects.filter(response=row, direction=Direction.OUTPUT, type__in=FAMILIES.calls_by_output.values())
+        return "tool calls" if calls.exists() else "stop"
     reason: object = row.error_code
     if row.status == Status.INCOMPLETE:
         ended = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").first()

@@ -1,0 +1,37 @@
+"""Properties of a response: finish reason and parameters."""
+
+from __future__ import annotations
+
+from responses_app.models import Direction, StoredRequest
+from responses_app.runs.create_request import CreateRequest
+from responses_app.web.response.properties import request_properties
+from tests.support.web.page_case import WebCase, item, made
+
+
+class PropertiesTest(WebCase):
+    def test_response_without_calls_ends_with_stop(self) -> None:
+        assert request_properties(made()) == [("Finish reason", "stop")]
+
+    def test_response_that_waits_for_the_client_ends_with_tool_calls(self) -> None:
+        row = made()
+        item(row, "fc_1", "function_call", Direction.OUTPUT, call_id="call_1", name="add", arguments="{}")
+        assert request_properties(row) == [("Finish reason", "tool calls")]
+
+    def test_parameters_that_are_no_defaults_are_listed(self) -> None:
+        row = made()
+        request = CreateRequest(
+            project="p",
+            key=None,
+            model="m",
+            input=(),
+            temperature=0.5,
+            tools=[{"type": "function", "name": "add"}, {"type": "mcp", "server_label": "demo"}, {"type": "web_search"}],
+            reasoning={"effort": "low"},
+        )
+        StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+        assert request_properties(row) == [
+            ("Finish reason", "stop"),
+            ("Tools", "add, demo, web_search"),
+            ("Temperature", "0.5"),
+            ("Reasoning effort", "low"),
+        ]
