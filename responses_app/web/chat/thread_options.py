@@ -15,11 +15,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from responses_app.errors import ApiError
 from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
-from responses_app.runs import manager
 from responses_app.store.content.deletion import erase
 from responses_app.web.chat import shared_threads, threads
+from responses_app.web.response.delete import cancel_running
 from responses_app.web.response.detail import get_response
 
 
@@ -57,7 +56,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     row = await sync_to_async(_response)(request, uid)
     key = threads.thread_key(row)
     for one in [one async for one in threads.responses_of_thread(row).order_by("-pk").only("uid", "project", "ended_at")]:
-        if one.ended_at is None and not await _cancel(request, one):
+        if one.ended_at is None and not await cancel_running(request, one):
             return redirect("chat-options", uid)
         await sync_to_async(erase)(one.project, one.uid)
     await ChatThread.objects.filter(thread=key, project=row.project).adelete()
@@ -67,15 +66,6 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
 
 def _response(request: HttpRequest, uid: str) -> Response:
     return get_response(request, uid)
-
-
-async def _cancel(request: HttpRequest, row: Response) -> bool:
-    try:
-        await manager.current().cancel(row)
-    except ApiError as error:
-        await sync_to_async(messages.error)(request, error.message)
-        return False
-    return True
 
 
 def _change(choices: ChatThread, row: Response, action: str, title: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest
 
-from responses_app.models import Response, Status
+from responses_app.models import Response
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content import tool_outputs
 from responses_app.tools.recorded.calls import call_key
@@ -22,6 +22,7 @@ from responses_app.web.rerun.turns import Turn, load_turn, recorded_answers, unm
 from responses_app.web.response.detail import get_response
 from responses_app.web.response.outcome import Outcome, outcome
 from responses_app.web.response.problem_notice import ProblemNotice, problem_notices
+from responses_app.web.response.properties import finish_reason
 from responses_app.web.responses.rows import ResponseStats
 
 MAX_COLUMNS: Final = 3
@@ -96,11 +97,7 @@ class Column:
         """Why the turn ended, in the words of the API."""
         if self.turn is None:
             return ""
-        row, snapshot = self.turn.last.row, self.turn.last.snapshot
-        if row.status == Status.COMPLETED:
-            return "tool calls" if self.turn.open_calls else "stop"
-        reason = (snapshot.get("incomplete_details") or {}).get("reason") or row.error_code
-        return visible(str(reason or row.get_status_display()))
+        return finish_reason(self.turn.last.row, self.turn.last.snapshot, has_calls=bool(self.turn.open_calls))
 
     @property
     def problems(self) -> Sequence[ProblemNotice]:

@@ -27,7 +27,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     row = await sync_to_async(_response)(request, uid)
     if request.method == "GET":
         return await sync_to_async(_confirmation)(request, row)
-    if await _cancel(request, row) and await sync_to_async(erase)(row.project, row.uid):
+    if await cancel_running(request, row) and await sync_to_async(erase)(row.project, row.uid):
         await sync_to_async(messages.success)(request, f"Deleted {row.uid}.")
         return redirect("responses")
     return redirect("response", row.uid)
@@ -39,7 +39,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
 async def cancel(request: HttpRequest, uid: str) -> HttpResponse:
     """Cancel the response at POST /responses/ID/cancel."""
     row = await sync_to_async(_response)(request, uid)
-    await _cancel(request, row)
+    await cancel_running(request, row)
     return redirect("response", row.uid)
 
 
@@ -47,7 +47,8 @@ def _response(request: HttpRequest, uid: str) -> Response:
     return get_response(request, uid)
 
 
-async def _cancel(request: HttpRequest, row: Response) -> bool:
+async def cancel_running(request: HttpRequest, row: Response) -> bool:
+    """Cancel a response. A failure becomes a message on the next page, and the result False."""
     try:
         await manager.current().cancel(row)
     except ApiError as error:

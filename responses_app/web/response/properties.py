@@ -22,21 +22,27 @@ LABELS: Final = {"top_p": "Top P", "ignore_eos": "Ignore end of text", "text.for
 
 def request_properties(row: Response) -> list[tuple[str, str]]:
     """Return label and value of the finish reason and of each parameter of the request."""
-    finish = [("Finish reason", finish_reason(row))] if row.ended_at is not None else []
+    finish = [("Finish reason", _finish(row))] if row.ended_at is not None else []
     return [*finish, *((_label(name), _shown(name, value)) for name, value in _flat(parameters(row)))]
 
 
-def finish_reason(row: Response) -> str:
-    """Return why an ended response ended, in the words of the API."""
+def finish_reason(row: Response, snapshot: Mapping[str, Any], *, has_calls: bool) -> str:
+    """Return why an ended response ended, in the words of the API. With `has_calls` the client has calls to answer."""
     if row.status == Status.COMPLETED:
-        calls = Item.objects.filter(response=row, direction=Direction.OUTPUT, type__in=FAMILIES.calls_by_output.values())
-        return "tool calls" if calls.exists() else "stop"
-    reason: object = row.error_code
+        return "tool calls" if has_calls else "stop"
+    reason = (snapshot.get("incomplete_details") or {}).get("reason") or row.error_code
+    return visible(str(reason or row.get_status_display()))
+
+
+def _finish(row: Response) -> str:
+    """Return the finish reason of a stored response; only an incomplete one has the reason in its snapshot."""
+    snapshot: Mapping[str, Any] = {}
     if row.status == Status.INCOMPLETE:
         ended = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").first()
-        snapshot = reader.terminal_snapshot(ended) if ended is not None else None
-        reason = (json.loads(snapshot).get("incomplete_details") or {}).get("reason") if snapshot else reason
-    return visible(str(reason or row.get_status_display()))
+        stored = reader.terminal_snapshot(ended) if ended is not None else None
+        snapshot = json.loads(stored) if stored else {}
+    calls = Item.objects.filter(response=row, direction=Direction.OUTPUT, type__in=FAMILIES.calls_by_output.values())
+    return finish_reason(row, snapshot, has_calls=calls.exists())
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
