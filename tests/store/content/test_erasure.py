@@ -114,7 +114,8 @@ class EraseCommandTest(ApiCase):
 
     def test_missing_subjects_are_reported(self) -> None:
         wrong: list[tuple[list[Any], str]] = [
-            (["--project", "none"], "nothing of a project 'none'"),
+            # Requests that other tests sent for a project "none" were refused, and are noted.
+            (["--project", "never_named"], "nothing of a project 'never_named'"),
             (["--conversation", "conv_none"], "no conversation 'conv_none'"),
             (["--user", "none"], "no account 'none'"),
             (["--user", "none", "--keys"], "--keys goes with --project"),
