@@ -15,7 +15,7 @@ from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.store.log import reader
 from responses_app.wire import sse
 from responses_app.wire.asgi_extensions import DirectWriter, direct_writer
-from responses_app.wire.sse import EventEncoder, EventFormat
+from responses_app.wire.sse import StreamEncoder
 
 Subscribe: TypeAlias = Callable[[Push | None], FrameBatches]
 
@@ -27,15 +27,14 @@ class EventStream(StreamingHttpResponse):
     events pass through the response. No middleware may change the content of this response.
     """
 
-    def __init__(self, request: HttpRequest, subscribe: Subscribe, form: EventFormat) -> None:
-        encoder = EventEncoder(form)
+    def __init__(self, request: HttpRequest, subscribe: Subscribe, encoder: StreamEncoder) -> None:
         batches = subscribe(_push(direct_writer(getattr(request, "scope", {})), encoder))
         super().__init__(sse.stream(batches, encoder), content_type="text/event-stream; charset=utf-8")
         self["Cache-Control"] = "no-cache"
         self["X-Accel-Buffering"] = "no"
 
 
-def _push(writer: DirectWriter | None, encoder: EventEncoder) -> Push | None:
+def _push(writer: DirectWriter | None, encoder: StreamEncoder) -> Push | None:
     """Return a function that writes frames to the connection, unless the client is behind."""
     if writer is None:
         return None
@@ -43,7 +42,8 @@ def _push(writer: DirectWriter | None, encoder: EventEncoder) -> Push | None:
     def push(frames: Sequence[EventFrame]) -> bool:
         if not writer.can_write_now():
             return False
-        writer.write_now(encoder.encode(frames))
+        if parts := encoder.encode(frames):
+            writer.write_now(parts)
         return True
 
     return push

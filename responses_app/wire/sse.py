@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import shake_256
+from typing import Protocol
 
 from django.conf import settings
 
@@ -36,10 +37,12 @@ def encode(frame: EventFrame, obfuscate: bool = False) -> bytes:
 
 def padded(frame: EventFrame) -> bytes:
     """Return the JSON of a frame; a delta is padded by 1 to BLOCK characters to a multiple of BLOCK bytes."""
-    data = frame.data
-    if not frame.type.endswith(".delta"):
-        return data
-    start = frame.number * BLOCK % len(_PADDING)
+    return pad(frame.data, frame.number) if frame.type.endswith(".delta") else frame.data
+
+
+def pad(data: bytes, number: int) -> bytes:
+    """Return the JSON object `data` with padding for the event `number`, a multiple of BLOCK bytes long."""
+    start = number * BLOCK % len(_PADDING)
     return data[:-1] + _KEY + _PADDING[start + (len(data) + 1 + len(_KEY)) % BLOCK : start + BLOCK] + b'"}'
 
 
@@ -51,12 +54,30 @@ class EventFormat:
     open_responses: bool = False
 
 
+class StreamEncoder(Protocol):
+    """Encoder of the log for a stream of an API format.
+
+    `last` is the type of the last event, empty before the first one. `heartbeat` is sent in a pause, `end` behind the last event.
+    """
+
+    last: str
+    heartbeat: bytes
+    end: bytes
+
+    def encode(self, frames: Sequence[EventFrame]) -> list[bytes]:
+        """Encode the events of a batch, which is not empty. A batch may encode to nothing."""
+        ...
+
+
 class EventEncoder:
-    """Encoder of a stream; `last` is the type of the last event, empty before the first one."""
+    """Encoder of a stream of the events themselves."""
+
+    heartbeat = HEARTBEAT
 
     def __init__(self, form: EventFormat) -> None:
         self._form = form
         self.last = ""
+        self.end = DONE if settings.RESPONSES_SSE_DONE else b""
 
     def encode(self, frames: Sequence[EventFrame]) -> list[bytes]:
         """Encode the events of a batch."""
@@ -67,7 +88,7 @@ class EventEncoder:
         return [encode(frame, obfuscate) for frame in frames]
 
 
-async def stream(batches: FrameBatches, encoder: EventEncoder) -> AsyncIterator[bytes]:
+async def stream(batches: FrameBatches, encoder: StreamEncoder) -> AsyncIterator[bytes]:
     """Iterate over the chunks of a stream: a chunk for each batch, a heartbeat for an empty one, then the end mark.
 
     Raises StreamInterrupted if the frames end before the response: the connection breaks, and the client resumes with
@@ -75,8 +96,9 @@ async def stream(batches: FrameBatches, encoder: EventEncoder) -> AsyncIterator[
     """
     async with aclosing(batches):
         async for batch in batches:
-            yield b"".join(encoder.encode(batch)) if batch else HEARTBEAT
+            if data := b"".join(encoder.encode(batch)) if batch else encoder.heartbeat:
+                yield data
     if encoder.last and encoder.last not in TERMINAL:
         raise StreamInterrupted
-    if settings.RESPONSES_SSE_DONE:
-        yield DONE
+    if encoder.end:
+        yield encoder.end

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -14,17 +12,14 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import rate_limits, request_access
-from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api import pagination, query
-from responses_app.api.http import HAS_RESPONSE, REQUEST_ID, json_response
-from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
+from responses_app.api.http import REQUEST_ID, json_response
+from responses_app.api.started_run import StartedRun, start
+from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Response, Status
-from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
-from responses_app.runs.execute.endings import error_of
-from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
@@ -35,10 +30,9 @@ from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.wire import item_serializer, profiles, request_body
 from responses_app.wire.event_stream import EventStream, partial_snapshot
-from responses_app.wire.sse import EventFormat
+from responses_app.wire.sse import EventEncoder, EventFormat
 
 MAX_EVENT_NUMBER = 2**31 - 1
-FAILED = "response.failed"
 # Fields of a create request that /responses/compact accepts.
 COMPACTED = frozenset(
     {
@@ -60,33 +54,13 @@ FINAL = {
 }
 
 
-class DisconnectAwareStream(EventStream):
-    """Event stream that stops the run when the client disconnects, also before the first byte."""
-
-    def __init__(self, request: HttpRequest, run: Run, form: EventFormat, ticket: AdmittedRequest) -> None:
-        super().__init__(request, lambda push: _stream_run(run, ticket, push), form)
-        self._run, self._loop = run, asyncio.get_running_loop()
-
-    def close(self) -> None:
-        """Stop the run unless ended. Django calls this in a thread after the last byte or a disconnect."""
-        super().close()
-        if not self._run.broadcast.ended:
-            self._loop.call_soon_threadsafe(manager.current().client_disconnected, self._run)
-
-
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with rate_limits.admit(key) as ticket:
         make = partial(create_response.parse_request, key=key, request_id=request.META[REQUEST_ID])
         order = await request_body.parse_body(request, key, make)
         order = request_access.authorize(key, order)
-        run, _ = await manager.current().start_run(order)
-        if run.publisher.is_stored:
-            # From now on the row of the response counts against the limit, and shows how the request ends.
-            request.META[HAS_RESPONSE] = True
-            await ticket.release()
-        ticket.release_on_end(run)
-        response = await _respond(request, run, order, ticket)
+        response = await _respond(request, await start(request, order, ticket), order)
     for name, value in ticket.headers.items():
         response[name] = value
     if unused := tools.inactive_types(order.tools):
@@ -94,40 +68,17 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return response
 
 
-async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket: AdmittedRequest) -> HttpResponseBase:
-    form = EventFormat(order.obfuscate, profiles.is_open(request))
+async def _respond(request: HttpRequest, started: StartedRun, order: CreateRequest) -> HttpResponseBase:
+    encoder = EventEncoder(EventFormat(order.obfuscate, profiles.is_open(request)))
+    run = started.run
     if order.background and order.stream:
         # A background response continues without a client.
-        return EventStream(request, lambda push: manager.current().subscribe(run, push=push), form)
+        return EventStream(request, lambda push: manager.current().subscribe(run, push=push), encoder)
     if order.background:
         return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.broadcast.frames[0].data)))
     if order.stream:
-        return DisconnectAwareStream(request, run, form, ticket)
-    try:
-        frame = await _wait_terminal(run)
-        await ticket.release()
-    except asyncio.CancelledError:
-        manager.current().client_disconnected(run)
-        raise
-    snapshot = reader.snapshot_bytes(frame.data)
-    if frame.type == FAILED and (error := error_of(orjson.loads(snapshot))) is not None:
-        raise error
-    return json_response(profiles.to_profile(request, snapshot))
-
-
-async def _wait_terminal(run: Run) -> EventFrame:
-    """Return the terminal frame, from this process or another. Raises ServiceUnavailable if this process stops before."""
-    frame = await run.wait_terminal()
-    if not run.broadcast.handed_over:
-        return frame
-    async with aclosing(manager.current().subscribe(run, frame.number)) as batches:
-        async for batch in batches:
-            frame = batch[-1] if batch else frame
-    if frame.type not in reader.TERMINAL:
-        raise ServiceUnavailable(
-            f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment."
-        )
-    return frame
+        return started.stream(request, encoder)
+    return json_response(profiles.to_profile(request, await started.snapshot()))
 
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -180,7 +131,9 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         _check_strict_compat(row, streamed)
     if streamed:
         reader.check_replayable(row)
-        return EventStream(request, lambda push: _replay(row, after, push), EventFormat(obfuscate, profiles.is_open(request)))
+        return EventStream(
+            request, lambda push: _replay(row, after, push), EventEncoder(EventFormat(obfuscate, profiles.is_open(request)))
+        )
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(
         profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if with_ciphertext else snapshot)
@@ -231,17 +184,6 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
         raise NotFound(f"No item found with id '{after}'", param="after")
     bodies = (profiles.item_to_profile(request, body) for body in item_serializer.serialize(key.project, page, include))
     return pagination.list_object(bodies, page.first, page.last, more=page.more)
-
-
-async def _stream_run(run: Run, ticket: AdmittedRequest, push: Push | None) -> FrameBatches:
-    try:
-        async with aclosing(manager.current().subscribe(run, push=push)) as batches:
-            async for batch in batches:
-                if batch and batch[-1].type in reader.TERMINAL:
-                    await ticket.release()
-                yield batch
-    finally:
-        manager.current().client_disconnected(run)
 
 
 def _replay(row: Response, after: int, push: Push | None) -> FrameBatches:

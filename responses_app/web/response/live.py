@@ -12,7 +12,7 @@ from responses_app.models import LogForm
 from responses_app.runs import manager
 from responses_app.web.response.detail import get_response, number
 from responses_app.wire.event_stream import EventStream
-from responses_app.wire.sse import EventFormat
+from responses_app.wire.sse import EventEncoder, EventFormat
 
 
 @login_required
@@ -23,4 +23,4 @@ async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
     after = number(request, "after")
-    return EventStream(request, lambda push: manager.current().subscribe(row, after, push), EventFormat())
+    return EventStream(request, lambda push: manager.current().subscribe(row, after, push), EventEncoder(EventFormat()))
