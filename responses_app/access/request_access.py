@@ -1,4 +1,4 @@
-"""Check of a request against the rights and limits of its key, before anything runs."""
+"""Check of a request against the rights and limits of the key, before anything runs."""
 
 from __future__ import annotations
 

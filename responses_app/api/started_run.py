@@ -41,13 +41,13 @@ class RunStream(EventStream):
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """Run of a request, whose first events are durable, and the place of the request in the limits of its key."""
+    """Run of a request, whose first events are durable, and the place of the request in the limits of the key."""
 
     run: Run
     ticket: AdmittedRequest
 
     def stream(self, request: HttpRequest, encoder: StreamEncoder) -> RunStream:
-        """Return the stream of the run. The run ends with its client."""
+        """Return the stream of the run. The run ends with the client."""
         return RunStream(request, self.run, encoder, self.ticket)
 
     async def snapshot(self) -> bytes:

@@ -38,7 +38,7 @@ def plan(agent: Agent, connection: Connection, home: Path, environ: Mapping[str,
 
 
 def write(change: Change) -> Path | None:
-    """Write a file, and return the path of the backup of the old file. A link keeps its target. Raises OSError."""
+    """Write a file, and return the path of the backup of the old file. A link keeps the target. Raises OSError."""
     path = change.path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     backup = _back_up(path) if change.before is not None else None

@@ -34,7 +34,7 @@ MAX_COMMAND_OUTPUT: Final = 10_000
 
 
 def codex_model(facts: ModelFacts, priority: int = 1) -> dict[str, Any]:
-    """Return the metadata of a model. `priority` is its place in Codex's list of models."""
+    """Return the metadata of a model. `priority` is the place in Codex's list of models."""
     return {
         "slug": facts.name,
         "display_name": facts.name,

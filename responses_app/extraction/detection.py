@@ -1,4 +1,4 @@
-"""Detection of the format of a file by its bytes; the name decides only between kinds of text."""
+"""Detection of the format of a file by the bytes; the name decides only between kinds of text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def detect_format(data: bytes, name: str) -> str:
 
 
 def _office_format(data: bytes) -> str:
-    """Return the format of an Office document, after a check of its declared sizes. Raises ExtractionError."""
+    """Return the format of an Office document, after a check of the declared sizes. Raises ExtractionError."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             entries = archive.infolist()

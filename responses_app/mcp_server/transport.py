@@ -62,7 +62,7 @@ _server: Final = Server("verbatim-log", instructions=INSTRUCTIONS, on_list_tools
 
 
 async def answer(request: HttpRequest, project: str) -> HttpResponse:
-    """Pass the request to the SDK and return its answer; the tools read `project`."""
+    """Pass the request to the SDK and return the answer; the tools read `project`."""
     token = _project.set(project)
     try:
         return await _exchange(request)

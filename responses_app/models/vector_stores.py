@@ -76,7 +76,7 @@ class FileBatch(models.Model):
 
 
 class VectorStoreFile(models.Model):
-    """File in a vector store, and the job of its ingestion. A job without a worker is due at `due_at`.
+    """File in a vector store, and the job of the ingestion. A job without a worker is due at `due_at`.
 
     `claim` is the id of the worker's attempt: a worker that was replaced cannot store its result.
     """

@@ -38,7 +38,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 async def resolve_checked(host: str, port: int, *, allow_internal: bool, resolve: Resolve = resolve) -> list[str]:
-    """Resolve `host` to its addresses, all of which are public unless `allow_internal`. Raises Unreachable and OSError."""
+    """Resolve `host` to the addresses, all of which are public unless `allow_internal`. Raises Unreachable and OSError."""
     addresses = list(dict.fromkeys(await resolve(host, port)))
     if not addresses:
         raise Unreachable("its host has no address")

@@ -25,7 +25,7 @@ class AddressRefused(httpx2.ConnectError):
 
 
 class ResponseRefused(httpx2.StreamError):
-    """The response is compressed, or longer than its limit."""
+    """The response is compressed, or longer than the limit."""
 
 
 @dataclass(frozen=True, slots=True)

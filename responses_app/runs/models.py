@@ -207,7 +207,7 @@ def find_model(name: str, served: Mapping[str, ServedModel], aliases: Mapping[st
 
 
 def _served(name: str, url: str) -> list[ServedModel]:
-    """Return the model of an entry, then its LoRA adapters, which share the engine. Raises ImproperlyConfigured."""
+    """Return the model of an entry, then the LoRA adapters, which share the engine. Raises ImproperlyConfigured."""
     base, _, parameters = url.partition("?")
     query, adapters = split_adapters(dict(parse_qsl(parameters)))
     if adapters and urlsplit(base).scheme not in ("vllm", "unix"):

@@ -58,7 +58,7 @@ NOTHING_KNOWN = KnownContext()
 async def prepare_run(
     create_request: CreateRequest, served: ServedModel, owner: RunOwner, tools_for: ToolFactory, known: KnownContext
 ) -> tuple[Run, PreparedRequest]:
-    """Plan the request and create its run, without a start. Raises ApiError; then nothing was stored."""
+    """Plan the request and create the run, without a start. Raises ApiError; then nothing was stored."""
     uid = new_id("resp_")
     tools = tools_for(create_request, uid)
     context = PromptContext(uid, create_request, served, tools, token_cache=known.token_cache)

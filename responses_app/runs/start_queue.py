@@ -59,7 +59,7 @@ class StartQueue:
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Begin a response of `project` when its turn comes. The start is in progress for the context, at most for the hold time.
+        """Begin a response of `project` when the turn comes. The start is in progress for the context, at most for the hold time.
 
         A short response thus counts to its end: the commit and the answer at its end take the event loop as long as its beginning.
         """

@@ -138,7 +138,7 @@ class Sandbox(Protocol):
         ...
 
     async def delete(self, container_id: str) -> None:
-        """End a container with its files. An unknown id is no error."""
+        """End a container with the files. An unknown id is no error."""
         ...
 
     async def status(self, container_id: str) -> ContainerStatus:

@@ -28,7 +28,7 @@ class ReasoningOptions(StrictModel):
 
 
 class RerunOptions(StrictModel):
-    """`rerun` of the pages: the response whose request is run again, and how its server tools run."""
+    """`rerun` of the pages: the response whose request is run again, and how the server tools run."""
 
     of: Annotated[str, Field(max_length=64)]
     tools: Literal["recorded", "live"] = "live"

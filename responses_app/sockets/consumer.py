@@ -102,7 +102,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.send(event.decode())
 
     def push_events(self, events: Sequence[bytes]) -> bool:
-        """Send a text frame for each event at once. Return False, and send nothing, if the client is behind or its key was revoked."""
+        """Send a text frame for each event at once. Return False, and send nothing, if the client is behind or the key was revoked."""
         if self._is_revoked or self._writer is None or not self._writer.can_write_now():
             return False
         self._writer.write_now(events)

@@ -1,4 +1,4 @@
-"""Interfaces of a stream to its WebSocket connection and to the other streams."""
+"""Interfaces of a stream to the WebSocket connection and to the other streams."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class ChatParser:
             self._deltas.report(INVALID_UTF8)
 
     def _count_repetitions(self, token: int, most: int) -> None:
-        """End the text at its repetition number `most`."""
+        """End the text at the repetition number `most`."""
         if not self._scanner.is_in_text:
             self._repetitions.clear()
             return

@@ -12,7 +12,7 @@ _MARKS = re.compile(r"`+|~+")
 
 @dataclass(slots=True)
 class CodeTracker:
-    """Tracker of code. In code nothing is cited. A span ends with its line at the latest."""
+    """Tracker of code. In code nothing is cited. A span ends with the line at the latest."""
 
     _fence: str = ""
     _span: int = 0

@@ -1,1 +1,1 @@
-"""Model families: the output format of a model, detected from the files of its checkpoint."""
+"""Model families: the output format of a model, detected from the files of the checkpoint."""

@@ -1,4 +1,4 @@
-"""Detection of a model's family from evidence, and of the parsers for its output."""
+"""Detection of a model's family from evidence, and of the parsers for the output."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ReadBack(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Family of a model with its parsers. `evidence` are the facts that decided, `warnings` are for the operator.
+    """Family of a model with the parsers. `evidence` are the facts that decided, `warnings` are for the operator.
 
     `named` are the parsers that the operator has named. `alternatives` are the families that fit less well, with their parsers.
     """

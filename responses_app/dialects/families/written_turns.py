@@ -88,7 +88,7 @@ class WrittenTurn:
 
 
 class TurnWriter:
-    """Writes assistant turns with a chat template. A turn ends at the first of `stops` behind its inputs."""
+    """Writes assistant turns with a chat template. A turn ends at the first of `stops` behind the inputs."""
 
     def __init__(self, template: ChatTemplate, stops: Sequence[str]) -> None:
         self._template = template
@@ -103,7 +103,7 @@ class TurnWriter:
         return TOOL_MARK in self._render([_user()])
 
     def write(self, *, calls: Sequence[Call] = (), content: str = "", reasoning: str = "") -> list[WrittenTurn]:
-        """Write a turn in the forms that show the most of its inputs; empty if the template shows neither text nor calls."""
+        """Write a turn in the forms that show the most of the inputs; empty if the template shows neither text nor calls."""
         turns = [self._turn(message, calls, content, reasoning) for message in self._messages(calls, content, reasoning)]
         written = [turn for turn in turns if turn is not None]
         most = max(map(_size, written), default=None)

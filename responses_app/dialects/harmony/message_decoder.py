@@ -36,7 +36,7 @@ class MessageDecoder:
         return _parse_header(self._encoding, tuple(header))
 
     def feed(self, token: int) -> tuple[str, bool]:
-        """Return the text completed by `token`, and True if its bytes are valid UTF-8 behind the bytes before."""
+        """Return the text completed by `token`, and True if the bytes are valid UTF-8 behind the bytes before."""
         text = "" if self.holds_bytes else self._plain[token]
         if text:
             return text, True

@@ -45,7 +45,7 @@ class JsonTracker:
         return end if self.in_string else end - 1
 
     def _read_string(self, text: str, at: int) -> int:
-        """Read the open string from `at` on, with its closing quote; return the position behind."""
+        """Read the open string from `at` on, with the closing quote; return the position behind."""
         if self._escaped and at < len(text):
             self._escaped, at = False, at + 1
         while (match := _END_OF_STRING.search(text, at)) is not None:

@@ -220,7 +220,7 @@ def _is_byte_level(tokenizer: Tokenizer) -> bool:
 
 
 def _decodes_pieces(tokenizer: Tokenizer) -> bool:
-    """Return whether the text of each token but the first is its piece with spaces for marks, as with SentencePiece."""
+    """Return whether the text of each token but the first is the piece with spaces for marks, as with SentencePiece."""
     if tokenizer.decoder is None:
         return False
     state = json.loads(tokenizer.decoder.__getstate__())

@@ -192,7 +192,7 @@ class EnginePool:
         return len(self._available()), len(self._members)
 
     async def _watch(self) -> None:
-        """Check idle engines and engines that are out, each when its health check is due."""
+        """Check idle engines and engines that are out, each when the health check is due."""
         while True:
             await self._sleep(WATCH_S)
             due = [member for member in self._members if member.availability.is_due]

@@ -174,7 +174,7 @@ class SocketEngine:
 
 
 async def answers(path: Path, limit_s: float) -> bool:
-    """Return True if a worker accepts a connection and describes its model within `limit_s` seconds."""
+    """Return True if a worker accepts a connection and describes the model within `limit_s` seconds."""
     engine = SocketEngine(str(path))
     try:
         async with asyncio.timeout(limit_s):

@@ -86,7 +86,7 @@ class _Connection(asyncio.Protocol):
             self.close()
 
     def close(self) -> list[asyncio.Task[None]]:
-        """Close the connection. Return the tasks of its streams, which are cancelled."""
+        """Close the connection. Return the tasks of the streams, which are cancelled."""
         tasks = list(self._streams.values())
         for task in tasks:
             task.cancel()

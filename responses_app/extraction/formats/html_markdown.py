@@ -85,7 +85,7 @@ class _MarkdownParser(HTMLParser):
         self._link: tuple[str, list[str]] | None = None
 
     def text(self, *, main: bool = False) -> str:
-        """Return the text of the whole page, or of its main part."""
+        """Return the text of the whole page, or of the main part."""
         pieces = (piece for piece, in_main in self._pieces if in_main or not main)
         lines = "\n".join(line.rstrip() for line in "".join(pieces).split("\n"))
         return _BLANK_LINES.sub("\n\n", lines).strip()
@@ -187,7 +187,7 @@ class _MarkdownParser(HTMLParser):
             self._write(f"[{text}]({link[0]})")
 
     def _break_line(self, lines: int) -> None:
-        """Let the next text begin behind `lines` line breaks, at most two; a link stays on its line."""
+        """Let the next text begin behind `lines` line breaks, at most two; a link stays on the line."""
         if self._link is not None:
             self._link[1].append(" ")
         elif not self._hidden and not self._mark:

@@ -29,7 +29,7 @@ def read_text(data: bytes, out: TextBuffer) -> None:
 
 
 def decode(data: bytes) -> str:
-    """Decode a text: by its byte order mark, as UTF-8, or by a guess. Raises ExtractionError if the bytes are no text."""
+    """Decode a text: by the byte order mark, as UTF-8, or by a guess. Raises ExtractionError if the bytes are no text."""
     text = _decode(data)
     sample = text[:SAMPLE_BYTES]
     controls = sum(char < " " and char not in "\t\n\r\f\x1b" for char in sample)

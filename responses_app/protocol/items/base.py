@@ -33,7 +33,7 @@ class Delta:
 
 
 class OpenedWhenComplete(Delta):
-    """Base class of deltas that open a call when its arguments are complete, in a field `arguments`."""
+    """Base class of deltas that open a call when the arguments are complete, in a field `arguments`."""
 
     __slots__ = ()
 

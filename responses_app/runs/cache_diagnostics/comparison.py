@@ -58,7 +58,7 @@ class PrefixComparison:
 def compare(
     earlier: PromptRecord, later: PromptRecord, cached: int | None = None, decode: Callable[[Sequence[int]], str] | None = None
 ) -> PrefixComparison:
-    """Compare the prompt of `later` with the last prompt of `earlier`. `cached` are the tokens that the engine took from its cache.
+    """Compare the prompt of `later` with the last prompt of `earlier`. `cached` are the tokens that the engine took from the cache.
 
     `decode` turns tokens into text, to tell a changed date, omitted reasoning and truncation from a changed template.
     """

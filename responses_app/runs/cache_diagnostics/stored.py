@@ -17,7 +17,7 @@ SEARCHED: Final = 20
 
 
 def load_record(row: Response, *, first: bool = False) -> PromptRecord | None:
-    """Load the last prompt of a response that was sent, or the `first`, with its request. None if the prompt is not stored."""
+    """Load the last prompt of a response that was sent, or the `first`, with the request. None if the prompt is not stored."""
     stored = StoredRequest.objects.filter(response_id=row.pk).values_list("create_request", flat=True).first()
     sent = [one for one in load_rounds(row.pk) if one.input_tokens != 0]
     if stored is None or not sent:

@@ -81,7 +81,7 @@ class Broadcast:
 
 
 class Subscriber:
-    """Place of a subscriber, and its wait, with a single timer: a timer for each event costs as much as encoding the event.
+    """Place of a subscriber, and the wait, with a single timer: a timer for each event costs as much as encoding the event.
 
     `place` is the index of the next frame.
     """

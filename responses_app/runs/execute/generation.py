@@ -117,7 +117,7 @@ class Generation:
             raise Diverged("The answer was made again and ended sooner: it cannot be continued exactly.")
 
     def _attempt_request(self, base: int) -> GenerateRequest:
-        """Return the request of the next attempt; `base` tokens of the answer are part of its prompt."""
+        """Return the request of the next attempt; `base` tokens of the answer are part of the prompt."""
         request = self.request
         self._attempt += 1
         if self._take > 1 or self._attempt > 1:

@@ -243,7 +243,7 @@ class Rounds:
         return finish
 
     def _may_end_here(self) -> bool:
-        """Return whether the round may end where its generation was cut: behind calls of the server, or inside of such a call."""
+        """Return whether the round may end where the generation was cut: behind calls of the server, or inside of such a call."""
         output = self._output.writer.output
         items, current = output.all_items, output.current_index
         last = items[self._first_item :] if current is None else [items[current]]

@@ -54,7 +54,7 @@ async def load(context: PromptContext, before: ConversationContext | None) -> Pr
 
 
 async def load_again(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PromptContext:
-    """Load the context of a stored response again; `input_context` has its input items. Raises ApiError.
+    """Load the context of a stored response again; `input_context` has the input items. Raises ApiError.
 
     What `load` has checked before the first start is not checked again: the response itself has used its approvals.
     """

@@ -63,7 +63,7 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
 
 
 async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:
-    """Prepare a stored response again, from its stored `input_context`. Raises ApiError."""
+    """Prepare a stored response again, from the stored `input_context`. Raises ApiError."""
     context = await load_again(context, before, input_context)
     context = await resolve(context)
     return PreparedRequest(context, *await build(context))

@@ -10,7 +10,7 @@ from responses_app.runs.create_request import CreateRequest
 
 
 def cache_salt(project: str, key: str | None) -> str | None:
-    """Derive the salt of a project and its `prompt_cache_key`. None shares the cache with all projects, which a setting allows.
+    """Derive the salt of a project and the `prompt_cache_key`. None shares the cache with all projects, which a setting allows.
 
     Usage shows the cached part of a prompt. With a shared cache a project could find out the prompts of another one.
     """

@@ -31,7 +31,7 @@ class Services:
         self.log_follower.notify_work()
 
     async def close(self, limit_s: float) -> None:
-        """Stop the maintenance, wait up to `limit_s` seconds for its current step, and close the connection for NOTIFY."""
+        """Stop the maintenance, wait up to `limit_s` seconds for the current step, and close the connection for NOTIFY."""
         self.maintenance.cancel()
         await asyncio.wait({self.maintenance}, timeout=limit_s)
         await self.log_follower.close()

@@ -112,7 +112,7 @@ def _code_deltas(text: str) -> list[Delta]:
 
 
 class OpeningParser:
-    """Parser of the round before the first generation: its deltas open the items that the server runs."""
+    """Parser of the round before the first generation: the deltas open the items that the server runs."""
 
     reasoning_tokens = 0
     done = True

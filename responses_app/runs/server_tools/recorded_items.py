@@ -24,7 +24,7 @@ async def check_original(project: str, uid: str | None) -> None:
 
 
 async def load_recorded_items(project: str, uid: str) -> Sequence[Mapping[str, Any]]:
-    """Load the calls of server tools of a response, and of later responses of its thread that are no reruns, with the results."""
+    """Load the calls of server tools of a response, and of later responses of the thread that are no reruns, with the results."""
     original = await Response.objects.filter(project=project, uid=uid).only("pk", "thread").afirst()
     if original is None:
         return []

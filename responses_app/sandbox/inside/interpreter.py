@@ -57,7 +57,7 @@ class Session:
         return self._run(code, f"<code {self._runs}>")
 
     def _find_packages(self) -> None:
-        """Let imports find the packages once these are there, and give matplotlib its cache of fonts."""
+        """Let imports find the packages once these are there, and give matplotlib the cache of fonts."""
         if self._has_packages or not os.path.isdir(PACKAGES):
             return
         self._has_packages = True

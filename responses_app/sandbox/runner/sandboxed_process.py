@@ -44,7 +44,7 @@ def start(
 
 
 async def end(process: subprocess.Popen[bytes]) -> int:
-    """Wait shortly for the end of a process that has closed its connection. Return the exit code."""
+    """Wait shortly for the end of a process that has closed the connection. Return the exit code."""
     with suppress(subprocess.TimeoutExpired):
         return await asyncio.to_thread(process.wait, OWN_EXIT_LIMIT_S)
     return await stop(process)

@@ -49,7 +49,7 @@ class WorkerSpec:
 
 
 def plan_socket(entry: str, data_dir: Path) -> WorkerSpec:
-    """Parse an entry as `plan` does, for a worker with a Unix socket in its folder of the data folder."""
+    """Parse an entry as `plan` does, for a worker with a Unix socket in the folder of the data folder."""
     made = plan(entry, "", 0)
     return replace(made, socket=made.folder(data_dir) / SOCKET)
 

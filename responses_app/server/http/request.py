@@ -78,7 +78,7 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
         return done
 
     def handle_reply(self, message: dict[str, Any]) -> None:
-        """Send no body in answer to HEAD (overrides Daphne, which drops only its first part)."""
+        """Send no body in answer to HEAD (overrides Daphne, which drops only the first part)."""
         if self.method == b"HEAD" and message.get("body"):
             message = {**message, "body": b""}
         super().handle_reply(message)

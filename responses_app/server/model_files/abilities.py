@@ -1,4 +1,4 @@
-"""Abilities of a model by its small files: family, tools, reasoning, images."""
+"""Abilities of a model by the small files: family, tools, reasoning, images."""
 
 from __future__ import annotations
 

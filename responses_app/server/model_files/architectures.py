@@ -1,4 +1,4 @@
-"""Architectures of models that vLLM has, read from the source of its registry without the import, which takes seconds."""
+"""Architectures of models that vLLM has, read from the source of the registry without the import, which takes seconds."""
 
 from __future__ import annotations
 

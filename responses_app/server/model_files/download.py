@@ -81,7 +81,7 @@ class Download:
         self._is_complete = True
 
     def stop(self) -> None:
-        """End the download at its next bytes."""
+        """End the download at the next bytes."""
         self._stopped.set()
 
     def _run_threads(self) -> None:
@@ -105,7 +105,7 @@ class Download:
         _link(blob, self.repository.snapshot / file.path)
 
     def _fetch_blob(self, file: RepoFile, blob: Path) -> None:
-        """Download a file until its hash is right, twice at most."""
+        """Download a file until the hash is right, twice at most."""
         partial = _partial(self.repository, file)
         for attempt in range(2):
             self._transfer(file, partial)
@@ -236,7 +236,7 @@ def _partial_size(repository: Repository, file: RepoFile) -> int:
 
 
 def _link(blob: Path, pointer: Path) -> None:
-    """Make the file of a snapshot: a relative link to its blob, or the blob itself where links cannot be made."""
+    """Make the file of a snapshot: a relative link to the blob, or the blob itself where links cannot be made."""
     pointer.parent.mkdir(parents=True, exist_ok=True)
     try:
         pointer.symlink_to(os.path.relpath(blob, pointer.parent))

@@ -44,7 +44,7 @@ def gguf_problem(base_models: tuple[str, ...] = ()) -> str:
 
 
 def adapter_problem(base: object) -> str:
-    """Return the sentence for a LoRA adapter; `base` names its model."""
+    """Return the sentence for a LoRA adapter; `base` names the model."""
     of = f" of {base}" if isinstance(base, str) and base else ""
     whole = f"--model {base}" if of else "the base model"
     return f"is a LoRA adapter{of}, which is no model by itself: serve {whole} with --lora NAME=FOLDER"
@@ -121,7 +121,7 @@ def _file_problem(file: Path) -> str | None:
 
 
 def _safetensors_size(length: bytes, read: Any) -> int | None:
-    """Return the size of a whole safetensors file by its header, None for an invalid header."""
+    """Return the size of a whole safetensors file by the header, None for an invalid header."""
     if len(length) < 8 or (header_size := struct.unpack("<Q", length)[0]) > MAX_HEADER:
         return None
     try:

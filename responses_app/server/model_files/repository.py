@@ -96,7 +96,7 @@ def is_offline() -> bool:
 
 
 def go_offline() -> None:
-    """Switch the hub's library off, for this process and for its children: all files are there."""
+    """Switch the hub's library off, for this process and for the children: all files are there."""
     from huggingface_hub import constants
 
     os.environ["HF_HUB_OFFLINE"] = "1"

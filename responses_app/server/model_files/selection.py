@@ -61,7 +61,7 @@ def indexed_files(index: Path) -> frozenset[str]:
 
 
 def is_safe(path: str) -> bool:
-    """Return True for a relative path inside of its folder."""
+    """Return True for a relative path inside of the folder."""
     parts = PurePosixPath(path)
     return not parts.is_absolute() and ".." not in parts.parts
 

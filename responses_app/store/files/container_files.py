@@ -113,7 +113,7 @@ def delete(row: ContainerFile) -> None:
 
 
 def delete_container(row: Container) -> None:
-    """Delete a container with its files. Files that are added meanwhile are deleted too."""
+    """Delete a container with the files. Files that are added meanwhile are deleted too."""
     has_files = True
     while has_files:
         for file in row.files.all():

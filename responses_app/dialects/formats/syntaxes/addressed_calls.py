@@ -1,4 +1,4 @@
-"""Calls that begin with the name of a tool in a line or tag of its own: the forms of Functionary and CWM."""
+"""Calls that begin with the name of a tool in a line or tag of the own: the forms of Functionary and CWM."""
 
 from __future__ import annotations
 

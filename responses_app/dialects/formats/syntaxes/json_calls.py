@@ -103,7 +103,7 @@ class JsonCalls:
             raise
 
     def _end(self, reader: Reader, calls: CallWriter, stops: Markers, parser: ToolCallJsonParser) -> None:
-        """Handle the end of the generation: a call that was cut behind its name is a call, a marker cut off is no argument."""
+        """Handle the end of the generation: a call that was cut behind the name is a call, a marker cut off is no argument."""
         if calls.is_open:
             is_marker = not parser.quoted and stops.begins(reader.unread)
             calls.write("" if is_marker else reader.take(len(reader.unread)))
@@ -150,7 +150,7 @@ class JsonCalls:
         return calls.is_declared(parser.name) or (calls.has_tools and parser.has_object)
 
     def _stop(self, calls: CallWriter, parser: ToolCallJsonParser) -> None:
-        """End a call at a marker inside of its object. Raises NotACall."""
+        """End a call at a marker inside of the object. Raises NotACall."""
         if not calls.is_open:
             raise NotACall
         calls.add_misplaced(parser.misplaced)

@@ -68,7 +68,7 @@ class ToolCallJsonParser:
 
     @property
     def misplaced(self) -> str:
-        """Text read that is neither name nor arguments: unknown keys with their values, and a key or value without its end."""
+        """Text read that is neither name nor arguments: unknown keys with their values, and a key or value without the end."""
         key = [f'"{self._key}":'] if self._key not in (None, *_NAMES, *_ARGUMENTS, *_IGNORED) else []
         return " ".join([*self._unknown, *key, *([] if self._is_passed_on else ["".join(self._raw)])])
 

@@ -234,7 +234,7 @@ class _Body:
 
 
 def _convert(element: _Element, schema: object, calls: CallWriter) -> str:
-    """Convert an element to JSON by its schema. Text between child elements is misplaced."""
+    """Convert an element to JSON by the schema. Text between child elements is misplaced."""
     kind, container = _container(schema)
     if not element.children:
         is_empty = kind and not element.text.strip() and "string" not in types_of(schema)

@@ -40,7 +40,7 @@ class Truncation:
         self._rate = 1.0
 
     async def search(self) -> tuple[Turn, RenderedPrompt]:
-        """Return the shortened turn and its prompt. Raises TooLong, and the errors of `PromptRenderer`."""
+        """Return the shortened turn and the prompt. Raises TooLong, and the errors of `PromptRenderer`."""
         last = len(self._units)
         turn, prompt = await self._without(last, self._limit)
         if not prompt.fits(self._most):

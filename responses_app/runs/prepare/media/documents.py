@@ -49,7 +49,7 @@ def iter_documents(items: Sequence[Item]) -> Iterator[Document]:
 
 
 def with_texts(items: Sequence[Item], texts: ImageBytes) -> Sequence[Item]:
-    """Return the items with each file replaced by its text. Raises UnsupportedInput for a text that is not stored."""
+    """Return the items with each file replaced by the text. Raises UnsupportedInput for a text that is not stored."""
     blocks: dict[int, dict[str, str]] = {}
     for document in iter_documents(items):
         text = texts.get(document.key)
