@@ -142,7 +142,15 @@ async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], 
         await routing.application(scope, receive, send)
 
 
-application = ProtocolTypeRouter({"http": http, "websocket": sockets, "lifespan": lifespan})
+async def connection(
+    scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
+    """Handle an HTTP request or a WebSocket of the client behind trusted proxies."""
+    handle = http if scope["type"] == "http" else sockets
+    await handle(settings.RESPONSES_TRUSTED_PROXIES.resolved(scope), receive, send)
+
+
+application = ProtocolTypeRouter({"http": connection, "websocket": connection, "lifespan": lifespan})
 
 
 async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:

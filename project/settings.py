@@ -8,7 +8,7 @@ from project.cors import cors_policy
 from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.model_limits import parse_limits
-from project.tls import cookie_name, proxy_header
+from project.tls import cookie_name, proxy_header, trusted_proxies
 from responses_app.installation.data_dir import data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.installation.secret_key import check_secret_key, secret_key
@@ -30,6 +30,8 @@ CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
 RESPONSES_CORS_POLICY = cors_policy(envlist("RESPONSES_CORS_ORIGINS"))
 RESPONSES_TLS = envbool("RESPONSES_TLS")
 SECURE_PROXY_SSL_HEADER = proxy_header(envstr("RESPONSES_TLS_HEADER"), RESPONSES_TLS)
+# Proxies whose X-Forwarded-For and RESPONSES_TLS_HEADER count.
+RESPONSES_TRUSTED_PROXIES = trusted_proxies(envlist("RESPONSES_TRUSTED_PROXIES"), envstr("RESPONSES_TLS_HEADER"))
 HSTS_SECONDS = envint("RESPONSES_HSTS_SECONDS", 31_536_000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if RESPONSES_TLS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RESPONSES_TLS

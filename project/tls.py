@@ -1,10 +1,12 @@
-"""Settings for TLS behind a proxy, and cookie names."""
+"""Settings for proxies, for TLS behind a proxy, and cookie names."""
 
 from __future__ import annotations
 
 import re
 
 from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.access.trusted_proxies import TrustedProxies, parse_networks
 
 TOKEN = re.compile(r"[A-Za-z0-9-]*")
 
@@ -18,6 +20,14 @@ def proxy_header(name: str, tls: bool) -> tuple[str, str] | None:
     if not tls:
         raise ImproperlyConfigured("RESPONSES_TLS_HEADER is for a server behind TLS: set RESPONSES_TLS=True, or neither")
     return f"HTTP_{name.upper().replace('-', '_')}", "https"
+
+
+def trusted_proxies(networks: list[str], tls_header: str) -> TrustedProxies:
+    """Return the proxies of RESPONSES_TRUSTED_PROXIES. Raises ImproperlyConfigured."""
+    try:
+        return TrustedProxies(parse_networks(networks), tls_header.lower().encode())
+    except ValueError as error:
+        raise ImproperlyConfigured(f"RESPONSES_TRUSTED_PROXIES: {error}") from None
 
 
 def cookie_name(name: str, suffix: str) -> str:

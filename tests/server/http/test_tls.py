@@ -19,7 +19,14 @@ from tests.support.server.serve_command import Server
 
 @pytest.fixture
 def behind_tls(tmp_path: Path, tape: str) -> Iterator[Server]:
-    server = Server(tmp_path / "data", "--engine", tape, RESPONSES_TLS="True", RESPONSES_HSTS_SECONDS="600")
+    server = Server(
+        tmp_path / "data",
+        "--engine",
+        tape,
+        RESPONSES_TLS="True",
+        RESPONSES_HSTS_SECONDS="600",
+        RESPONSES_TRUSTED_PROXIES="127.0.0.1",
+    )
     yield server.ready()
     server.end()
 
@@ -74,6 +81,23 @@ def _sign_out(server: Server, header: str, shown: httpx2.Response) -> None:
     ]
     assert statuses == [403, 403, 302]
     assert page(server, header).status_code == 302
+
+
+def test_wrong_passwords_behind_a_trusted_proxy_block_an_account_for_one_address_alone(behind_tls: Server) -> None:
+    token = "a" * 32
+    sent = {"Cookie": f"csrftoken-{behind_tls.port}={token}", "Origin": f"https://{urlsplit(behind_tls.url).netloc}"}
+
+    def attempt(forwarded_for: str) -> int:
+        return httpx2.post(
+            f"{behind_tls.url}/sign-in",
+            data={"username": "ada", "password": "wrong", "csrfmiddlewaretoken": token},
+            headers={**sent, "X-Forwarded-For": forwarded_for},
+            timeout=30,
+        ).status_code
+
+    # The client writes the left address itself.
+    assert [attempt(f"198.51.100.{number}, 203.0.113.9") for number in range(6)] == [200] * 5 + [429]
+    assert attempt("203.0.113.10") == 200
 
 
 def test_a_header_of_a_proxy_is_believed_only_if_the_operator_says_so() -> None:
