@@ -20,7 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from responses_app.utils import imports
 from tests.support import hypothesis_profile
-from tests.support.suite import data_template, file_seconds, lanes
+from tests.support.suite import data_template, file_seconds, lanes, shared_state
 from tests.support.suite.progress import SuiteProgress
 
 if TYPE_CHECKING:
@@ -115,6 +115,12 @@ def _folder(nodeid: str) -> str:
 
 def _group(nodeid: str) -> str:
     return folder if (folder := _folder(nodeid)) in TOGETHER else nodeid.split("::")[0]
+
+
+@pytest.fixture(autouse=True)
+def no_state_of_other_tests(request: pytest.FixtureRequest) -> None:
+    """Clear what the tests of a process share."""
+    shared_state.clear(request)
 
 
 @pytest.fixture(scope="session")

@@ -69,6 +69,11 @@ class RefusalBuffer:
         self._rows = [row for row in self._rows if id(row) in open_rows]
         return ready
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()
+        self._noted.clear()
+
 
 buffer: Final = RefusalBuffer()
 

@@ -19,10 +19,6 @@ class RefusedRequestsTest(TestCase):
 
     def setUp(self) -> None:
         self.key = ApiKey.objects.create(name="k", project="p", prefix="sk-1", digest="d")
-        # Other tests of the process leave rows: in the buffer, and in the database by maintenance.
-        refused_requests.buffer._minute_began = -1e9
-        refused_requests.buffer.take()
-        RefusedRequest.objects.all().delete()
 
     def place(self, key: ApiKey | None) -> RequestPlace:
         return RequestPlace("req_1", "POST", "/v1/responses", key)

@@ -117,6 +117,12 @@ def _written_folders() -> Iterator[Path]:
         yield next(one for one in (folder, *folder.parents) if one.exists())
 
 
+def forget_warning() -> None:
+    """Let the next refusal be logged."""
+    global _last_warning
+    _last_warning = -WARN_EVERY_S
+
+
 def _warn(folder: Path, free: int) -> None:
     """Log that the disk of `folder` is almost full, at most once in WARN_EVERY_S."""
     global _last_warning

@@ -13,7 +13,6 @@ from django.db import connection
 from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.access import api_keys
 from responses_app.dialects.base import Dialect
 from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
 from responses_app.models import ApiKey
@@ -114,7 +113,6 @@ class ApiCase(TestCase):
         cls.key, cls.secret = ApiKey.make("test")
 
     def setUp(self) -> None:
-        api_keys.clear_cache()
         self.engine = ReplayEngine()
 
     def new_hub(self) -> RunManager:

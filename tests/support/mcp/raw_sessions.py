@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp import sessions as sessions_module
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.mcp.raw_server import Answer, RawMcpServer, raw_mcp_server
@@ -20,7 +19,6 @@ async def opened(
     answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS
 ) -> AsyncGenerator[tuple[McpSessions, RawMcpServer]]:
     """Run a raw server and yield sessions with it under the label `raw`."""
-    sessions_module.clear_cache()
     async with raw_mcp_server(answer) as raw:
         sessions = new_sessions(raw, path, limits)
         try:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from responses_app.tools.mcp import sessions as sessions_module
 from responses_app.tools.mcp.errors import UNREACHABLE, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
@@ -67,7 +66,6 @@ INTERNAL_HOSTS = {
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_internal_hosts_get_no_request(scheme: str) -> None:
-    sessions_module.clear_cache()
     async with raw_mcp_server(DONE) as raw:
         # Side by side: each refusal takes a second, so that its time reveals nothing.
         messages = await asyncio.gather(*(refusal(f"{scheme}://{host}:{raw.port}/mcp") for host in INTERNAL_HOSTS.values()))
@@ -79,7 +77,6 @@ async def test_internal_hosts_get_no_request(scheme: str) -> None:
 
 async def test_call_is_checked_although_the_list_was_allowed() -> None:
     async with raw_mcp_server(DONE) as raw:
-        sessions_module.clear_cache()
         first, second = request_sessions(raw.url()), request_sessions(raw.url())
         try:
             with override_settings(RESPONSES_MCP_PRIVATE_HOSTS=LOOPBACK):
@@ -112,7 +109,6 @@ def moved(status: int, location: str) -> Answer:
 @override_settings(RESPONSES_MCP_PRIVATE_HOSTS=LOOPBACK)
 async def test_redirect_within_the_origin_is_followed(status: int) -> None:
     async with raw_mcp_server(moved(status, "/mcp/")) as raw:
-        sessions_module.clear_cache()
         sessions = request_sessions(raw.url())
         try:
             assert (await sessions.call("raw", "tool", {})).output == "done"
@@ -132,7 +128,6 @@ async def test_redirect_to_another_origin_is_not_followed(host: str) -> None:
 
 
 async def call_error(raw: RawMcpServer) -> dict[str, Any]:
-    sessions_module.clear_cache()
     sessions = request_sessions(raw.url())
     try:
         with pytest.raises(McpError) as caught:

@@ -23,7 +23,6 @@ LIMITS = ToolLimits(connect_timeout_s=60, idle_timeout_s=60, call_timeout_s=60)
 @asynccontextmanager
 async def servers() -> AsyncGenerator[tuple[RawMcpServer, RawMcpServer], None]:
     """Yield a server that answers nothing, and one that answers at once."""
-    sessions_module.clear_cache()
     async with raw_mcp_server(reply(result={})) as silent, raw_mcp_server(reply(result={})) as quick:
         silent.silent = {"server/discover", "initialize"}
         yield silent, quick

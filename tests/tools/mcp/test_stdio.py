@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp import sessions as sessions_module
 from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
@@ -50,7 +49,6 @@ def anyio_backend() -> str:
 
 def new_sessions(call: str) -> McpSessions:
     """Return sessions with a program that runs the code `call` at calls of tools."""
-    sessions_module.clear_cache()
     program = (sys.executable, "-c", PROGRAM.replace("CALL", call))
     return McpSessions({"raw": McpServer("raw", command=program, is_operators=True)}, LIMITS, "project")
 

@@ -156,10 +156,8 @@ class ThreadOptionsTest(ApiCase):
         async with self.serving(record_text(HELLO)):
             link = await self.shared(await self.asked(self.ada, "Hi"))
             with mock.patch.object(shared_threads, "MAX_PER_MINUTE", 2):
-                shared_threads.forget_requests()
                 statuses = [(await AsyncClient().get(link)).status_code for _ in range(3)]
             self.assertEqual(statuses, [200, 200, 429])
-            shared_threads.forget_requests()
 
     async def shared(self, uid: str) -> str:
         """Make a link to the thread of a response. Return its path."""

@@ -13,7 +13,6 @@ from django.test import override_settings
 
 from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.reducer import fold
-from responses_app.tools.mcp import sessions
 from tests.support.api.case import ApiCase, bare, record_text
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
@@ -42,10 +41,6 @@ class McpCallCase(RoundsCase):
     @pytest.fixture(autouse=True)
     def class_url(self, url: str) -> None:
         type(self).url = url
-
-    def setUp(self) -> None:
-        super().setUp()
-        sessions.clear_cache()
 
     new_hub = ApiCase.new_hub
 

@@ -9,7 +9,6 @@ from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Response
-from responses_app.tools.mcp import sessions
 from tests.support.api.case import HELLO, record_text
 from tests.support.api.mcp_case import McpCase
 
@@ -18,10 +17,6 @@ CHOICE = {"type": "mcp", "server_label": "files"}
 
 class McpInputTokensTest(McpCase):
     dead: ClassVar[dict[str, Any]] = {"type": "mcp", "server_label": "dead", "server_url": "http://127.0.0.1:1/mcp"}
-
-    def setUp(self) -> None:
-        super().setUp()
-        sessions.clear_cache()
 
     async def count(self, client: AsyncClient, **body: Any) -> Any:
         body = {"model": "m", "input": "Hi", **body}

@@ -11,7 +11,6 @@ import pytest
 from django.test import AsyncClient, override_settings
 
 from responses_app.protocol.reducer import fold
-from responses_app.tools.mcp import sessions
 from tests.support.api.case import ApiCase, bare, record_text
 from tests.support.mcp.raw_server import raw_mcp_server, reply
 from tests.support.runs.server_tools import answer
@@ -76,10 +75,6 @@ ABSENT: list[dict[str, Any]] = [
 
 @override_settings(RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"localhost", "127.0.0.1"}))
 class ToolChoiceTest(ApiCase):
-    def setUp(self) -> None:
-        super().setUp()
-        sessions.clear_cache()
-
     @asynccontextmanager
     async def server(self, kind: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the tool for a server of the kind."""
