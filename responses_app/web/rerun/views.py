@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.models import Direction
 from responses_app.runs import manager
+from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.rerun import editors
 from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, run_column
 from responses_app.web.rerun.turns import load_turn
@@ -40,6 +41,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "history": editors.history_titles(row),
         "models": sorted({*manager.current().served, *(column.model for column in columns)}),
         "efforts": EFFORTS,
+        "item_templates": TEMPLATES,
         "mode": mode_of(request),
         "max_columns": MAX_COLUMNS,
     }

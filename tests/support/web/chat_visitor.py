@@ -95,11 +95,12 @@ def tape(folder: Path) -> str:
     return f"script://{path}?loop=1"
 
 
-def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]]) -> str:
+def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]], pauses: Mapping[str, float] | None = None) -> str:
     """Write recordings of the generated texts by the end of the message that each answers. Return the URL of the engine.
 
-    `FOLDER` in a text stands for `folder`. All prompts of a conversation contain its message: a used recording moves to the end, so
-    that each is used in turn.
+    `pauses` has the seconds behind each token of the answers to a message; other answers come as one chunk. `FOLDER` in a text
+    stands for `folder`. All prompts of a conversation contain its message: a used recording moves to the end, so that each is used
+    in turn.
     """
     from openai_harmony import load_harmony_encoding
 
@@ -110,8 +111,13 @@ def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]]) -> str:
         token_ids: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
         return token_ids
 
+    def chunks(text: str, pause: float | None) -> list[dict[str, Any]]:
+        if pause is None:
+            return [{"tokens": ids(text)}]
+        return [step for token in ids(text) for step in ({"tokens": [token]}, {"delay": pause})]
+
     lines = [
-        {"match": ids(f"{message}<|end|>"), "chunks": [{"tokens": ids(text)}]}
+        {"match": ids(f"{message}<|end|>"), "chunks": chunks(text, (pauses or {}).get(message))}
         for message, generated in texts.items()
         for text in generated
     ]

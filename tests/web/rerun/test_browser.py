@@ -38,10 +38,12 @@ def search(query: str) -> str:
     return f"<|channel|>analysis to=browser.search code<|message|>{json.dumps({'query': query})}<|call|>"
 
 
+SLOW = "# A heading\n\n" + " ".join(f"word{number}" for number in range(40))
 # Generated texts by message; the texts of a message are used in turn.
 TEXTS = {
     "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
     "Say that": (answer("Another text."),),
+    "Say it slowly": (f"<|channel|>analysis<|message|>Slow.<|end|><|start|>assistant{answer(SLOW)}",),
     "Weather here": (
         *(call("get_weather", city="Paris"), answer("Sunny in Paris.")),
         *(call("get_weather", city="Paris"), answer("Fine in Paris.")),
@@ -69,9 +71,8 @@ TEXTS = {
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("rerun")
-    server = Server(
-        folder / "data", "--engine", matching_tape(folder, TEXTS), "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS)
-    )
+    engine = matching_tape(folder, TEXTS, {"Say it slowly": 0.05})
+    server = Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
     try:
         yield server.ready()
     finally:
@@ -129,6 +130,21 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     page.locator(".properties").get_by_role("link", name=uid[:13]).click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{uid}")
     expect(page.locator(".properties")).to_contain_text("Reruns")
+
+
+def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say it slowly").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    run(page)
+    result = column(page, "Run 1")
+    live = result.locator(".items.live")
+    # Markdown while the text streams, and the fragment of the ended reasoning beside it.
+    expect(live.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
+    expect(live.locator("details.reasoning[data-item] .label")).to_contain_text("Thought for")
+    expect(result.get_by_role("button", name="Stop")).to_be_visible()
+    expect(result.locator(".differences")).to_be_visible()
+    expect(live).to_have_count(0)
+    expect(result.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
 
 
 def test_mistake_in_json_is_named_with_its_place(chat_server: Server, page: Page) -> None:

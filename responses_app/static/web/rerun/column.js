@@ -1,8 +1,12 @@
 // Column of a run: creates the responses of the run, shows their text while it streams, and swaps in the server's result.
 import { TERMINAL, follow } from "../chat/follow.js";
-import { el, visible } from "../chat/dom.js";
-import { visibleAfter } from "../visible.js";
+import { el } from "../chat/dom.js";
 import { parseField } from "./editors.js";
+
+/** Colours the code and typesets the math of Markdown in `element`. */
+export async function enhance(element) {
+  if (element.querySelector(".markdown")) (await import("../markdown/enhance.js")).enhance(element);
+}
 
 // After this number of consecutive recorded answers the run stops, so that a loop of calls ends.
 const MAX_ROUNDS = 16;
@@ -54,7 +58,8 @@ export class Column {
   async follow(start, round = 0) {
     this.control?.abort();
     const control = (this.control = new AbortController());
-    const live = new LiveOutput(this.output, round > 0);
+    const { LiveOutput } = await import("./live.js");
+    const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
     const stop = this.element.querySelector("[data-stop]");
     stop.hidden = false;
     this.last = start.id;
@@ -85,6 +90,7 @@ export class Column {
     if (!response.ok) throw new Error(`The server returned an error (HTTP ${response.status}).`);
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     this.output.replaceChildren(page.querySelector(".result"));
+    enhance(this.output);
     const { next } = this.result.dataset;
     if (next && round < MAX_ROUNDS) await this.continueWith(JSON.parse(next), round + 1);
   }
@@ -122,34 +128,5 @@ function outputOf(type, text) {
     return JSON.parse(text);
   } catch {
     return text;
-  }
-}
-
-/** Text of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
-class LiveOutput {
-  constructor(container, keeps) {
-    this.start = performance.now();
-    this.texts = new Map();
-    this.first = el("dd", {}, "–");
-    const figures = el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first));
-    this.body = el("div", { class: "items live" });
-    if (keeps) container.append(this.body);
-    else container.replaceChildren(figures, this.body);
-  }
-
-  apply({ type, output_index, item, delta }) {
-    if (type === "response.output_item.added") this.open(output_index, item);
-    if (typeof delta !== "string") return;
-    if (this.first.textContent === "–") this.first.textContent = `${((performance.now() - this.start) / 1000).toFixed(2)} s`;
-    const text = this.texts.get(output_index);
-    text?.append(visibleAfter(text.lastChild?.data ?? "", delta));
-  }
-
-  open(index, { type, role, name, server_label }) {
-    const shape = ["message", "reasoning"].includes(type) ? type : "call";
-    const title = [role ?? type, server_label, name].filter(Boolean).join(": ");
-    const text = el("div", { class: shape === "call" ? "code mono" : "text", dir: "auto" });
-    this.body.append(el("article", { class: `block ${shape}` }, el("h2", {}, visible(title)), text));
-    this.texts.set(index, text);
   }
 }

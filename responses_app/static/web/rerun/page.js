@@ -2,7 +2,7 @@
 import { backLink } from "../back.js";
 import { Api } from "../chat/protocol.js";
 import { keyboard } from "../keyboard.js";
-import { Column } from "./column.js";
+import { Column, enhance } from "./column.js";
 import { Editors, EditorError, clearProblems, showProblem } from "./editors.js";
 
 class RerunPage {
@@ -64,7 +64,7 @@ class RerunPage {
 
   add() {
     const last = this.runs.at(-1)?.element;
-    const element = this.root.querySelector("template").content.firstElementChild.cloneNode(true);
+    const element = this.root.querySelector("template:not([data-shape])").content.firstElementChild.cloneNode(true);
     if (last) for (const name of ["model", "changes"]) element.querySelector(`[name=${name}]`).value = last.querySelector(`[name=${name}]`).value;
     this.root.querySelector(".columns").append(element);
     this.columns.push(new Column(element, this));
@@ -124,5 +124,5 @@ class RerunPage {
 }
 
 new RerunPage(document.getElementById("rerun"));
-if (document.querySelector(".markdown")) import("../markdown/enhance.js").then(({ enhance }) => enhance(document.querySelector("main")));
+enhance(document.querySelector("main"));
 keyboard({ links: ".column a", back: backLink() });

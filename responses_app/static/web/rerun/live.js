@@ -1,0 +1,30 @@
+// Output of a running response in a column.
+import { el } from "../chat/dom.js";
+import { OutputItem } from "../items.js";
+
+/** Items of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
+export class LiveOutput {
+  constructor(container, responses, keeps) {
+    Object.assign(this, { responses, start: performance.now(), items: new Map() });
+    this.first = el("dd", {}, "–");
+    const figures = el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first));
+    this.body = el("div", { class: "items live" });
+    if (keeps) container.append(this.body);
+    else container.replaceChildren(figures, this.body);
+  }
+
+  apply(event) {
+    const { type, output_index, item, delta } = event;
+    if (type === "response.created") this.url = `${this.responses}/${event.response.id}`;
+    if (type === "response.output_item.added") this.open(output_index, item);
+    if (typeof delta === "string" && this.first.textContent === "–") this.first.textContent = `${((performance.now() - this.start) / 1000).toFixed(2)} s`;
+    if (type === "response.output_item.done") this.items.get(output_index)?.complete(item);
+    else this.items.get(output_index)?.apply(event);
+  }
+
+  open(index, item) {
+    const output = new OutputItem(item, this.url);
+    this.body.append(output.element);
+    this.items.set(index, output);
+  }
+}
