@@ -10,6 +10,7 @@ from responses_app.api.views import (
     containers,
     conversations,
     files,
+    health,
     models,
     response_list,
     responses,
@@ -66,6 +67,7 @@ urlpatterns = [
     re_path(BATCH + r"/files/?$", shared_view(GET=vector_store_files.list_batch_files)),
     re_path(API + r"models/?$", api_view(GET=models.index)),
     re_path(API + r"models/(?P<name>.+?)/?$", api_view(GET=models.show, DELETE=models.delete)),
-    re_path(r"^health/?$", api_view(public=True, GET=models.health, HEAD=models.health)),
+    re_path(r"^health/live/?$", api_view(public=True, GET=health.live, HEAD=health.live)),
+    re_path(r"^health(?:/ready)?/?$", api_view(public=True, GET=health.ready, HEAD=health.ready)),
     re_path(API.rstrip("/") + r"(?P<path>/[\s\S]*)?$", not_found),
 ]

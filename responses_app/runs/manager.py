@@ -32,6 +32,7 @@ from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.services import Services
 from responses_app.runs.recover.takeover import take_over
+from responses_app.runs.recover.warm_up import WarmUp
 from responses_app.runs.server_tools.executors import ToolFactory, server_tools
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
@@ -55,11 +56,11 @@ class RunManager:
         self.runs: dict[str, Run] = {}
         self.admission, self.starts = Admission(), StartQueue()
         # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
-        self.draining = self.leaving = False
+        # Leaving soon: `/health/ready` asks load balancers to send no more, and responses are still accepted.
+        self.draining = self.leaving = self.is_leaving_soon = False
         # The server answers already, and the models are downloaded or loaded: requests for responses are refused.
         self.opening = False
-        # Set when the drain begins.
-        self.stopping = asyncio.Event()
+        self.stopping = asyncio.Event()  # Set when the drain begins.
         self.services: Services | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
@@ -75,10 +76,10 @@ class RunManager:
                 lease_keeper = LeaseKeeper(
                     self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
                 )
-                # An empty context, as for a run.
                 maintenance = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
                 log_follower = LogFollower(lease_keeper.wake, self._cancelled)
-                self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance)
+                self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served))
+                self.services.warm_up.start()
             return self.services
 
     def model(self, name: str) -> ServedModel:

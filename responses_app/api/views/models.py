@@ -1,12 +1,11 @@
-"""Views of models, and the health check."""
+"""Views of models."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import tool_access
@@ -14,15 +13,12 @@ from responses_app.access.model_access import available, can_use, find, usable
 from responses_app.api.http import json_response
 from responses_app.connect.codex_models import codex_models
 from responses_app.connect.served import model_facts
-from responses_app.errors import Forbidden, NotFound, ServiceUnavailable
+from responses_app.errors import Forbidden, NotFound
 from responses_app.models import ApiKey
-from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
 from responses_app.schemas.parsing.tools import active_types
 from responses_app.tools.registry import is_run_by_server
 from responses_app.validation.errors import shorten
-
-ALIVE_LIMIT = 5.0
 
 
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -48,19 +44,6 @@ async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBa
         f"You have insufficient permissions to delete the model '{shorten(name)}': models that you do not own cannot be deleted.",
         param="model",
     )
-
-
-async def health(request: HttpRequest) -> HttpResponseBase:
-    """GET /health: 200 with an empty body while every engine is healthy. Raises ServiceUnavailable."""
-    del request
-    served = manager.current().served.values()
-    try:
-        states = await asyncio.wait_for(asyncio.gather(*(one.engine.is_healthy() for one in served)), ALIVE_LIMIT)
-    except TimeoutError:
-        states = [False]
-    if not all(states):
-        raise ServiceUnavailable("An engine does not answer.")
-    return HttpResponse()
 
 
 def _checked_model(key: ApiKey, name: str) -> ServedModel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.runs.recover.warm_up import WarmUp
 from responses_app.store.log.writer import LogWriter
 
 
@@ -18,6 +19,7 @@ class Services:
     lease_keeper: LeaseKeeper
     log_follower: LogFollower
     maintenance: asyncio.Task[None]
+    warm_up: WarmUp
 
     def notify_work(self) -> None:
         """Notify this process and the others that there is a lease to claim."""
@@ -32,6 +34,7 @@ class Services:
 
     async def close(self, limit_s: float) -> None:
         """Stop the maintenance, wait up to `limit_s` seconds for the current step, and close the connection for NOTIFY."""
+        self.warm_up.stop()
         self.maintenance.cancel()
         await asyncio.wait({self.maintenance}, timeout=limit_s)
         await self.log_follower.close()

@@ -28,7 +28,12 @@ CLOSING_LIMIT = 0.2
 
 
 class RunManagerLifecycle(Protocol):
-    """Interface of `runs.manager.RunManager` for the life cycle."""
+    """Interface of `runs.manager.RunManager` for the life cycle.
+
+    `is_leaving_soon` has `/health/ready` answer 503 while requests are still served.
+    """
+
+    is_leaving_soon: bool
 
     async def start(self) -> object:
         """Start the engines."""
@@ -44,13 +49,24 @@ class RunManagerLifecycle(Protocol):
 
 
 class ServerLifecycle:
-    """Life cycle of a server process: `start`, then `listen` until a signal. `code` is the exit code."""
+    """Life cycle of a server process: `start`, then `listen` until a signal. `code` is the exit code.
+
+    After SIGTERM the server listens for `drain_delay` seconds more, in which load balancers see that the process is not ready.
+    SIGUSR1, from a supervisor, makes the process not ready alone.
+    """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, hub: RunManagerLifecycle, drain: float, postgres: Postgres | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        hub: RunManagerLifecycle,
+        drain: float,
+        postgres: Postgres | None = None,
+        drain_delay: float = 0,
     ) -> None:
         self.loop, self.hub, self.drain, self.postgres = loop, hub, drain, postgres
+        self.drain_delay = drain_delay
         self.code = 0
+        self._delayed: asyncio.TimerHandle | None = None
         self._server: DaphneServer | None = None
         self._starting: asyncio.Task[object] | None = None
         self._draining: asyncio.Task[None] | None = None
@@ -60,7 +76,7 @@ class ServerLifecycle:
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         # Not handlers of the loop: uvloop drops signals that come while the loop does not run, as during imports.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
             signal.signal(number, self._on_signal)
 
     def start(self) -> bool:
@@ -105,15 +121,28 @@ class ServerLifecycle:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal, also while the loop does not run."""
-        del number, frame
+        del frame
         if self.loop.is_running():
             # The signal may interrupt a request, whose database thread ends with the request.
-            self.loop.call_soon_threadsafe(self.stop, context=contextvars.Context())
+            self.loop.call_soon_threadsafe(self._receive, number, context=contextvars.Context())
+        else:
+            self._receive(number)
+
+    def _receive(self, number: int) -> None:
+        """Begin the shutdown, after SIGTERM with the delay; any further signal ends the delay."""
+        if number == signal.SIGUSR1:
+            self.hub.is_leaving_soon = True
+        elif number == signal.SIGTERM and self.drain_delay and self._server is not None and not self.hub.is_leaving_soon:
+            self.hub.is_leaving_soon = True
+            logger.info("not ready any more; the port closes in %.0f s", self.drain_delay)
+            self._delayed = self.loop.call_later(self.drain_delay, self.stop)
         else:
             self.stop()
 
     def stop(self) -> None:
         """Begin the shutdown; a second call stops waiting for responses."""
+        if self._delayed is not None:
+            self._delayed.cancel()
         if self._server is None:
             self._early = True
             if self._starting is not None:

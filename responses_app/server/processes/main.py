@@ -161,13 +161,15 @@ def _work(
 ) -> int:
     key = prepare(folder, progress)
 
+    from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
 
     from responses_app.runs import manager
     from responses_app.server.processes import lifecycle
 
     try:
-        life = lifecycle.ServerLifecycle(loop, manager.current(), options.drain, postgres)
+        delay = settings.RESPONSES_DRAIN_DELAY
+        life = lifecycle.ServerLifecycle(loop, manager.current(), options.drain, postgres, delay)
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
     log = folder / "logs" / "engine.log"

@@ -55,7 +55,10 @@ def serve(options: Options, folder: Path, postgres: Postgres | None, progress: P
 
 
 class Supervisor:
-    """Supervisor: SIGINT and SIGTERM stop all processes, a second signal at once; SIGUSR1 restarts web processes in turn."""
+    """Supervisor: SIGINT and SIGTERM stop all processes, a second signal at once; SIGUSR1 restarts web processes in turn.
+
+    After SIGTERM the web processes listen for RESPONSES_DRAIN_DELAY seconds more, in which load balancers see that these are not ready.
+    """
 
     def __init__(
         self, options: Options, folder: Path, postgres: Postgres | None, progress: Progress, listening: socket.socket
@@ -69,12 +72,14 @@ class Supervisor:
         self._stopping = asyncio.Event()
         self._renewing = asyncio.Lock()
         self._code = 0
+        self._delayed: asyncio.TimerHandle | None = None
 
     async def run(self) -> int:
         """Start, wait for a signal and stop. Return the exit code."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGTERM, self._stop_later)
         loop.add_signal_handler(signal.SIGUSR1, self._renew)
         start, stopped = self._start_task(self._start()), self._start_task(self._stopping.wait())
         try:
@@ -90,10 +95,24 @@ class Supervisor:
 
     def stop(self) -> None:
         """Begin the shutdown; a second call ends the wait of web processes for responses."""
+        if self._delayed is not None:
+            self._delayed.cancel()
         if self._stopping.is_set():
             for slot in self._webs:
                 slot.send(signal.SIGINT)
         self._stopping.set()
+
+    def _stop_later(self) -> None:
+        """Begin the shutdown after the delay, in which the web processes are not ready; any further signal ends the delay."""
+        from django.conf import settings
+
+        if self._delayed is not None or not self._webs or not settings.RESPONSES_DRAIN_DELAY:
+            self.stop()
+            return
+        for slot in self._webs:
+            slot.send(signal.SIGUSR1)
+        logger.info("not ready any more; the port closes in %d s", settings.RESPONSES_DRAIN_DELAY)
+        self._delayed = asyncio.get_running_loop().call_later(settings.RESPONSES_DRAIN_DELAY, self.stop)
 
     async def _start(self) -> None:
         """Start engines, database and web processes. Engines load while the database is prepared."""

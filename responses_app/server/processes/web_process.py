@@ -26,6 +26,7 @@ def command(number: int, listening: int, drain: float, log: Path) -> list[str]:
 
 def main(argv: Sequence[str]) -> int:
     """Serve until stopped. Return the exit code."""
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     signal.signal(signal.SIGINT, _leave)  # Until the loop handles signals; nothing needs cleaning up yet.
     parser = argparse.ArgumentParser()
     for word in ("--number", "--listening", "--ready"):

@@ -18,6 +18,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Manager:
     """A manager without engines."""
 
+    is_leaving_soon = False
+
     async def start(self) -> None:
         """Start nothing."""
 

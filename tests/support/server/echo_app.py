@@ -229,6 +229,8 @@ class ScriptedGate:
 class StreamManager:
     """Run manager without runs; its `drain` ends with a stream of /slow, or after the given time."""
 
+    is_leaving_soon = False
+
     async def start(self) -> None:
         await asyncio.sleep(0)
 

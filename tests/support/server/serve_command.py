@@ -47,7 +47,7 @@ class Server:
         self.folder = folder
         self.given_key = environ.get("RESPONSES_API_KEY")
         # An installation occupies the processors of other tests.
-        environ = {"RESPONSES_SANDBOX_PACKAGES": "off", **environ}
+        environ = {"RESPONSES_SANDBOX_PACKAGES": "off", "RESPONSES_DRAIN_DELAY": "0", **environ}
         self.log = folder.with_suffix(f".{self.port}.log")
         inherited = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:

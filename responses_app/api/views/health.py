@@ -1,0 +1,108 @@
+"""Health checks: `/health/live` for a supervisor, `/health/ready` for a load balancer. Both need no key."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from responses_app.api.http import json_response
+from responses_app.engine_interface import EngineError
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from responses_app.store.health import DatabaseHealth, DatabaseProbe
+
+logger = logging.getLogger("responses.health")
+
+# Seconds in which each engine must answer.
+ENGINE_LIMIT_S: Final = 4.0
+READY, AWAY, LOADING = "ready", "away", "loading"
+# Migrations that a message names.
+MAX_NAMES: Final = 3
+
+_probe: Final = DatabaseProbe()
+# The parts that failed in the last answer: the log has a line for each change.
+_failed: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class PartHealth:
+    """Result of the check of one part: `problem` is a sentence, empty if the part works; `more` are further fields."""
+
+    problem: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields of the part in the body."""
+        status = {"status": "failed", "message": self.problem} if self.problem else {"status": "ok"}
+        return {**status, **self.more}
+
+
+async def live(request: HttpRequest) -> HttpResponseBase:
+    """GET /health/live: 200 while the process answers, also while it drains."""
+    del request
+    return json_response({"status": "live"})
+
+
+async def ready(request: HttpRequest) -> HttpResponseBase:
+    """GET /health/ready and GET /health: 200 if new requests can be served, else 503; the body names the failed parts."""
+    del request
+    hub = manager.current()
+    is_warm = False
+    if hub.services is not None:
+        hub.services.warm_up.start()
+        is_warm = hub.services.warm_up.is_done
+    database, engine = await asyncio.gather(_probe.check(), _check_engines(hub))
+    checks = {
+        "database": PartHealth(database.problem),
+        "migrations": _check_migrations(database),
+        "engine": engine,
+        "draining": PartHealth("The server is stopping." if hub.draining or hub.is_leaving_soon else ""),
+        "warm_up": PartHealth("" if is_warm else "The first prompt of each model is being made."),
+    }
+    failed = [name for name, check in checks.items() if check.problem]
+    _log_change(failed)
+    shown = {name: check.as_json() for name, check in checks.items()}
+    body = {"status": "not_ready" if failed else "ready", "failed": failed, "checks": shown}
+    return json_response(body, 503 if failed else 200, {"Cache-Control": "no-store"})
+
+
+def _check_migrations(database: DatabaseHealth) -> PartHealth:
+    if database.problem:
+        return PartHealth("The database has not been asked.")
+    missing = database.missing_migrations
+    if not missing:
+        return PartHealth()
+    more = f" and {len(missing) - MAX_NAMES} more" if len(missing) > MAX_NAMES else ""
+    return PartHealth(f"Not applied: {', '.join(missing[:MAX_NAMES])}{more}. Run manage.py migrate.")
+
+
+async def _check_engines(hub: RunManager) -> PartHealth:
+    served = list(hub.served.values())
+    states = await asyncio.gather(*(_engine_state(hub, model) for model in served))
+    models = {model.name: state for model, state in zip(served, states, strict=True)}
+    away = [name for name, state in models.items() if state != READY]
+    return PartHealth(f"Not ready: {', '.join(away)}." if away else "", {"models": models})
+
+
+async def _engine_state(hub: RunManager, model: ServedModel) -> str:
+    if hub.opening or hub.services is None:
+        return LOADING
+    try:
+        is_healthy = await asyncio.wait_for(model.engine.is_healthy(), ENGINE_LIMIT_S)
+    except (TimeoutError, EngineError):
+        return AWAY
+    return READY if is_healthy else AWAY
+
+
+def _log_change(failed: Sequence[str]) -> None:
+    """Log the failed parts, if these are others than at the last check."""
+    if failed != _failed:
+        _failed[:] = failed
+        logger.info("ready" if not failed else "not ready: %s", *([", ".join(failed)] if failed else []))

@@ -1,0 +1,62 @@
+"""Health of a server with two web processes: a Postgres that hangs, and the time between SIGTERM and the end of listening."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.server.processes import all_named
+from tests.support.server.serve_command import END_LIMIT, Server
+from tests.support.waiting import wait_until
+
+# The whole answer comes within 5 s; the machine may be busy.
+ANSWER_LIMIT_S = 5.0
+
+
+@pytest.fixture(params=["1", "2"], ids=["one process", "two web processes"])
+def server(request: pytest.FixtureRequest, tmp_path: Path, tape: str) -> Iterator[Server]:
+    workers = () if request.param == "1" else ("--web", request.param)
+    server = Server(tmp_path / "data", "--engine", tape, *workers, RESPONSES_DRAIN_DELAY="3")
+    yield server.ready()
+    server.end()
+
+
+def ready(server: Server) -> tuple[int, dict[str, Any]]:
+    answer = httpx2.get(f"{server.url}/health/ready", timeout=ANSWER_LIMIT_S)
+    return answer.status_code, answer.json()
+
+
+def ask_while_draining(server: Server) -> None:
+    """Ask until the port closes; every answer is that of a server that drains."""
+    until = time.monotonic() + END_LIMIT
+    while time.monotonic() < until:
+        assert ready(server)[1]["failed"] == ["draining"]
+
+
+def test_database_that_hangs_is_named_in_time_and_term_closes_the_port_last(server: Server) -> None:
+    wait_until(lambda: ready(server)[0] == 200, explain=lambda: ready(server))
+    stopped = all_named(server.process.pid, "postgres")
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: ready(server)[1]["failed"] == ["database", "migrations"])
+        assert "does not answer within 1 s" in ready(server)[1]["checks"]["database"]["message"]
+        assert httpx2.get(f"{server.url}/health/live", timeout=ANSWER_LIMIT_S).status_code == 200
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: [ready(server)[0] for _ in range(4)] == [200] * 4)
+
+    server.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: all(ready(server)[1]["failed"] == ["draining"] for _ in range(4)), limit_s=3)
+    assert server.ask(store=False).status_code == 200, "requests are served until the port closes"
+    with pytest.raises((httpx2.NetworkError, httpx2.RemoteProtocolError)):
+        ask_while_draining(server)
+    assert server.process.wait(END_LIMIT) == 0
