@@ -67,6 +67,8 @@ class CreateRequest:
     # The response whose request is run again, and whether its tool results stand in for running the server tools.
     rerun_of: str | None = None
     uses_recorded_results: bool = False
+    # Whether each call of a server tool needs an approval.
+    asks_before_calls: bool = False
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)

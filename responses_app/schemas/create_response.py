@@ -143,7 +143,10 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
     created = _order(body, key, request_id)
-    return created if rerun is None else replace(created, rerun_of=rerun.of, uses_recorded_results=rerun.tools == "recorded")
+    if rerun is None:
+        return created
+    recorded, asks = rerun.tools == "recorded", rerun.tools == "ask"
+    return replace(created, rerun_of=rerun.of, uses_recorded_results=recorded, asks_before_calls=asks)
 
 
 def _rerun(raw: Mapping[str, Any], key: ApiKey) -> RerunOptions | None:

@@ -31,7 +31,7 @@ class RerunOptions(StrictModel):
     """`rerun` of the pages: the response whose request is run again, and how the server tools run."""
 
     of: Annotated[str, Field(max_length=64)]
-    tools: Literal["recorded", "live"] = "live"
+    tools: Literal["recorded", "live", "ask"] = "live"
 
 
 class BackgroundOptions(StrictModel):

@@ -86,6 +86,28 @@ class ServerTool:
     includes: tuple[str, ...] = ()
     optional_parts: Mapping[type[ToolResult], OptionalParts] = field(default_factory=dict)
 
+    @property
+    def approval_label(self) -> str:
+        """Server label of the items that request an approval for a call of the tool."""
+        return self.name.replace("_", " ")
+
+    def approved_requests(self, items: Sequence[Json]) -> list[Json]:
+        """Return the requests for approval that were approved, without those whose calls `items` have.
+
+        The item of a call names no request: the calls behind the approvals are those of the oldest ones.
+        """
+        requests: dict[str, Json] = {}
+        approved: list[Json] = []
+        for item in items:
+            kind = item.get("type")
+            if kind == "mcp_approval_request" and item["server_label"] == self.approval_label:
+                requests[item["id"]] = item
+            elif kind == "mcp_approval_response" and item["approve"] and item["approval_request_id"] in requests:
+                approved.append(requests[item["approval_request_id"]])
+            elif kind in self.past_calls and approved:
+                del approved[0]
+        return approved
+
     def find(self, tools: Sequence[Json]) -> Json | None:
         """Return the declared tool among `tools` that the server runs for a request; None without such a tool.
 

@@ -37,6 +37,8 @@ INCLUDES: Final = tuple(name for tool in SERVER_TOOLS for name in tool.includes)
 FUNCTIONS: Final[Mapping[str, Json]] = {name: function for tool in SERVER_TOOLS for name, function in tool.functions.items()}
 # Function -> tool of gpt-oss that takes its place.
 RECIPIENTS: Final = {name: str(function[RECIPIENT]) for name, function in FUNCTIONS.items() if RECIPIENT in function}
+# Server label of requests for the approval of calls -> server tool. The label of an MCP server has no blank.
+BY_APPROVAL_LABEL: Final[Mapping[str, ServerTool]] = {tool.approval_label: tool for tool in SERVER_TOOLS}
 # Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them or a setting is missing.
 SERVER_TYPES: Final = frozenset({"mcp", *BY_TYPE})
 

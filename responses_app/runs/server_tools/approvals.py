@@ -12,6 +12,7 @@ from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.server_tools import approval_address
 from responses_app.store.content import approvals
+from responses_app.tools.registry import BY_APPROVAL_LABEL
 
 Item = Mapping[str, Any]
 
@@ -94,6 +95,9 @@ def _made(items: Sequence[Item]) -> set[str | None]:
 
 def _check_server(create_request: CreateRequest, request: Item) -> None:
     label = request["server_label"]
+    server_tool = BY_APPROVAL_LABEL.get(label)
+    if server_tool is not None and create_request.asks_before_calls and server_tool.find(create_request.tools) is not None:
+        return
     if label not in create_request.mcp_tools:
         message = (
             f"The call of approval request {request['id']} cannot be made: 'tools' has no tool of type 'mcp' with the "

@@ -22,6 +22,7 @@ from responses_app.protocol.output_problems import ProblemItem
 from responses_app.runs.server_tools.call_limit import excess_call
 from responses_app.tools.base import ToolOffer
 from responses_app.tools.code_interpreter.functions import CODE_KEY
+from responses_app.tools.declaration import dump
 from responses_app.tools.functions.custom_input import InputUnwrapper
 
 
@@ -75,7 +76,8 @@ class ServerCallParser(ParserFilter):
         if is_call and self._calls_left is not None:
             self._calls_left -= 1
         if isinstance(opening, OpenedWhenComplete):
-            self._buffered = _UnopenedCall(delta.name, opening, [])
+            is_raw_code = isinstance(opening, McpApprovalRequest) and delta.kind == "custom"
+            self._buffered = _UnopenedCall(delta.name, opening, [], is_raw_code=is_raw_code)
             return []
         if isinstance(opening, CodeCall) and delta.kind == "function":
             self._code = InputUnwrapper(CODE_KEY)
@@ -85,17 +87,21 @@ class ServerCallParser(ParserFilter):
         """Return the opening of the buffered call, or the rest of the code."""
         buffered, code, self._buffered, self._code = self._buffered, self._code, None, None
         if buffered is not None:
-            return [buffered.end("".join(buffered.texts) or "{}")]
+            return [buffered.end("".join(buffered.texts) or ("" if buffered.is_raw_code else "{}"))]
         return [] if code is None else _code_deltas(code.flush())
 
 
 @dataclass(slots=True)
 class _UnopenedCall:
-    """Call whose item opens when the arguments are complete, with the arguments so far. Without `opening` no item opens."""
+    """Call whose item opens when the arguments are complete, with the arguments so far. Without `opening` no item opens.
+
+    `is_raw_code` means code instead of JSON, which becomes JSON.
+    """
 
     function: str
     opening: OpenedWhenComplete | None
     texts: list[str]
+    is_raw_code: bool = False
 
     @property
     def problem_item(self) -> ProblemItem:
@@ -104,6 +110,8 @@ class _UnopenedCall:
 
     def end(self, arguments: str) -> Delta:
         """Return the delta of the complete call."""
+        if self.is_raw_code:
+            arguments = dump({CODE_KEY: arguments})
         return excess_call(self.function, arguments) if self.opening is None else self.opening.with_arguments(arguments)
 
 

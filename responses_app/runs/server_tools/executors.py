@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.server_tools import approval_address
+from responses_app.runs.server_tools.asking import AskingExecutor
 from responses_app.runs.server_tools.recorded_items import load_recorded_items
 from responses_app.store.content import approvals
 from responses_app.tools.base import ToolExecutor
@@ -72,4 +73,5 @@ def _open(tool: ServerTool, create_request: CreateRequest, uid: str) -> ToolExec
     if declared is None:
         return None
     path = f"tools[{list(create_request.tools).index(declared)}]"
-    return tool.open(ToolCallContext(declared, path, create_request.project, uid, new_id))
+    executor = tool.open(ToolCallContext(declared, path, create_request.project, uid, new_id))
+    return AskingExecutor(tool, executor) if executor is not None and create_request.asks_before_calls else executor

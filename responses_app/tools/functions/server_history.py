@@ -15,7 +15,7 @@ from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, 
 from responses_app.tools.base import Json
 from responses_app.tools.declaration import PastCall, dump, fields_or_status
 from responses_app.tools.mcp.function_names import function_name
-from responses_app.tools.registry import PAST_CALLS, RECIPIENTS
+from responses_app.tools.registry import BY_APPROVAL_LABEL, PAST_CALLS, RECIPIENTS
 
 
 def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterator[Json]:
@@ -28,7 +28,7 @@ def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterato
     for item in items:
         if item.get("type") == "mcp_approval_request":
             if item["id"] not in called:
-                yield from _pair(item, _mcp_name(item), item["arguments"], _denial(approvals.get(item["id"])))
+                yield from _requested_call(item, items, approvals.get(item["id"]), recipients)
         elif item.get("type") == "program":
             yield _call(item, item["call_id"], "program", dump({"code": item["code"]}))
         elif item.get("type") == "program_output":
@@ -43,6 +43,16 @@ def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterato
             )
         elif item.get("type") not in _DROPPED:
             yield item
+
+
+def _requested_call(item: Json, items: Sequence[Json], approval: Json | None, recipients: Collection[str]) -> Iterator[Json]:
+    """Yield the call of a request for approval with an explanation; nothing if `items` have the call of a server tool."""
+    tool = BY_APPROVAL_LABEL.get(item["server_label"])
+    if tool is None:
+        yield from _pair(item, _mcp_name(item), item["arguments"], _denial(approval))
+    elif approval is None or not approval["approve"] or item in tool.approved_requests(items):
+        for one in _pair(item, item["name"], item["arguments"], _denial(approval)):
+            yield _with_recipient(one, item["name"], recipients)
 
 
 def _shown_output(item: Json, read_text: Callable[[Json], str]) -> str | list[Json]:

@@ -55,3 +55,28 @@ def test_names_of_the_client_include_namespaces_and_found_tools() -> None:
     space = {"type": "namespace", "name": "web", "tools": [{**WEATHER, "name": "search"}]}
     added = {"type": "additional_tools", "role": "developer", "tools": [{**WEATHER, "name": "python"}]}
     assert offered_names(turn(user("?"), added, tools=(WEATHER, space))) == {"get_weather", "web__search", "python"}
+
+
+def test_call_of_a_server_tool_that_waits_for_approval_is_explained_until_it_is_made() -> None:
+    request = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "code interpreter",
+        "name": "python",
+        "arguments": '{"code": "1 + 1"}',
+    }
+    approved = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+
+    def names_and_outputs(*items: dict[str, Any]) -> list[str]:
+        shown = to_functions(turn(user("?"), *items))[0].items[1:]
+        return [str(item.get("name") or item.get("output")) for item in shown]
+
+    assert names_and_outputs(request) == ["python", "This call was not made: the user has not approved it yet."]
+    denied = {**approved, "approve": False, "reason": "Too slow."}
+    assert names_and_outputs(request, denied) == ["python", "This call was not made: the user has denied it. Too slow."]
+    made = {**CODE, MODEL_OUTPUT: ModelOutput("2")}
+    assert names_and_outputs(request, approved, made) == ["python", "2"]
+    # Each call belongs to one approval.
+    assert names_and_outputs(made, request, approved)[1:] == [
+        *("2", "python", "This call was not made yet, although the user has approved it.")
+    ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import httpx2
 import pytest
 from playwright.sync_api import expect
 
@@ -14,9 +12,9 @@ from responses_app.sandbox.options import RunnerOptions
 from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_startup_code
 from tests.support.sandbox.runner import PACKAGES, runner
 from tests.support.server.serve_command import Server
-from tests.support.waiting import wait_until
 from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import Visitor, matching_tape
+from tests.support.web.house_rules import add_house_rules
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
@@ -101,7 +99,7 @@ def test_web_search_shows_the_pages_and_the_citation_is_a_link(visitor: Visitor,
 
 
 def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor: Visitor, axe: str) -> None:
-    store = add_store(visitor.server)
+    store = add_house_rules(visitor.server)
     page = visitor.page
     page.reload()
     page.locator("details.tool-menu > summary").click()
@@ -121,14 +119,3 @@ def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor:
     assert "30 days" in download.value.path().read_text()
     page.reload()
     expect(page.locator("select[name=store]")).to_have_value(store)
-
-
-def add_store(server: Server) -> str:
-    """Create a vector store with a file, and wait until the file can be searched. Return the id of the store."""
-    with httpx2.Client(base_url=f"{server.url}/v1", headers={"Authorization": f"Bearer {server.key}"}, timeout=30) as client:
-        upload = {"file": ("rules.txt", b"Each employee has 30 days of vacation.")}
-        file: dict[str, Any] = client.post("/files", data={"purpose": "assistants"}, files=upload).json()
-        body = {"name": "House rules", "file_ids": [file["id"]]}
-        store: str = client.post("/vector_stores", json=body).json()["id"]
-        wait_until(lambda: client.get(f"/vector_stores/{store}").json()["file_counts"]["completed"] == 1, limit_s=60)
-    return store

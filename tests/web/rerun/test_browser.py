@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+from playwright.sync_api import Page, expect
 
 from responses_app.installation.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS, PageErrors
 from tests.support.web.chat_visitor import matching_tape
+from tests.support.web.rerun_page import answer, call, column, run
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
@@ -24,14 +24,6 @@ WEATHER = {
     "name": "get_weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
-
-
-def answer(text: str) -> str:
-    return f"<|channel|>final<|message|>{text}<|return|>"
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(arguments)}<|call|>"
 
 
 def search(query: str) -> str:
@@ -79,32 +71,10 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.end()
 
 
-@pytest.fixture
-def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
-    """Open a page as the operator, which must report no error until the end."""
-    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(LIMIT_MS)
-    expect.set_options(timeout=LIMIT_MS)
-    errors = PageErrors(page)
-    yield page
-    context.close()
-    # A refused request is an error of the console, and shown by the page.
-    assert [error for error in errors.seen if not error.startswith(("400 ", "Failed to load resource"))] == []
-
-
 def fetch(server: Server, path: str, body: dict[str, Any] | None = None) -> Any:
     """Return the JSON of the API, of a POST with a body."""
     headers = {"Authorization": f"Bearer {server.key}"}
     return httpx2.request("GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=30).json()
-
-
-def run(page: Page) -> None:
-    page.get_by_role("button", name="Run", exact=True).click()
-
-
-def column(page: Page, name: str) -> Locator:
-    return page.get_by_role("region", name=name, exact=True)
 
 
 def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(chat_server: Server, page: Page) -> None:

@@ -52,8 +52,7 @@ class RerunPage {
   /** The body of a run: stored, in the background, and linked to the response whose request it repeats. */
   asRun(body, of) {
     const tools = this.mode === "ask" ? body.tools?.map((tool) => (tool.type === "mcp" ? { ...tool, require_approval: "always" } : tool)) : body.tools;
-    const rerun = { of, tools: this.mode === "recorded" ? "recorded" : "live" };
-    return { ...body, tools, rerun, stream: true, store: true, background: true, stream_options: { include_obfuscation: false } };
+    return { ...body, tools, rerun: { of, tools: this.mode }, stream: true, store: true, background: true, stream_options: { include_obfuscation: false } };
   }
 
   // A run with another model or other fields is another run.
