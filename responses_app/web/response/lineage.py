@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,11 +12,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import visible_responses
+from responses_app.models import Response
 from responses_app.web.response.detail import get_response, render_page
 from responses_app.web.responses.rows import ResponseRow, rows
 
 # Only the newest responses of a thread or a conversation are shown.
 MAX_RESPONSES: Final = 200
+# Newest reruns of these that are in other threads.
+MAX_RERUNS: Final = 50
 # Deeper branches have the same indentation.
 MAX_DEPTH: Final = 12
 
@@ -38,13 +41,19 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/chain."""
     row = get_response(request, uid)
     visible = visible_responses(request.user).filter(project=row.project)
-    newest = list(visible.filter(thread=row.thread).order_by("-pk").defer("history", "metadata")[: MAX_RESPONSES + 1])
+    # The rerun of a first response begins a thread of its own.
+    threads = {row.thread, *visible.filter(uid=row.rerun_of or None).values_list("thread", flat=True)}
+    light = visible.order_by("-pk").defer("history", "metadata")
+    newest = list(light.filter(thread__in=threads)[: MAX_RESPONSES + 1])
+    uids = [one.uid for one in newest[:MAX_RESPONSES]]
+    reruns = list(light.filter(rerun_of__in=uids).exclude(thread__in=threads)[:MAX_RERUNS])
+    shown = sorted([*newest[:MAX_RESPONSES], *reruns], key=lambda one: one.pk)
     return render_page(
         request,
         row,
         "response-chain",
         "web/lineage.html",
-        branches=_tree(rows(newest[:MAX_RESPONSES][::-1])),
+        branches=_tree(rows(shown)),
         more=len(newest) > MAX_RESPONSES,
         max_responses=MAX_RESPONSES,
         parent=visible.filter(uid=row.previous_uid).first() if row.previous_uid else None,
@@ -52,21 +61,39 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 def _tree(lines: Sequence[ResponseRow]) -> list[LineageBranch]:
-    """Order each response behind the previous response. A first continuation has the depth of the parent, forks are deeper."""
-    uids = {line.response.uid for line in lines}
+    """Order each response behind the previous response, and each rerun below its original.
+
+    A first continuation has the depth of the parent, forks and reruns are deeper.
+    """
+    by_uid = {line.response.uid: line for line in lines}
     children: dict[str | None, list[ResponseRow]] = {}
+    reruns: dict[str, list[ResponseRow]] = {}
     for line in lines:
-        parent = line.response.previous_uid
-        children.setdefault(parent if parent in uids else None, []).append(line)
+        response = line.response
+        if _is_below_original(response, by_uid):
+            reruns.setdefault(response.rerun_of, []).append(line)
+        else:
+            children.setdefault(response.previous_uid if response.previous_uid in by_uid else None, []).append(line)
     ordered: list[LineageBranch] = []
     # A stack instead of recursion, because a chain may have any length.
     stack = [(line, 0, False) for line in reversed(children.get(None, []))]
     while stack:
         line, depth, is_fork = stack.pop()
-        is_orphan = bool(line.response.previous_uid) and line.response.previous_uid not in uids
+        response = line.response
+        is_orphan = bool(response.previous_uid) and response.previous_uid not in by_uid
         ordered.append(LineageBranch(line, min(depth, MAX_DEPTH), is_fork, is_orphan))
-        stack += _continuations(children.get(line.response.uid, []), depth)
+        stack += _continuations(children.get(response.uid, []), depth)
+        stack += [(one, depth + 1, False) for one in reversed(reruns.get(response.uid, []))]
     return ordered
+
+
+def _is_below_original(response: Response, by_uid: Mapping[str, ResponseRow]) -> bool:
+    """Return whether a rerun stands below its original: not if it continues another rerun, as the answers to calls do."""
+    previous = by_uid.get(response.previous_uid or "")
+    original = by_uid.get(response.rerun_of)
+    # Ids grow with time, and an original is older, so that no circle is possible.
+    is_older = original is not None and original.response.pk < response.pk
+    return is_older and not (previous is not None and previous.response.rerun_of)
 
 
 def _continuations(lines: Sequence[ResponseRow], depth: int) -> Iterable[tuple[ResponseRow, int, bool]]:

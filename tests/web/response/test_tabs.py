@@ -228,6 +228,27 @@ class ResponseTest(WebCase):
             ],
         )
 
+    def test_the_chain_lists_reruns_below_their_original(self) -> None:
+        made("resp_1")
+        made("resp_2", thread="resp_1", previous_uid="resp_1")
+        made("resp_3", thread="resp_1", previous_uid="resp_1", rerun_of="resp_2")
+        # The rerun of a first response is in another thread, and its answer to a call continues the rerun.
+        made("resp_4", rerun_of="resp_1")
+        made("resp_5", thread="resp_4", previous_uid="resp_4", rerun_of="resp_2")
+        for uid in ("resp_1", "resp_4"):
+            page = self.page(f"/responses/{uid}/chain")
+            links = re.findall(r'<li class="depth-(\d+)(?: here)?">(.*?)href="/responses/(resp_\d)"', page, re.DOTALL)
+            self.assertEqual(
+                [(depth, "Rerun" in before, found) for depth, before, found in links],
+                [
+                    ("0", False, "resp_1"),
+                    ("1", True, "resp_4"),
+                    ("1", True, "resp_5"),
+                    ("0", False, "resp_2"),
+                    ("1", True, "resp_3"),
+                ],
+            )
+
     def test_address_of_the_earlier_comparison_leads_to_the_rerun_page(self) -> None:
         for uid, text in (("resp_1", "the same but one"), ("resp_2", "the same but two")):
             row = made(uid)
