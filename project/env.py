@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -25,12 +26,17 @@ READ: dict[str, Variable] = {}
 
 
 def envstr(name: str, default: str = "") -> str:
-    """Read a text. A file named by `NAME_FILE` takes precedence, so that secrets can be mounted."""
+    """Read a text. A file named by `NAME_FILE` takes precedence, so that secrets can be mounted.
+
+    Raises ImproperlyConfigured for a file that cannot be read.
+    """
     READ[name] = Variable(name, default)
     path = os.environ.get(f"{name}_FILE")
     if path:
-        with open(path, encoding="utf-8") as file:
-            return file.read().strip()
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImproperlyConfigured(f"{name}_FILE: {path} cannot be read ({error})") from None
     return os.environ.get(name, default)
 
 

@@ -13,6 +13,14 @@ class InUse(Exception):
     """Data folder in use by another server."""
 
 
+class UnusableFolder(Exception):
+    """Data folder that cannot be made or written to; the message names the remedy."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        super().__init__(f"the data folder {folder} cannot be used ({reason}): set RESPONSES_DATA_DIR to a folder of this user")
+
+
 def data_dir() -> Path:
     """Return RESPONSES_DATA_DIR, or `.data` beside the code, as an absolute path."""
     return Path(os.environ.get("RESPONSES_DATA_DIR") or ROOT / ".data").resolve()
@@ -33,9 +41,15 @@ def open_log(file: Path, flags: int = 0) -> int:
 
 
 def lock(folder: Path) -> int:
-    """Lock the folder, which is made if missing. The lock lasts while any process holds the descriptor. Raises InUse."""
-    make_folder(folder)
-    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    """Lock the folder, which is made if missing. The lock lasts while any process holds the descriptor.
+
+    Raises InUse and UnusableFolder.
+    """
+    try:
+        make_folder(folder)
+        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise UnusableFolder(folder, error) from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

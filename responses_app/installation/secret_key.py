@@ -7,15 +7,21 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.installation.data_dir import load_or_create
+from responses_app.installation.data_dir import UnusableFolder, load_or_create
 
 MIN_LENGTH = 32
 COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
 def secret_key(data_dir: Path) -> str:
-    """Return the key in `data_dir/secret_key`, created at the first call. API keys are hashed with this key."""
-    return load_or_create(data_dir / "secret_key", secrets.token_urlsafe(48))
+    """Return the key in `data_dir/secret_key`, created at the first call. API keys are hashed with this key.
+
+    Raises ImproperlyConfigured for a folder that cannot be made or written to.
+    """
+    try:
+        return load_or_create(data_dir / "secret_key", secrets.token_urlsafe(48))
+    except OSError as error:
+        raise ImproperlyConfigured(str(UnusableFolder(data_dir, error))) from None
 
 
 def check_secret_key(value: str) -> str:

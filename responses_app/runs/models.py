@@ -21,7 +21,7 @@ from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.families.parser_names import check_names
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
-from responses_app.engine_interface import Engine, EngineUnavailable
+from responses_app.engine_interface import Engine, EngineUnavailable, EngineUnreachable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine
 from responses_app.errors import InvalidRequest
@@ -283,5 +283,7 @@ async def _named(served: ServedModel, step: Callable[[], Awaitable[None]]) -> No
     """Run a step of the start of a model; any error names the model."""
     try:
         await step()
+    except EngineUnreachable as error:
+        raise EngineUnreachable(f"{served.name}: {error}") from error
     except Exception as error:  # A model may bring its own code, which may raise anything.
         raise EngineUnavailable(f"{served.name}: {error}") from error

@@ -1,4 +1,4 @@
-"""Outer process of `bin/serve`: installs packages, starts the server in a separate session, and cleans up.
+"""Outer process of a server: starts the server in a separate session, and cleans up. For `bin/serve` it installs packages before.
 
 Ctrl-C in a terminal signals every process of the foreground group. vLLM and Postgres would exit before running responses
 end. Only the outer process receives the signal, and passes the signal on to the server. If the server is killed, the
@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from types import FrameType
 
 from responses_app.engines import orphan_guard
-from responses_app.installation.data_dir import ROOT, InUse, data_dir, lock
-from responses_app.server.bootstrap import install, ports
+from responses_app.installation.data_dir import ROOT, InUse, UnusableFolder, data_dir, lock
+from responses_app.server.bootstrap import install, installed, ports
 from responses_app.server.bootstrap.progress import Progress
-from responses_app.server.cli.args import Options, parse
+from responses_app.server.cli.args import Options, is_bin_serve, parse
 from responses_app.server.supervision import process_tree
 
-EXPECTED = (InUse, ports.CannotListen, install.InstallError)
+EXPECTED = (InUse, UnusableFolder, ports.CannotListen, install.InstallError, installed.OtherPackages)
 # Received signals and the signals passed on: a closed terminal stops the server.
 PASSED_ON = {
     signal.SIGINT: signal.SIGINT,
@@ -56,20 +56,23 @@ def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
     process_tree.adopt_orphans()
     guards = frozenset(process_tree.descendants(os.getpid()))
     try:
-        install.ensure(data_dir() / "logs" / "install.log", progress)
-        return _run(argv, held, progress)
+        if is_bin_serve():
+            install.ensure(data_dir() / "logs" / "install.log", progress)
+        in_use = installed.hold_environment()
+        installed.check_installed()
+        return _run(argv, [held] if in_use is None else [held, in_use], progress)
     finally:
         process_tree.end_descendants(os.getpid(), spare=guards)
 
 
-def _run(argv: Sequence[str], held: int, progress: Progress) -> int:
-    """Start the server, pass signals on and wait. The server inherits the lock, which lasts until both processes end."""
+def _run(argv: Sequence[str], locks: Sequence[int], progress: Progress) -> int:
+    """Start the server, pass signals on and wait. The server inherits the locks, which last until both processes end."""
     environ = {**os.environ, "RESPONSES_OUTER": str(os.getpid())}
     command = [sys.executable, "-m", "responses_app.server.processes.main", *argv]
     relay = SignalRelay()
     for number in PASSED_ON:
         signal.signal(number, relay.receive)
-    child = subprocess.Popen(command, env=environ, pass_fds=(held,), start_new_session=True, stdin=subprocess.DEVNULL)
+    child = subprocess.Popen(command, env=environ, pass_fds=locks, start_new_session=True, stdin=subprocess.DEVNULL)
     relay.connect(child.pid)
     child.returncode = process_tree.wait_for(child.pid)
     if child.returncode < 0:

@@ -17,14 +17,17 @@ TURN_LIMIT = 120
 TURN = 0x56657262  # Number of the advisory lock.
 
 
-def check_settings() -> None:
-    """Load the settings before anything is started. Raises CannotStart with the invalid setting."""
+def check_settings() -> list[str]:
+    """Load the settings before anything is started, and return warnings. Raises CannotStart with the invalid setting."""
     from django.core.exceptions import ImproperlyConfigured
 
     try:
-        importlib.import_module("project.settings")
+        importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
+    from project.unknown_variables import describe_unknown
+
+    return list(describe_unknown(os.environ))
 
 
 def prepare(folder: Path, progress: Progress) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from responses_app.installation.data_dir import ROOT, open_log
+from responses_app.server.bootstrap.installed import OtherPackages, unused_environment
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 
@@ -30,7 +31,7 @@ QUICK = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "15"}
 
 
 class InstallError(Exception):
-    """Failure of uv; the message ends with the tail of the log."""
+    """Failure of uv, with the tail of the log, or an environment that a running server uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Installer:
 
 
 def ensure(log: Path, progress: Progress, *, dev: bool = False, root: Path = ROOT, prefix: Path = Path(sys.prefix)) -> None:
-    """Install the locked packages if the lock has changed since the last time. Raises InstallError.
+    """Install the locked packages if the lock has changed since the last time, and no server runs in `prefix`. Raises InstallError.
 
     `dev` adds the tools for tests; once installed, they stay. The stamp is written last: an interrupted installation is repeated.
     """
@@ -129,7 +130,11 @@ def ensure(log: Path, progress: Progress, *, dev: bool = False, root: Path = ROO
             return
         stamps.mkdir(exist_ok=True)
         dev = dev or (stamps / DEV_STAMP).exists()
-        Installer(root, prefix, log, progress, configured_indexes()).install(gpu, dev)
+        try:
+            with unused_environment(prefix):
+                Installer(root, prefix, log, progress, configured_indexes()).install(gpu, dev)
+        except OtherPackages as error:
+            raise InstallError(str(error)) from None
         for name in (STAMP, DEV_STAMP) if dev else (STAMP,):
             (stamps / name).write_text(digest)
 

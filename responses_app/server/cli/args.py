@@ -184,6 +184,11 @@ def _check_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
             parser.error(f"unrecognized arguments: {word} (did you mean {close[0]}? Options of vLLM can follow after --)")
 
 
+def is_bin_serve() -> bool:
+    """Return True for `bin/serve`, which installs packages, and serves a demo model where none is named."""
+    return os.environ.get("RESPONSES_PROG") == "bin/serve"
+
+
 def redacted_command(argv: Sequence[str]) -> str:
     """Return the command line for a shell, without the keys of engine URLs and without the hub's token."""
     program = os.environ.get("RESPONSES_PROG", "bin/serve")

@@ -94,6 +94,8 @@ def _listed(url: str) -> Models | NoModelList:
     try:
         answer = _get_with_retry(f"{place}/v1/models", headers, url)
         return {model["id"]: model for model in answer.raise_for_status().json()["data"]}
+    except httpx2.TransportError as error:
+        return NoModelList(f"the engine at {urlsplit(place).netloc} is away ({error}): start it, or correct its URL")
     except (httpx2.HTTPError, ValueError, KeyError) as error:
         return NoModelList(f"the engine at {urlsplit(place).netloc} does not list its models ({error}); name them with --model")
 

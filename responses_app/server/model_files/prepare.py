@@ -92,6 +92,9 @@ def prepare(setting: str, progress: Progress, fit: bool, has_gpu: Callable[[], b
     """Check all models of a RESPONSES_MODELS setting, and print what will happen for those of the hub. Raises CannotServe."""
     entries = [(text, VllmEntry.parse(text)) for text in setting.split()]
     parsed = [entry for _, entry in entries if entry is not None]
+    for text, entry in entries:
+        if entry is None:
+            _check_tokenizer(text)
     if not parsed:
         return Prepared(setting, {})
     gpu = has_gpu()
@@ -128,6 +131,15 @@ def small_snapshot(name: str, revision: str = "") -> Path:
         _check_kind(listed)
         Download(listed, small_files(listed.files)).run()
     return listed.snapshot
+
+
+def _check_tokenizer(entry: str) -> None:
+    """Ask the hub once for a tokenizer that is neither a folder nor in the cache. Raises CannotServe."""
+    name, _, url = entry.partition("=")
+    source = dict(parse_qsl(urlsplit(url).query)).get("tokenizer", "")
+    if source and not Path(source).exists() and not repository.storage(source).exists():
+        with explained(f"{name}: tokenizer {source}", DEFAULT_REVISION):
+            repository.list_repository(source, DEFAULT_REVISION)
 
 
 def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:

@@ -23,7 +23,7 @@ from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.bootstrap.log_redirect import terminal
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli import model_specs
-from responses_app.server.cli.args import Options, parse, redacted_command
+from responses_app.server.cli.args import Options, is_bin_serve, parse, redacted_command
 from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.model_files import opening
 from responses_app.server.model_files.download import Download
@@ -44,6 +44,11 @@ QUIET_ENVIRON = {
     "TRANSFORMERS_VERBOSITY": "error",
     "HF_HUB_VERBOSITY": "error",
 }
+# A database of the operator is for more than a trial of a demo model.
+NO_MODELS = (
+    "no model is named, and DATABASE_URL names a Postgres of your own: set RESPONSES_MODELS (name=engine-url), or give --engine "
+    "or --model, such as --model demo-chat"
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,14 +66,12 @@ def main(argv: Sequence[str]) -> int:
     if options.demo_tools:
         os.environ["RESPONSES_DEMO_TOOLS"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-    # A secret may be a file (project/env.py).
-    database_url = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
-    postgres = None if database_url else Postgres(folder, supervisor.settings_for(options.web))
+    postgres = None if _has_own_database() else Postgres(folder, supervisor.settings_for(options.web))
     try:
         downloads = _choose(options, folder, progress)
         if options.is_supervised:
             opening.download_all(downloads, progress)
-        with _sandbox(folder):
+        with _sandbox(folder, progress):
             if options.is_supervised:
                 code = supervisor.serve(options, folder, postgres, progress)
             else:
@@ -85,9 +88,16 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
+def _has_own_database() -> bool:
+    """Return True for a Postgres of the operator. A secret may be a file (project/env.py)."""
+    return bool(os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE"))
+
+
 def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Download]:
     """Set RESPONSES_MODELS unless the operator has, check the models, and return the downloads. Raises CannotServe."""
     if options.models or options.engines or not os.environ.get("RESPONSES_MODELS"):
+        if not (options.models or options.engines or is_bin_serve()) and _has_own_database():
+            raise CannotStart(NO_MODELS)
         engine = model_specs.one_engine(options.engines)
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
@@ -115,13 +125,14 @@ def _with_engine_options(models: str, options: Options, progress: Progress) -> s
 
 
 @contextmanager
-def _sandbox(folder: Path) -> Iterator[None]:
+def _sandbox(folder: Path, progress: Progress) -> Iterator[None]:
     """Load the settings, and have a runner of the sandbox start when needed, unless the operator has one. Raises CannotStart."""
     has_runner = bool(os.environ.get("RESPONSES_SANDBOX_URL") or os.environ.get("RESPONSES_SANDBOX_URL_FILE"))
     if not has_runner:
         os.environ["RESPONSES_SANDBOX_URL"] = sandbox_starter.socket_url(folder)
         os.environ["RESPONSES_SANDBOX_READER_URL"] = sandbox_starter.socket_url(folder, sandbox_starter.READER_SOCKET)
-    check_settings()
+    for sentence in check_settings():
+        progress.line(f"WARNING: {sentence}")
     from responses_app.tools import sandbox_access
 
     setting = sandbox_access.code_interpreter()

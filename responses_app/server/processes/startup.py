@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from responses_app.engine_interface import EngineUnreachable
 from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.bootstrap.log_redirect import redirect_output, tail
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import RunManagerLifecycle, ServerLifecycle
 
 EXIT_LIMIT = 3.0
+AWAY = "Start the engine first, or add model= and max_model_len= to its URL, and this server starts without it."
 # Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
 THREAD_SWITCH_S = 0.0001
 
@@ -65,6 +67,8 @@ def _logged(log: Path) -> Iterator[None]:
         try:
             yield
             return
+        except EngineUnreachable as error:
+            raise CannotStart(f"the engine is away: {error}. {AWAY}") from None
         except Exception as error:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()

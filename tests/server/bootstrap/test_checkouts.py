@@ -67,6 +67,19 @@ def test_server_runs_in_a_closed_checkout(checkout: Path, tape: str) -> None:
     assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
 
 
+def test_manage_py_serve_installs_nothing_and_names_the_difference(checkout: Path) -> None:
+    lock = checkout / "uv.lock"
+    lock.write_text(re.sub(r'(?<=^name = "django"\nversion = ")[^"]+', "4.0.9", lock.read_text(), flags=re.MULTILINE))
+    command = [str(checkout / ".venv" / "bin" / "python"), "manage.py", "serve"]
+    environ = {**os.environ, "PYTHONPATH": str(checkout.parent / "packages")}
+    done = subprocess.run(command, cwd=checkout, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    assert re.search(
+        r"serve: the installed packages differ from uv\.lock: django is .* must be 4\.0\.9\. bin/serve installs", done.stderr
+    )
+    assert not (checkout / ".data" / "logs" / "install.log").exists()
+
+
 @pytest.mark.timeout(TEST_LIMIT_S + 60)
 def test_tests_run_in_a_closed_checkout(checkout: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(checkout.parent / "packages"), "TMPDIR": str(checkout.parent)}

@@ -14,6 +14,7 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.bootstrap import install
+from responses_app.server.bootstrap.installed import OtherPackages, check_installed, hold_environment
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
@@ -269,3 +270,29 @@ def test_uv_on_the_path_makes_the_environment(scripts: Path, python_without_ensu
     assert "Making a virtual environment" in serve(scripts, PYTHON=python_without_ensurepip).stderr
     assert (scripts / ".venv" / ".made").exists()
     assert "\nuv = " in (scripts / ".venv" / "pyvenv.cfg").read_text()
+
+
+def test_nothing_is_installed_while_a_server_of_the_environment_runs(root: Path, prefix: Path, index: PackageIndex) -> None:
+    run(root, prefix)
+    lock(root, index, "2.0")
+    used = hold_environment(prefix)
+    assert used is not None
+    with pytest.raises(install.InstallError, match=rf"a server \(process {os.getpid()}\) runs in .*: stop that server first"):
+        run(root, prefix)
+    assert packages(prefix) == {"example-server==1.0", "torch==2.0+cpu"}
+    os.close(used)
+    run(root, prefix)
+    assert packages(prefix) == {"example-server==2.0", "torch==2.0+cpu"}
+
+
+def test_differences_from_the_lock_are_named(root: Path, prefix: Path, index: PackageIndex) -> None:
+    folders = [str(path) for path in prefix.glob("lib/python*/site-packages")]
+    with pytest.raises(OtherPackages, match=r"differ from uv\.lock: example-server is not installed\. bin/serve installs"):
+        check_installed(root, folders)
+    run(root, prefix)
+    check_installed(root, folders)
+    lock(root, index, "2.0")
+    with pytest.raises(OtherPackages, match=r"example-server is 1\.0 and must be 2\.0\. bin/serve installs"):
+        check_installed(root, folders)
+    (root / "uv.lock").unlink()
+    check_installed(root, folders)

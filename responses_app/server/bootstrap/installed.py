@@ -1,0 +1,95 @@
+"""Comparison of the installed packages with uv.lock, and the lock file of a running server's environment."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from responses_app.installation.data_dir import ROOT
+
+IN_USE = ".in-use"
+# Differences that a sentence names; the others are counted.
+MAX_NAMED = 3
+COMMANDS = "bin/serve installs the locked packages; without bin/serve: uv sync --frozen --no-dev --extra gpu (or --extra cpu)"
+
+
+class OtherPackages(Exception):
+    """Installed packages that differ from uv.lock, or an environment in use; the message names the remedy."""
+
+
+def check_installed(root: Path = ROOT, folders: Sequence[str] = sys.path) -> None:
+    """Compare the packages in `folders` with the lock of the checkout `root`; a wheel has no lock. Raises OtherPackages."""
+    if not (root / "uv.lock").is_file():
+        return
+    if differences := list(_differences(root, _installed(folders))):
+        named, more = ", ".join(differences[:MAX_NAMED]), len(differences) - MAX_NAMED
+        counted = f" and {more} more" if more > 0 else ""
+        raise OtherPackages(f"the installed packages differ from uv.lock: {named}{counted}. {COMMANDS}.")
+
+
+def hold_environment(prefix: Path = Path(sys.prefix)) -> int | None:
+    """Mark the environment as used while the descriptor is open; wait for an installation. None if nobody can write there."""
+    try:
+        fd = os.open(prefix / IN_USE, os.O_RDONLY | os.O_CREAT, 0o644)
+    except OSError:
+        return None
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    return fd
+
+
+@contextmanager
+def unused_environment(prefix: Path) -> Iterator[None]:
+    """Keep servers of the environment from starting. Raises OtherPackages while one runs."""
+    fd = os.open(prefix / IN_USE, os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OtherPackages(
+                f"the installed packages differ from uv.lock, and {_users(fd)} runs in {prefix}: "
+                "stop that server first, or start from a checkout of its own"
+            ) from None
+        yield
+    finally:
+        os.close(fd)
+
+
+def _users(fd: int) -> str:
+    """Name the processes that have locked the file of a descriptor, as Linux lists these."""
+    inode = str(os.fstat(fd).st_ino)
+    lines = [line.split() for line in Path("/proc/locks").read_text().splitlines() if " FLOCK " in line]
+    pids = sorted({words[4] for words in lines if words[5].rpartition(":")[2] == inode})
+    return f"a server (process {', '.join(pids)})" if pids else "a server"
+
+
+def _installed(folders: Iterable[str]) -> dict[str, str]:
+    """Return the version of each package by name, read from the names of the folders of metadata."""
+    versions: dict[str, str] = {}
+    for folder in folders:
+        for path in Path(folder or ".").glob("*.dist-info"):
+            name, _, version = path.name.removesuffix(".dist-info").partition("-")
+            versions.setdefault(_normalized(name), version)
+    return versions
+
+
+def _differences(root: Path, installed: dict[str, str]) -> Iterator[str]:
+    locked: dict[str, list[str]] = {}
+    lines = re.finditer(r'^\[\[package\]\]\nname = "(.+)"\nversion = "(.+)"$', (root / "uv.lock").read_text(), re.MULTILINE)
+    for name, version in (match.groups() for match in lines):
+        locked.setdefault(name, []).append(version)
+    for requirement in tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]:
+        if (name := _normalized(re.split(r"[^\w.-]", requirement)[0])) not in installed:
+            yield f"{name} is not installed"
+    for name, versions in locked.items():
+        if name in installed and installed[name] not in versions:
+            yield f"{name} is {installed[name]} and must be {' or '.join(versions)}"
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,82 @@
+"""Usual mistakes at a start, made with the real programs: each ends with a sentence, and with nothing of a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from responses_app.installation.data_dir import ROOT
+from tests.support.server.serve_command import free_port
+
+MANAGE, SERVE = (sys.executable, "manage.py"), ("bin/serve",)
+LIMIT_S = 60
+POSTGRES = "postgresql://nobody@127.0.0.1:9/none"
+
+
+def end_of(command: tuple[str, ...], data: str | Path, **environ: str) -> str:
+    """Run a program that must fail, and return its output."""
+    names = ("DATABASE_URL", "RESPONSES_API_KEY", "RESPONSES_MODELS", "SECRET_KEY", "PYTHONWARNINGS")
+    inherited = {name: value for name, value in os.environ.items() if name not in names}
+    environ = {**inherited, "RESPONSES_DATA_DIR": str(data), "RESPONSES_SANDBOX_PACKAGES": "off", **environ}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=LIMIT_S)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output
+    assert "Traceback" not in output
+    return output
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
+        ({"SECRET_KEY_FILE": "/nonexistent/key"}, "SECRET_KEY_FILE: /nonexistent/key cannot be read"),
+        ({"DATABASE_URL": "mysql://host/name"}, "DATABASE_URL must begin with postgresql://, not 'mysql'"),
+        ({"DEBUG": "yesplease"}, "DEBUG must be true or false, not 'yesplease'"),
+    ],
+)
+@pytest.mark.parametrize("command", [(*MANAGE, "serve"), (*MANAGE, "migrate"), (*MANAGE, "createkey", "name")])
+def test_a_wrong_setting_is_named(command: tuple[str, ...], environ: dict[str, str], sentence: str, tmp_path: Path) -> None:
+    assert sentence in end_of(command, tmp_path / "data", **environ)
+
+
+@pytest.mark.parametrize("command", [SERVE, (*MANAGE, "serve"), (*MANAGE, "migrate")])
+@pytest.mark.parametrize("folder", ["/proc/verbatim", "/etc/passwd", "/etc/passwd/data"])
+def test_a_data_folder_that_cannot_be_made_is_named(command: tuple[str, ...], folder: str) -> None:
+    output = end_of(command, folder)
+    assert f"the data folder {folder} cannot be used" in output
+    assert "set RESPONSES_DATA_DIR" in output
+
+
+def test_a_database_that_is_away_is_named(tmp_path: Path) -> None:
+    port = str(free_port())
+    output = end_of((*MANAGE, "serve", "--port", port, "--model", "demo-chat"), tmp_path / "data", DATABASE_URL=POSTGRES)
+    assert "serve: the database does not answer: " in output
+
+
+def test_an_own_postgres_without_models_serves_no_demo_model(tmp_path: Path) -> None:
+    output = end_of((*MANAGE, "serve", "--port", str(free_port())), tmp_path / "data", DATABASE_URL=POSTGRES)
+    assert "serve: no model is named, and DATABASE_URL names a Postgres of your own: set RESPONSES_MODELS" in output
+    output = end_of((*SERVE, "--port", str(free_port())), tmp_path / "data", DATABASE_URL=POSTGRES)
+    assert "Preparing demo-chat" in output
+    assert "serve: the database does not answer" in output
+
+
+def test_an_engine_that_is_away_is_called_away(tmp_path: Path) -> None:
+    environ, engine = {"RESPONSES_ENGINE_START_WAIT": "0"}, f"http://127.0.0.1:{free_port()}"
+    output = end_of((*MANAGE, "serve", "--port", str(free_port()), "--engine", engine), tmp_path / "data", **environ)
+    assert f"serve: the engine at {engine.removeprefix('http://')} is away" in output
+    assert "--model" not in output
+
+
+def test_an_unknown_model_or_tokenizer_is_refused_at_once(tmp_path: Path) -> None:
+    environ = {"HF_ENDPOINT": f"http://127.0.0.1:{free_port()}", "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hub")}
+    engine = f"name=http://127.0.0.1:{free_port()}?tokenizer=none/such"
+    for source in ("none/such", engine):
+        output = end_of((*MANAGE, "serve", "--port", str(free_port()), "--model", source), tmp_path / "data", **environ)
+        assert "none/such: " in output
+        assert "cannot be reached" in output
+        assert "Starting Postgres" not in output
