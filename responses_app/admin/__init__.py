@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from responses_app.admin import registrations
+from responses_app.admin import audit, registrations
 
-__all__ = ["registrations"]
+__all__ = ["audit", "registrations"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from responses_app.errors import ApiError
 from responses_app.models import Response
 from responses_app.runs import manager
+from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase, orphaned_items
 from responses_app.store.log import reader
 
@@ -41,21 +42,28 @@ def delete(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[
             "rows": [(row, reader.last_number(row.pk) + 1, len(orphaned_items(row))) for row in rows],
         }
         return TemplateResponse(request, "admin/responses_app/response/delete.html", context)
-    deleted = sum(_cancel(request, row) and erase(row.project, row.uid) for row in rows)
-    messages.success(request, f"Deleted {deleted} of {len(rows)} responses.")
+    deleted = [row for row in rows if _cancel(request, row) and erase(row.project, row.uid)]
+    _record(request, "response.delete", deleted)
+    messages.success(request, f"Deleted {len(deleted)} of {len(rows)} responses.")
     return None
 
 
 @admin.action(description="Export as JSONL", permissions=["view"])
 def export(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> HttpResponse:
     """Export the selected responses as JSON lines, oldest first: terminal snapshots, or id and status while running."""
-    del responses, request
+    del responses
+    _record(request, "response.export", selected)
     response = HttpResponse(b"".join(_lines(selected)), content_type="application/x-ndjson; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
     return response
 
 
 ACTIONS = (cancel, delete, export)
+
+
+def _record(request: HttpRequest, action: str, rows: Iterable[Response]) -> None:
+    for row in rows:
+        audit_log.record(audit_log.actor_of(request), action, f"response {row.uid}", row.project)
 
 
 def _lines(selected: QuerySet[Response]) -> Iterator[bytes]:

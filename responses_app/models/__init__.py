@@ -1,8 +1,8 @@
-"""Database models: API keys, responses, items, logs, files, vector stores, workers, memberships, refused requests."""
+"""Database models: API keys, responses, items, logs, files, vector stores, workers, memberships, refused requests, audit log."""
 
 from __future__ import annotations
 
-from responses_app.models.accounts import LoginAttempt, Membership, SavedView
+from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, SavedView
 from responses_app.models.approvals import Approval
 from responses_app.models.chat_threads import MAX_THREAD_TITLE_CHARS, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
@@ -45,6 +45,7 @@ __all__ = [
     "SEARCH_VECTOR",
     "ApiKey",
     "Approval",
+    "AuditEntry",
     "ChatThread",
     "ConcurrencySlot",
     "Container",

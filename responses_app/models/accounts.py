@@ -1,4 +1,4 @@
-"""Project memberships and saved views of users, and failed logins."""
+"""Project memberships and saved views of users, failed logins, and the audit log."""
 
 from __future__ import annotations
 
@@ -51,3 +51,47 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class AuditEntry(models.Model):
+    """Entry of the audit log. A trigger of the migration refuses UPDATE and, except for the retention, DELETE.
+
+    An entry has no content and no secrets, and no foreign keys, since these would change or delete the row.
+    """
+
+    class ActorKind(models.TextChoices):
+        """Kind of an actor. A visitor is not signed in."""
+
+        USER = "user"
+        KEY = "key"
+        COMMAND = "command"
+        VISITOR = "visitor"
+
+    class AuditOutcome(models.TextChoices):
+        """Outcome of an action. A refused action was not tried."""
+
+        SUCCESS = "success"
+        FAILURE = "failure"
+        REFUSED = "refused"
+
+    at = models.DateTimeField()
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
+    actor_id = models.BigIntegerField(null=True, help_text="The primary key of the account or of the API key.")
+    actor = models.CharField(max_length=150, help_text="The name at that time.")
+    address = models.CharField(max_length=64)
+    action = models.CharField(max_length=40)
+    object = models.CharField(max_length=200)
+    project = models.CharField(max_length=100)
+    outcome = models.CharField(max_length=8, choices=AuditOutcome.choices)
+
+    class Meta:
+        ordering = ("-id",)
+        verbose_name = "audit log entry"
+        verbose_name_plural = "audit log"
+        indexes = (
+            models.Index(fields=("at",), name="audit_at"),
+            models.Index(fields=("action", "object", "at"), name="audit_object"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.actor or self.actor_kind}"

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 
 from responses_app.runs.garbage import collect_when_idle
 from responses_app.runs.pacing import Pacing
-from responses_app.store import refused_requests, search_index
+from responses_app.store import audit_log, refused_requests, search_index
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
@@ -73,6 +73,7 @@ def prune_due(now: datetime) -> Iterator[int]:
     if settings.RESPONSES_KEEP_RESPONSES is not None:
         yield from approvals.prune(now - settings.RESPONSES_KEEP_RESPONSES)
     yield from refused_requests.prune(now, settings.RESPONSES_KEEP_RESPONSES)
+    yield from audit_log.prune(now, settings.RESPONSES_KEEP_AUDIT)
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)

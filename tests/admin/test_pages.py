@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.admin.registrations import MAX_EXACT_COUNT, CappedPaginator
+from responses_app.admin.read_only import MAX_EXACT_COUNT, CappedPaginator
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.store.log.writer import LogWriter
 from responses_app.web.delivery import csp

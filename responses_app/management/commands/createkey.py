@@ -16,6 +16,7 @@ from responses_app.models.keys import (
     MAX_RUN_SECONDS,
     MIN_OUTPUT_TOKENS,
 )
+from responses_app.store import audit_log
 
 LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
 
@@ -70,7 +71,8 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, name: str, project: str | None, model: list[str], tool: list[str], **limits: Any) -> None:
         """Run the command."""
         limits_given = {field: limits[field] for field in LIMITS}
-        _, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model, allowed_tools=tool)
+        key, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model, allowed_tools=tool)
+        audit_log.record(audit_log.command(), "key.create", f"key {key.pk} {key}", key.project)
         self.stdout.write(secret)
 
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.models import Conversation
+from responses_app.store import audit_log
 from responses_app.store.content import erasure
 from responses_app.web.accounts import account
 
@@ -38,7 +39,12 @@ class Command(BaseCommand):
             self._conversation(what["conversation"], yes)
         else:
             self._project(what["project"], keys, yes)
-        if not yes:
+        if yes:
+            kind, name = next(
+                (kind, name) for kind, name in what.items() if name and kind in {"user", "conversation", "project"}
+            )
+            audit_log.record(audit_log.command(), "erase", f"{kind} {name}", name if kind == "project" else "")
+        else:
             self.stdout.write("Nothing was erased. Add --yes to erase the data.")
 
     def _project(self, project: str, keys: bool, yes: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from responses_app.store import audit_log
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
@@ -48,6 +49,10 @@ class Command(BaseCommand):
         what = "files that were uploaded longer ago than this, besides files that have expired"
         shown = default if default is not None else "off"
         parser.add_argument("--files", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
+        default = settings.RESPONSES_KEEP_AUDIT
+        what = "entries of the audit log that are older than this"
+        shown = default if default is not None else "off"
+        parser.add_argument("--audit", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
             "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
@@ -68,6 +73,12 @@ class Command(BaseCommand):
             self._prune("approvals", approvals.prune(now - options["responses"]), pause)
         self._orphans(now, options["items"], dry_run, pause)
         self._files(now, options["files"], dry_run, pause)
+        if not dry_run:
+            ages = ", ".join(
+                f"{name} {options[name]}" for name in (*WHAT, "items", "files", "audit") if options[name] is not None
+            )
+            audit_log.record(audit_log.command(), "prune", ages)
+            self.stdout.write(f"audit: {self._prune('audit', audit_log.prune(now, options['audit']), pause)} deleted")
 
     def _orphans(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
         if limit is None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from responses_app.store import audit_log
 from responses_app.web.accounts import sign_in
 
 
@@ -25,4 +26,5 @@ class Command(BaseCommand):
         user = User.objects.filter(username=username).first() if username else sign_in.operator()
         if user is None:
             raise CommandError(f"No account is named {username!r}. Leave the name out to sign in as the operator.")
+        audit_log.record(audit_log.command(), "sign-in.link", f"account {user.get_username()}")
         self.stdout.write(url.rstrip("/") + sign_in.link(user))

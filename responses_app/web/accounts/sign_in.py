@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from responses_app.store import audit_log
 from responses_app.web.accounts import login_throttle
 
 OPERATOR = "operator"
@@ -40,12 +41,13 @@ class AccountLogin(LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign in, or answer 429 before the password check after too many attempts."""
         name = request.POST.get("username", "")
-        wait = login_throttle.register(name, _address(request))
+        wait = login_throttle.register(name, audit_log.address_of(request))
         if wait is not None:
+            audit_log.record_throttled_sign_in(request, name)
             return self._too_many_attempts(wait)
         response = super().post(request, *args, **kwargs)
         if request.user.is_authenticated:
-            login_throttle.clear(name, _address(request))
+            login_throttle.clear(name, audit_log.address_of(request))
         return response
 
     def _too_many_attempts(self, wait: timedelta) -> HttpResponse:
@@ -106,10 +108,6 @@ def _redeem(token: str) -> User | None:
     last_login = datetime.fromisoformat(stamp) if stamp else None
     is_valid = User.objects.filter(pk=pk, is_active=True, last_login=last_login).update(last_login=timezone.now())
     return User.objects.get(pk=pk) if is_valid else None
-
-
-def _address(request: HttpRequest) -> str:
-    return str(request.META.get("REMOTE_ADDR") or "")
 
 
 def _stamp(moment: datetime | None) -> str:

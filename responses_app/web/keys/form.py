@@ -70,9 +70,8 @@ class NewKeyForm(KeyForm):
             raise forms.ValidationError("You’re not a member of this project.")
         return project
 
-    def create_key(self) -> str:
-        """Create the key and return the secret."""
+    def create_key(self) -> tuple[ApiKey, str]:
+        """Create the key. Return the row and the secret."""
         data = self.cleaned_data
         limits = {name: data[name] for name in LIMITS}
-        _, secret = ApiKey.make(data["name"], data["project"], **limits)
-        return secret
+        return ApiKey.make(data["name"], data["project"], **limits)

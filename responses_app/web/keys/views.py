@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from responses_app.access.permissions import projects
 from responses_app.models import ApiKey
+from responses_app.store import audit_log
 from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
 
@@ -27,7 +28,9 @@ def index(request: HttpRequest) -> HttpResponse:
     """List keys and create a key at GET and POST /keys. Only the first page after the POST shows the secret."""
     form = NewKeyForm(request.user, _post_data(request))
     if form.is_bound and form.is_valid():
-        new_secret.put(request, form.create_key())
+        key, secret = form.create_key()
+        new_secret.put(request, secret)
+        _record(request, "key.create", key)
         return redirect("keys")
     context: dict[str, Any] = {
         "section": "keys",
@@ -52,6 +55,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         # Other columns may have changed meanwhile, such as `last_used_at` and `revoked_at`.
         form.instance.save(update_fields=KeyForm.Meta.fields)
+        _record(request, "key.change", key)
         messages.success(request, f"{key.name} was updated. Its old limits may apply for up to 30 seconds.")
         return redirect("keys")
     return render(
@@ -70,8 +74,13 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     if key.revoked_at is None:
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
+        _record(request, "key.revoke", key)
         messages.success(request, f"{key.name} was revoked. It may keep working for up to 30 seconds.")
     return redirect("keys")
+
+
+def _record(request: HttpRequest, action: str, key: ApiKey) -> None:
+    audit_log.record(audit_log.actor_of(request), action, f"key {key.pk} {key}", key.project)
 
 
 def _post_data(request: HttpRequest) -> QueryDict | None:

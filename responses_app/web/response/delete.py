@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from responses_app.errors import ApiError
 from responses_app.models import Item, Response
 from responses_app.runs import manager
+from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase, orphaned_items
 from responses_app.web.response.detail import get_response, render_page
 
@@ -27,7 +28,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     row = await sync_to_async(_response)(request, uid)
     if request.method == "GET":
         return await sync_to_async(_confirmation)(request, row)
-    if await cancel_running(request, row) and await sync_to_async(erase)(row.project, row.uid):
+    if await cancel_running(request, row) and await sync_to_async(_erase)(request, row):
         await sync_to_async(messages.success)(request, f"Deleted {row.uid}.")
         return redirect("responses")
     return redirect("response", row.uid)
@@ -55,6 +56,14 @@ async def cancel_running(request: HttpRequest, row: Response) -> bool:
         await sync_to_async(messages.error)(request, error.message)
         return False
     return True
+
+
+def _erase(request: HttpRequest, row: Response) -> bool:
+    """Delete the response, and record this in the audit log. Return whether the response existed."""
+    erased = erase(row.project, row.uid)
+    if erased:
+        audit_log.record(audit_log.actor_of(request), "response.delete", f"response {row.uid}", row.project)
+    return bool(erased)
 
 
 def _confirmation(request: HttpRequest, row: Response) -> HttpResponse:

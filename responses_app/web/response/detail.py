@@ -10,6 +10,7 @@ from django.shortcuts import render
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Direction, Response
 from responses_app.runs.ids import is_id
+from responses_app.store import audit_log
 from responses_app.store.log import reader
 from responses_app.web.response.properties import request_properties
 from responses_app.web.responses.numbers import parse_number
@@ -30,10 +31,12 @@ MISSING = "No response with this ID in your projects. It may have been deleted."
 
 
 def get_response(request: HttpRequest, uid: str) -> Response:
-    """Return the response, if visible to the user. Raise Http404."""
+    """Return the response, if visible to the user. Raise Http404. The audit log gets an entry, unless the user made the request."""
     row = visible_responses(request.user).select_related("key", "conversation").filter(uid=uid).first() if is_id(uid) else None
     if row is None:
         raise Http404(MISSING)
+    if row.user_id != request.user.pk:
+        audit_log.record_once(audit_log.actor_of(request), "response.read", f"response {row.uid}", row.project)
     return row
 
 

@@ -19,6 +19,7 @@ from responses_app.access.permissions import visible_responses
 from responses_app.errors import ApiError
 from responses_app.models import Response
 from responses_app.runs import manager
+from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.web.responses.numbers import plural
@@ -38,6 +39,7 @@ async def act(request: HttpRequest) -> HttpResponseBase:
             query = "&".join(f"column={row.uid}" for row in rows[1:4])
             return redirect(f"{reverse('response-rerun', args=(rows[0].uid,))}?{query}")
         case "export" if rows:
+            await sync_to_async(_record)(request, "response.export", rows)
             response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson; charset=utf-8")
             response["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
             return response
@@ -58,6 +60,11 @@ def _selected(request: HttpRequest) -> list[Response]:
     uids = request.POST.getlist("uid")[:MAX_SELECTED]
     rows = visible_responses(request.user).filter(uid__in=[uid.replace("\0", "") for uid in uids])
     return list(rows.defer("history", "metadata").order_by("pk"))
+
+
+def _record(request: HttpRequest, action: str, rows: Sequence[Response]) -> None:
+    for row in rows:
+        audit_log.record(audit_log.actor_of(request), action, f"response {row.uid}", row.project)
 
 
 def _lines(rows: Sequence[Response]) -> Iterator[bytes]:
@@ -84,8 +91,9 @@ async def _delete(request: HttpRequest, rows: Sequence[Response]) -> None:
     running = [row for row in rows if row.ended_at is None]
     if running and not await _cancel(request, running):
         return
-    deleted = [await sync_to_async(erase)(row.project, row.uid) for row in rows]
-    await sync_to_async(messages.success)(request, f"Deleted {plural(sum(deleted), 'response')}.")
+    deleted = [row for row in rows if await sync_to_async(erase)(row.project, row.uid)]
+    await sync_to_async(_record)(request, "response.delete", deleted)
+    await sync_to_async(messages.success)(request, f"Deleted {plural(len(deleted), 'response')}.")
 
 
 def _list_url(request: HttpRequest) -> str:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from responses_app.images import decode
 from responses_app.models import Image, Item, Response
 from responses_app.protocol.encoding import EventFrame
+from responses_app.store import audit_log
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.tool_outputs import ITEM_TYPES
 from responses_app.store.log import reader
@@ -38,6 +39,8 @@ NO_ITEM: Final = "This response has no item with this ID."
 async def log(request: HttpRequest, uid: str, form: str) -> HttpResponseBase:
     """Send GET /responses/ID.json, .jsonl and .sse as an attachment."""
     row = await sync_to_async(get_response)(request, uid)
+    exported = (audit_log.actor_of(request), "response.export", f"response {row.uid}", row.project)
+    await sync_to_async(audit_log.record)(*exported)
     if form == "json":
         response: HttpResponseBase = HttpResponse(
             await reader.snapshot(row.pk) or await partial_snapshot(row), content_type="application/json"

@@ -1,0 +1,102 @@
+"""Audit log in the admin, and entries of the audit log for changes in the admin."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from responses_app.admin.read_only import ReadOnlyAdmin
+from responses_app.models import ApiKey, AuditEntry, Membership
+from responses_app.store import audit_log
+
+NOUNS: Final[dict[type[Model], str]] = {ApiKey: "key", Membership: "membership", User: "account", Group: "group"}
+CSV_COLUMNS: Final = ("at", "actor_kind", "actor_id", "actor", "address", "action", "object", "project", "outcome")
+
+
+class Audited(ModelAdmin):  # type: ignore[type-arg]
+    """Admin whose additions, changes and deletions are entries of the audit log."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """Record an addition."""
+        _record(request, obj, "create")
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """Record a change with the names of the changed fields."""
+        changed = message[0].get("changed", {}).get("fields", ()) if isinstance(message, list) and message else ()
+        _record(request, obj, "change", changed)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Record deletions."""
+        for obj in queryset:
+            _record(request, obj, "delete")
+        return super().log_deletions(request, queryset)
+
+
+class AuditedUserAdmin(Audited, UserAdmin):  # type: ignore[type-arg]
+    """Accounts, with entries in the audit log."""
+
+
+class AuditedGroupAdmin(Audited, GroupAdmin):
+    """Groups of Django's permissions, with entries in the audit log."""
+
+
+for model, page in ((User, AuditedUserAdmin), (Group, AuditedGroupAdmin)):
+    admin.site.unregister(model)
+    admin.site.register(model, page)
+
+
+@admin.action(description="Export as CSV", permissions=["view"])
+def export_csv(entries: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Any]) -> HttpResponse:
+    """Export the selected entries, oldest first."""
+    del entries
+    audit_log.record(audit_log.actor_of(request), "export", "audit log")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
+    lines = csv.writer(response)
+    lines.writerow(CSV_COLUMNS)
+    for at, *columns in selected.order_by("pk").values_list(*CSV_COLUMNS).iterator():
+        lines.writerow([at.isoformat(), *map(_cell, columns)])
+    return response
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    """Audit log, newest first, for superusers."""
+
+    list_display = ("at", "actor_kind", "actor", "address", "action", "object", "project", "outcome")
+    list_filter = ("at", "action", "outcome", "actor_kind", "project")
+    search_fields = ("actor__exact", "object__startswith", "address__exact")
+    search_help_text = "An account, an address, or the beginning of an object, such as “account ada” or “response resp_1”."
+    actions = (export_csv,)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True for superusers alone."""
+        del obj
+        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Return True: the permission of the page decides."""
+        del request
+        return True
+
+
+def _cell(value: Any) -> str:
+    """Return a cell that a spreadsheet does not take for a formula."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
+
+
+def _record(request: HttpRequest, obj: Any, verb: str, fields: Iterable[str] = ()) -> None:
+    noun = NOUNS[type(obj)]
+    what = f"{noun} {obj}" + (f": {', '.join(fields)}" if fields else "")
+    audit_log.record(audit_log.actor_of(request), f"{noun}.{verb}", what, str(getattr(obj, "project", "")))
