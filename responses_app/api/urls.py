@@ -6,6 +6,7 @@ from django.urls import re_path
 
 from responses_app.api.http import api_view, not_found, shared_view
 from responses_app.api.views import (
+    chat_completions,
     container_files,
     containers,
     conversations,
@@ -24,6 +25,7 @@ FILE = API + r"files/(?P<uid>[^/]+)"
 CONTAINER = API + r"containers/(?P<uid>[^/]+)"
 CONTAINER_FILE = CONTAINER + r"/files/(?P<file>[^/]+)"
 CONVERSATION = API + r"conversations/(?P<uid>[^/]+)"
+COMPLETION = r"^v1/chat/completions/(?P<uid>[^/]+)"
 STORE = API + r"vector_stores/(?P<uid>[^/]+)"
 STORE_FILE = STORE + r"/files/(?P<file>[^/]+)"
 BATCH = STORE + r"/file_batches/(?P<batch>[^/]+)"
@@ -35,6 +37,12 @@ urlpatterns = [
     re_path(RESPONSE + r"/?$", api_view(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", api_view(POST=responses.cancel)),
     re_path(RESPONSE + r"/input_items/?$", api_view(GET=responses.input_items)),
+    re_path(r"^v1/chat/completions/?$", api_view(GET=chat_completions.index, POST=chat_completions.create)),
+    re_path(
+        COMPLETION + r"/?$",
+        api_view(GET=chat_completions.retrieve, POST=chat_completions.update, DELETE=chat_completions.delete),
+    ),
+    re_path(COMPLETION + r"/messages/?$", api_view(GET=chat_completions.messages)),
     re_path(API + r"conversations/?$", api_view(POST=conversations.create)),
     re_path(
         CONVERSATION + r"/?$", api_view(GET=conversations.retrieve, POST=conversations.update, DELETE=conversations.delete)

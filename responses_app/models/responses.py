@@ -44,6 +44,14 @@ class Status(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class ApiFormat(models.TextChoices):
+    """API format of the request of a response. The log has the form of Responses in any format."""
+
+    RESPONSES = "", "Responses"
+    CHAT_COMPLETIONS = "chat_completions", "Chat Completions"
+    MESSAGES = "messages", "Messages"
+
+
 class LogForm(models.IntegerChoices):
     """Storage form of a response's events."""
 
@@ -76,6 +84,15 @@ class Response(models.Model):
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
     rerun_of = models.CharField(
         max_length=64, blank=True, default="", db_default="", help_text="The id of the response whose request was run again."
+    )
+    api_format = models.CharField(
+        "API format",
+        max_length=20,
+        choices=ApiFormat,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The API of its request.",
     )
     # No constraint: it would lock the user's row in each insert.
     user = models.ForeignKey(
@@ -129,6 +146,7 @@ class Response(models.Model):
             models.Index(fields=("user", "-id"), name="response_user", condition=models.Q(user__isnull=False)),
             # Partial indexes: most responses are no reruns, and have no tools and no metadata.
             models.Index(fields=("rerun_of",), name="response_rerun", condition=~models.Q(rerun_of="")),
+            models.Index(fields=("project", "api_format", "-id"), name="response_format", condition=~models.Q(api_format="")),
             GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
             GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),
         )

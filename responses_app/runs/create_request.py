@@ -33,12 +33,15 @@ class CreateRequest:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
+    seed: int | None = None
     # Stop sequences: the answer ends before the first of these.
     stop: Sequence[str] = ()
     max_output_tokens: int | None = None
     # Running time in seconds after which the response ends incomplete; None for no limit.
     max_run_seconds: int | None = None
     store: bool = True
+    # API format of the request, as in `models.ApiFormat`; empty for Responses.
+    api_format: str = ""
     stream: bool = False
     background: bool = False
     obfuscate: bool = False
@@ -81,6 +84,11 @@ class CreateRequest:
         if "mcp" in settings.RESPONSES_INACTIVE_TOOLS:
             return {}
         return {tool["server_label"]: tool for tool in self.tools if tool["type"] == "mcp"}
+
+    @property
+    def has_log(self) -> bool:
+        """Return whether the response has a log: also if it is not stored, where it can be polled or repeated for some minutes."""
+        return self.store or self.background or bool(self.api_format)
 
     @property
     def max_server_calls(self) -> int:

@@ -92,7 +92,7 @@ def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: 
 def _log(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwner, now: float) -> ResponseLog | None:
     """Return the log of the response; None if nothing is stored."""
     context = prepared.context
-    if not (create_request.store or create_request.background or context.before.conversation is not None):
+    if not create_request.has_log and context.before.conversation is None:
         return None
     record = RequestRecord(
         create_request.dump(),
@@ -119,6 +119,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         thread=before.thread or uid,
         previous_uid=create_request.previous_response_id,
         rerun_of=create_request.rerun_of or "",
+        api_format=create_request.api_format,
         user_id=create_request.user,
         conversation_id=before.conversation,
         history=list(before.keys),

@@ -18,6 +18,7 @@ class ResponseFilter:
 
     model: str | None = None
     status: str | None = None
+    api_format: str | None = None
     conversation: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     since: datetime | None = None
@@ -59,6 +60,7 @@ def _filter(rows: QuerySet[Response], filters: ResponseFilter) -> QuerySet[Respo
     conditions = {
         "model": filters.model,
         "status": filters.status,
+        "api_format": filters.api_format,
         "conversation__uid": filters.conversation,
         "metadata__contains": dict(filters.metadata),
         "created_at__gte": filters.since,

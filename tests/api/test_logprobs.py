@@ -6,24 +6,16 @@ from typing import Any
 
 import orjson
 
-from responses_app.engine_interface import Logprob
-from responses_app.engines.replay.engine import Recording, Tokens
-from tests.support.api.case import HELLO, ApiCase, record_text, tokens
+from tests.support.api.case import HELLO, ApiCase, record_logprobs, record_text
 
 INCLUDE = "message.output_text.logprobs"
-
-
-def likely() -> Recording:
-    """Hello, each token with its log-probability and two alternatives."""
-    ids = tokens(HELLO)
-    return Recording([Tokens([one], logprobs=[Logprob(one, -0.5, ((one, -0.5), (13, -1.5)))]) for one in ids])
 
 
 class LogprobsTest(ApiCase):
     """With a scripted engine."""
 
     async def test_logprobs_are_in_deltas_done_event_and_item(self) -> None:
-        async with self.serving(likely()) as client:
+        async with self.serving(record_logprobs()) as client:
             events = await self.stream(client, include=[INCLUDE], top_logprobs=2)
             self.assertEqual(self.engine.requests[-1].sampling.logprobs, 2)
             deltas = [e for e in events if e["type"] == "response.output_text.delta"]

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from project.env import READ
+from responses_app.api_formats.chat_completions import schema as chat_completions
+from responses_app.api_formats.chat_completions.schema import ChatCompletionRequest
 from responses_app.schemas.create_response import REFUSED, CreateResponse
 from tests.support.doc_tables import table_rows
 
@@ -37,6 +40,13 @@ def test_every_request_field_of_the_code_and_of_the_openai_package_is_in_the_tab
     ours = set(CreateResponse.model_fields) | set(REFUSED)
     assert set(FIELDS) == ours
     missing = set(ResponseCreateParamsBase.__annotations__) - ours
+    assert not missing, f"the openai package has fields that were never decided on: {missing}"
+
+
+def test_every_field_of_chat_completions_is_in_its_table() -> None:
+    ours = set(ChatCompletionRequest.model_fields) | set(chat_completions.REFUSED)
+    assert set(table_rows("api/chat-completions.md", "## Fields")) == ours
+    missing = set(CompletionCreateParamsBase.__annotations__) - ours
     assert not missing, f"the openai package has fields that were never decided on: {missing}"
 
 

@@ -44,8 +44,8 @@ def test_lists_are_light_steady_and_accessible(
             if path.startswith("responses_app") and path.count("/") == 2:
                 assert sum(sizes.values()) < LARGEST, sizes
             assert page.evaluate(SHIFT) < 0.01
-            found = violations_on_screens(page, axe)
-            assert not found, json.dumps(found, indent=1)
+            registered = violations_on_screens(page, axe)
+            assert not registered, json.dumps(registered, indent=1)
 
 
 def test_a_selection_cancels_responses_without_jquery(chat_server: Server, visitor: Visitor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from django.http import HttpRequest
@@ -43,14 +44,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 
 def _filter(request: HttpRequest) -> ResponseFilter:
     """Return the filters of the query. Raises InvalidRequest, also for an unknown parameter."""
-    metadata: dict[str, str] = {}
-    for name in request.GET:
-        pair = METADATA.fullmatch(name)
-        if pair is not None:
-            # Metadata is stored in jsonb, which cannot hold NUL.
-            metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
-        elif name not in KNOWN:
-            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    metadata = metadata_filter(request, KNOWN)
     return ResponseFilter(
         model=(query.text(request, "model") or "").replace("\0", "\ufffd") or None,
         status=query.choice(request, "status", "", tuple(Status.values)) or None,
@@ -59,6 +53,19 @@ def _filter(request: HttpRequest) -> ResponseFilter:
         since=_time(request, "created_after"),
         until=_time(request, "created_before"),
     )
+
+
+def metadata_filter(request: HttpRequest, known: Collection[str]) -> dict[str, str]:
+    """Return the pairs of `metadata[name]=value` in the query. Raises InvalidRequest for a parameter that is not `known`."""
+    metadata: dict[str, str] = {}
+    for name in request.GET:
+        pair = METADATA.fullmatch(name)
+        if pair is not None:
+            # Metadata is stored in jsonb, which cannot hold NUL.
+            metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
+        elif name not in known:
+            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return metadata
 
 
 def _id(uid: str | None) -> str | None:

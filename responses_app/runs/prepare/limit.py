@@ -66,6 +66,7 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         top_p=served.top_p(request.top_p) or MIN_TOP_P,
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
+        seed=request.seed,
         logprobs=request.logprobs,
         ignore_eos=request.ignore_eos,
         stop_token_ids=context.dialect.stop_token_ids,

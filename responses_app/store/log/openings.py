@@ -28,6 +28,7 @@ RESPONSE_COLUMNS: Final = {
     "thread": "text",
     "previous_uid": "text",
     "rerun_of": "text",
+    "api_format": "text",
     "user_id": "integer",
     "history": "bigint[]",
     "conversation_id": "bigint",

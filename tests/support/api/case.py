@@ -14,6 +14,7 @@ from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.dialects.base import Dialect
+from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
 from responses_app.models import ApiKey
 from responses_app.protocol.conformance import StreamValidator
@@ -56,6 +57,12 @@ def record_text(text: str, size: int = 1, **fields: Any) -> Recording:
     """Return a recording of `text` with `size` tokens in each chunk."""
     ids = tokens(text)
     return Recording([Tokens(ids[at : at + size]) for at in range(0, len(ids), size)], **fields)
+
+
+def record_logprobs() -> Recording:
+    """Return a recording of HELLO, each token with a log-probability and two alternatives."""
+    ids = tokens(HELLO)
+    return Recording([Tokens([one], logprobs=[Logprob(one, -0.5, ((one, -0.5), (13, -1.5)))]) for one in ids])
 
 
 def sse(body: bytes) -> list[dict[str, Any]]:

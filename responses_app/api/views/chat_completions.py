@@ -1,0 +1,135 @@
+"""Views of Chat Completions: create, and for stored completions retrieve, list, update, delete and messages."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from responses_app.access import rate_limits, request_access
+from responses_app.api import pagination, query
+from responses_app.api.http import REQUEST_ID, json_response
+from responses_app.api.started_run import start
+from responses_app.api.views.response_list import metadata_filter
+from responses_app.api_formats.chat_completions.chunks import ChunkEncoder
+from responses_app.api_formats.chat_completions.completion import completion, completion_id, response_id
+from responses_app.api_formats.chat_completions.request import parse_request
+from responses_app.api_formats.chat_completions.stored import UpdateRequest, stored_completion, stored_message
+from responses_app.errors import NotFound
+from responses_app.models import ApiFormat, ApiKey, Response
+from responses_app.runs import manager
+from responses_app.runs.ids import is_id
+from responses_app.store import response_list
+from responses_app.store.content import input_items
+from responses_app.store.content.deletion import erase
+from responses_app.store.log import reader
+from responses_app.store.response_list import ResponseFilter
+from responses_app.validation.base import parse_metadata, validate
+from responses_app.wire import request_body
+
+LISTED = frozenset({"limit", "order", "after", "model"})
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/chat/completions."""
+    async with rate_limits.admit(key) as ticket:
+        make = partial(parse_request, key=key, request_id=request.META[REQUEST_ID])
+        chat = await request_body.parse_body(request, key, make)
+        with chat.paths.translated():
+            order = request_access.authorize(key, chat.order)
+            started = await start(request, order, ticket)
+            if order.stream:
+                encoder = ChunkEncoder(include_usage=chat.include_usage, obfuscate=order.obfuscate)
+                response: HttpResponseBase = started.stream(request, encoder)
+            else:
+                response = json_response(completion(orjson.loads(await started.snapshot())))
+    for name, value in ticket.headers.items():
+        response[name] = value
+    return response
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/chat/completions: the stored completions of the project."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    newest_first = query.choice(request, "order", "asc", ("asc", "desc")) == "desc"
+    filters = ResponseFilter(
+        model=query.text(request, "model"),
+        api_format=ApiFormat.CHAT_COMPLETIONS,
+        metadata=metadata_filter(request, LISTED),
+    )
+    after = query.cursor(request)
+    uid = None if after is None else response_id(after)
+    page = None
+    if uid is None or is_id(uid):
+        page = await response_list.page(key.project, filters, limit=limit, newest_first=newest_first, after=uid)
+    if page is None:
+        raise NotFound(f"No completion found with id '{after}'.", param="after")
+    ended = [(row, snapshot) for row, snapshot in page.rows if snapshot is not None]
+    bodies = [orjson.dumps(stored_completion(row, orjson.loads(snapshot))) for row, snapshot in ended]
+    uids = [completion_id(row.uid) for row, _ in page.rows]
+    return pagination.list_object(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/chat/completions/{id}."""
+    del request
+    return json_response(await _body(await _find(key, uid)))
+
+
+async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/chat/completions/{id}: replace the metadata."""
+    body = await request_body.parse_body(request, key, partial(validate, UpdateRequest))
+    row = await _find(key, uid)
+    row.metadata = dict(parse_metadata(body.metadata))
+    await row.asave(update_fields=["metadata"])
+    return json_response(await _body(row))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/chat/completions/{id}; a running response is stopped first."""
+    del request
+    row = await _find(key, uid)
+    await manager.current().cancel(row)
+    if not await sync_to_async(erase)(key.project, row.uid):
+        raise _missing(uid)
+    return json_response({"object": "chat.completion.deleted", "id": uid, "deleted": True})
+
+
+async def messages(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/chat/completions/{id}/messages: the messages of the request."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    newest_first = query.choice(request, "order", "asc", ("asc", "desc")) == "desc"
+    after = query.cursor(request)
+    row = await _find(key, uid)
+    page = None
+    if after is None or is_id(after):
+        page = await input_items.page(row, limit=limit, newest_first=newest_first, after=after)
+    if page is None:
+        raise NotFound(f"No message found with id '{after}'.", param="after")
+    bodies = [orjson.dumps(stored_message(orjson.loads(item))) for _, item in page.rows]
+    return pagination.list_object(bodies, page.first, page.last, more=page.more)
+
+
+async def _body(row: Response) -> dict[str, Any]:
+    """Return the stored completion of a response. Raises NotFound while the response runs."""
+    snapshot = await reader.snapshot(row.pk)
+    if snapshot is None:
+        raise _missing(completion_id(row.uid))
+    return stored_completion(row, orjson.loads(snapshot))
+
+
+async def _find(key: ApiKey, uid: str) -> Response:
+    response_uid = response_id(uid)
+    rows = response_list.visible(key.project).filter(api_format=ApiFormat.CHAT_COMPLETIONS)
+    row = await rows.filter(uid=response_uid).afirst() if is_id(response_uid) else None
+    if row is None:
+        raise _missing(uid)
+    return row
+
+
+def _missing(uid: str) -> NotFound:
+    return NotFound(f"Chat completion with id '{uid}' not found.")

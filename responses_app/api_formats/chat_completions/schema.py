@@ -1,0 +1,242 @@
+"""Schema of `POST /v1/chat/completions`. docs/api/chat-completions.md lists each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.schemas.tools import Name
+from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, Effort, LongText, StrictModel
+
+# Fields that are refused unless they are empty, with the reason.
+REFUSED: Mapping[str, str] = {
+    "audio": "models of this server write no audio",
+    "function_call": "use 'tool_choice'",
+    "functions": "use 'tools'",
+    "logit_bias": "this server has no bias of tokens",
+    "moderation": "moderation is not supported by this server",
+}
+
+
+class ChatStreamOptions(StrictModel):
+    """`stream_options`."""
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class FunctionDefinition(StrictModel):
+    """`function` of a tool."""
+
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ChatFunctionTool(StrictModel):
+    """Function that the client runs."""
+
+    type: Literal["function"]
+    function: FunctionDefinition
+
+
+class CustomDefinition(StrictModel):
+    """`custom` of a tool. A grammar is below the key `grammar` of the format."""
+
+    name: Name
+    description: str | None = None
+    format: dict[str, Any] | None = None
+
+
+class ChatCustomTool(StrictModel):
+    """Custom tool: the client runs a tool on free text."""
+
+    type: Literal["custom"]
+    custom: CustomDefinition
+
+
+class ChatJsonSchema(StrictModel):
+    """`json_schema` of a response format."""
+
+    name: Name
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class ChatResponseFormat(StrictModel):
+    """`response_format`."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: ChatJsonSchema | None = None
+
+
+class ChatSearchOptions(StrictModel):
+    """`web_search_options`: the server searches the web where the model asks for a search."""
+
+    search_context_size: Literal["low", "medium", "high"] | None = None
+    user_location: dict[str, Any] | None = None
+
+
+class ChatCompletionRequest(StrictModel):
+    """Schema of the body; `messages` are validated one by one, and values that mean the same in Responses are validated there."""
+
+    messages: Annotated[list[Any], Field(min_length=1, max_length=ARRAY_LIMIT)]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: ChatStreamOptions | None = None
+    store: bool | None = None
+    metadata: Any = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    tools: Array[dict[str, Any]] | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+    response_format: ChatResponseFormat | None = None
+    reasoning_effort: Effort | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    stop: Any = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    modalities: Array[Literal["text"]] | None = None
+    prediction: Any = None
+    web_search_options: ChatSearchOptions | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    service_tier: str | None = None
+
+
+class InstructionMessage(StrictModel):
+    """Message of the system or the developer."""
+
+    role: Literal["system", "developer"]
+    content: Any
+    name: str | None = None
+
+
+class UserMessage(StrictModel):
+    """Message of the user."""
+
+    role: Literal["user"]
+    content: Any
+    name: str | None = None
+
+
+class CalledFunction(StrictModel):
+    """`function` of an earlier call."""
+
+    name: str
+    arguments: LongText
+
+
+class CalledCustomTool(StrictModel):
+    """`custom` of an earlier call."""
+
+    name: str
+    input: LongText
+
+
+class ToolCall(StrictModel):
+    """Earlier call of the model. Clients that join streamed chunks send the `index` back."""
+
+    id: CallId
+    type: Literal["function", "custom"] = "function"
+    function: CalledFunction | None = None
+    custom: CalledCustomTool | None = None
+    index: int | None = None
+
+
+class AssistantMessage(StrictModel):
+    """Earlier answer of the model. The reasoning has the name of DeepSeek's API or the newer one of vLLM."""
+
+    role: Literal["assistant"]
+    content: Any = None
+    refusal: LongText | None = None
+    reasoning_content: LongText | None = None
+    reasoning: LongText | None = None
+    tool_calls: Array[ToolCall] | None = None
+    name: str | None = None
+    # Parts of an answer that clients send back, and that the model does not read.
+    annotations: Any = None
+    parsed: Any = None
+
+
+class ToolMessage(StrictModel):
+    """Result of a call, sent by the client."""
+
+    role: Literal["tool"]
+    tool_call_id: CallId
+    content: Any
+    name: str | None = None
+
+
+MESSAGES: Mapping[str, type[StrictModel]] = {
+    "system": InstructionMessage,
+    "developer": InstructionMessage,
+    "user": UserMessage,
+    "assistant": AssistantMessage,
+    "tool": ToolMessage,
+}
+
+
+class ImageUrl(StrictModel):
+    """`image_url` of a part."""
+
+    url: str
+    detail: Literal["low", "high", "auto", "original"] | None = None
+
+
+class ChatFile(StrictModel):
+    """`file` of a part."""
+
+    file_id: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class ChatTextPart(StrictModel):
+    """Text of a message."""
+
+    type: Literal["text"]
+    text: LongText
+
+
+class ChatImagePart(StrictModel):
+    """Image of a message."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+class ChatFilePart(StrictModel):
+    """File of a message."""
+
+    type: Literal["file"]
+    file: ChatFile
+
+
+class ChatRefusalPart(StrictModel):
+    """Earlier refusal of the model."""
+
+    type: Literal["refusal"]
+    refusal: LongText
+
+
+PARTS: Mapping[str, type[StrictModel]] = {
+    "text": ChatTextPart,
+    "image_url": ChatImagePart,
+    "file": ChatFilePart,
+    "refusal": ChatRefusalPart,
+}

@@ -1,0 +1,52 @@
+"""JSON paths of a request in two formats, so that an error names the path that the client has sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from responses_app.errors import ApiError
+
+_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
+_TOOL = re.compile(r"tools\[(\d+)\](.*)", re.DOTALL)
+
+
+class RequestPaths:
+    """Paths of a translated request.
+
+    `items` has the path of each input item in the request of the client, `fields` the names of the other parameters, and `inside`
+    the names of keys in items and tools, as prefixes of the rest of a path. `tool` is the path of a tool with `{}` for the index.
+    """
+
+    def __init__(self, fields: Mapping[str, str], inside: Mapping[str, str], tool: str = "tools[{}]") -> None:
+        self.items: Sequence[str] = ()
+        self._fields, self._inside, self._tool = fields, inside, tool
+
+    def translate(self, path: str) -> str:
+        """Return the path in the request of the client."""
+        if (item := _ITEM.fullmatch(path)) and int(item[1]) < len(self.items):
+            return self.items[int(item[1])] + self._key(item[2])
+        if tool := _TOOL.fullmatch(path):
+            return self._tool.format(tool[1]) + tool[2]
+        for ours, theirs in self._fields.items():
+            if path == ours or path.startswith((f"{ours}.", f"{ours}[")):
+                return theirs + path[len(ours) :]
+        return path
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Translate the path of an ApiError, in its `param` and its message."""
+        try:
+            yield
+        except ApiError as error:
+            if error.param:
+                path = self.translate(error.param)
+                error.message = error.message.replace(f"'{error.param}'", f"'{path}'")
+                error.param = path
+            raise
+
+    def _key(self, key: str) -> str:
+        for ours, theirs in self._inside.items():
+            key = re.sub(rf"{re.escape(ours)}(?=$|[.\[])", lambda _, name=theirs: name, key)  # type: ignore[misc]
+        return key

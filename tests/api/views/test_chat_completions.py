@@ -1,0 +1,206 @@
+"""POST /v1/chat/completions and the routes of stored completions, with a scripted engine and the real database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.test import AsyncClient, override_settings
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionDeleted
+
+from responses_app.models import Response
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_logprobs, record_text
+
+HI = [{"role": "user", "content": "Hi"}]
+FUNCTION = {"type": "function", "function": {key: value for key, value in TOOL.items() if key != "type"}}
+PATH = "/v1/chat/completions"
+
+
+class ChatCompletionsTest(ApiCase):
+    """Completions of a scripted model in the harmony format."""
+
+    async def chat(self, client: AsyncClient, **body: Any) -> Any:
+        """POST /v1/chat/completions."""
+        data = orjson.dumps({"model": "m", "messages": HI, **body})
+        return await client.post(PATH, data, content_type="application/json")
+
+    async def completion(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
+        """Return a completion, which the openai package accepts."""
+        response = await self.chat(client, **body)
+        self.assertEqual(response.status_code, 200, response.content)
+        ChatCompletion.model_validate_json(response.content, strict=True)
+        made: dict[str, Any] = orjson.loads(response.content)
+        return made
+
+    async def chunks(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
+        """Return the chunks of a stream, which the openai package accepts."""
+        response = await self.chat(client, stream=True, **body)
+        self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
+        parts = [part async for part in response.streaming_content]
+        blocks = b"".join(parts).split(b"\n\n")
+        self.assertEqual(blocks[-2:], [b"data: [DONE]", b""])
+        data = [block.removeprefix(b"data: ") for block in blocks[:-2]]
+        for one in data:
+            ChatCompletionChunk.model_validate_json(one, strict=True)
+        return [orjson.loads(one) for one in data]
+
+    async def test_a_text_and_its_reasoning(self) -> None:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
+            made = await self.completion(client)
+            message = made["choices"][0]["message"]
+            self.assertEqual((message["content"], message["reasoning_content"]), ("Hello there!", "They greet me."))
+            self.assertEqual(made["choices"][0]["finish_reason"], "stop")
+            chunks = await self.chunks(client, stream_options={"include_usage": True})
+            deltas = [chunk["choices"][0]["delta"] for chunk in chunks[:-1]]
+            self.assertEqual("".join(delta.get("content", "") for delta in deltas), "Hello there!")
+            self.assertEqual("".join(delta.get("reasoning_content", "") for delta in deltas), "They greet me.")
+            self.assertEqual((chunks[-1]["choices"], chunks[-1]["usage"]), ([], made["usage"]))
+
+    async def test_a_call_and_its_result(self) -> None:
+        async with self.serving(record_text(WEATHER), record_text(WEATHER), record_text(THOUGHT)) as client:
+            made = await self.completion(client, tools=[FUNCTION])
+            (choice,) = made["choices"]
+            self.assertEqual((choice["finish_reason"], choice["message"]["content"]), ("tool_calls", None))
+            (call,) = choice["message"]["tool_calls"]
+            self.assertEqual(call["function"], {"name": "get_weather", "arguments": '{"city":"Paris"}'})
+            chunks = await self.chunks(client, tools=[FUNCTION])
+            calls = [one for chunk in chunks for one in chunk["choices"][0]["delta"].get("tool_calls", [])]
+            self.assertEqual((calls[0]["index"], calls[0]["function"]["name"]), (0, "get_weather"))
+            self.assertEqual("".join(one["function"]["arguments"] for one in calls), '{"city":"Paris"}')
+            result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}
+            again = await self.completion(client, tools=[FUNCTION], messages=[*HI, choice["message"], result])
+            self.assertEqual(again["choices"][0]["message"]["content"], "Hello there!")
+
+    async def test_a_completion_has_the_prompt_of_the_response_with_the_same_meaning(self) -> None:
+        messages: list[Any] = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+            {
+                "role": "assistant",
+                "content": None,
+                "reasoning_content": "I ask.",
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "sunny"},
+        ]
+        items: list[Any] = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Weather?"},
+            {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "I ask."}]},
+            {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city":"Paris"}'},
+            {"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
+        ]
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
+            await self.completion(
+                client, messages=messages, tools=[FUNCTION], reasoning_effort="low", max_tokens=50, seed=7, stop=["zz"]
+            )
+            await self.made(
+                client,
+                input=items,
+                tools=[{**TOOL, "strict": False}],
+                reasoning={"effort": "low"},
+                max_output_tokens=50,
+                stop="zz",
+            )
+            of_chat, of_response = self.engine.requests
+            self.assertEqual(of_chat.prompt, of_response.prompt)
+            self.assertEqual((of_chat.sampling.seed, of_chat.sampling.max_tokens), (7, 50))
+
+    async def test_errors_name_paths_of_the_request(self) -> None:
+        cases: list[tuple[dict[str, Any], str, str]] = [
+            ({"messages": []}, "messages", "array_below_min_length"),
+            ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "invalid_value"),
+            ({"messages": [{"role": "user"}]}, "messages[0].content", "missing_required_parameter"),
+            (
+                {"messages": [{"role": "user", "content": [{"type": "text"}]}]},
+                "messages[0].content[0].text",
+                "missing_required_parameter",
+            ),
+            (
+                {"messages": [*HI, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "ftp://x"}}]}]},
+                "messages[1].content[0].image_url.url",
+                "invalid_image_url",
+            ),
+            ({"messages": [{"role": "tool", "tool_call_id": "x", "content": ""}]}, "messages[0].tool_call_id", "invalid_value"),
+            (
+                {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+                "messages[0].content[0]",
+                "unsupported_value",
+            ),
+            ({"n": 2}, "n", "unsupported_value"),
+            ({"functions": [{}]}, "functions", "unsupported_parameter"),
+            ({"max_tokens": 0}, "max_tokens", "integer_below_min_value"),
+            ({"temperature": 3}, "temperature", "decimal_above_max_value"),
+            ({"top_logprobs": 2}, "top_logprobs", "invalid_value"),
+            ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name", "invalid_value"),
+            ({"tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice", "invalid_value"),
+            ({"response_format": {"type": "json_schema"}}, "response_format.json_schema", "missing_required_parameter"),
+            (
+                {
+                    "response_format": {
+                        "type": "json_schema",
+                        "json_schema": {"name": "x", "strict": True, "schema": {"type": "object"}},
+                    }
+                },
+                "response_format.json_schema.schema",
+                "invalid_json_schema",
+            ),
+            ({"colour": 1}, "colour", "unknown_parameter"),
+        ]
+        async with self.serving() as client:
+            for body, param, code in cases:
+                with self.subTest(param=param):
+                    self.refused(await self.chat(client, **body), 400, code, param)
+
+    async def test_a_context_that_is_too_long_is_an_error_of_the_messages(self) -> None:
+        async with self.serving() as client:
+            text = "word " * self.engine.max_model_len
+            response = await self.chat(client, messages=[{"role": "user", "content": text}])
+            self.refused(response, 400, "context_length_exceeded", "messages")
+
+    async def test_a_completion_is_stored_only_if_it_asks_for_that(self) -> None:
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            hidden = await self.completion(client)
+            self.assertEqual((await client.get(f"{PATH}/{hidden['id']}")).status_code, 404)
+            row = await Response.objects.aget()
+            self.assertEqual((row.stored, row.api_format), (False, "chat_completions"))
+            stored = await self.completion(client, store=True, metadata={"a": "b"})
+            got = orjson.loads((await client.get(f"{PATH}/{stored['id']}")).content)
+            self.assertEqual({**stored, **got}, got)
+            self.assertEqual(got["metadata"], {"a": "b"})
+            response = await client.get(f"/v1/responses/{stored['id'].replace('chatcmpl-', 'resp_')}")
+            self.assertEqual(response.status_code, 200)
+            with override_settings(RESPONSES_STORE_API_FORMATS=True):
+                kept = await self.completion(client)
+            self.assertEqual((await client.get(f"{PATH}/{kept['id']}")).status_code, 200)
+
+    async def test_stored_completions_are_listed_updated_and_deleted(self) -> None:
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            await self.made(client)
+            first = await self.completion(client, store=True, metadata={"n": "1"})
+            second = await self.completion(client, store=True)
+            page = orjson.loads((await client.get(PATH)).content)
+            self.assertEqual([one["id"] for one in page["data"]], [first["id"], second["id"]])
+            after = orjson.loads((await client.get(f"{PATH}?after={first['id']}&limit=1")).content)
+            self.assertEqual(([one["id"] for one in after["data"]], after["has_more"]), ([second["id"]], False))
+            matching = orjson.loads((await client.get(f"{PATH}?metadata[n]=1")).content)
+            self.assertEqual([one["id"] for one in matching["data"]], [first["id"]])
+            data = orjson.dumps({"metadata": {"n": "2"}})
+            updated = await client.post(f"{PATH}/{first['id']}", data, content_type="application/json")
+            self.assertEqual(orjson.loads(updated.content)["metadata"], {"n": "2"})
+            messages = orjson.loads((await client.get(f"{PATH}/{first['id']}/messages")).content)
+            self.assertEqual([(one["role"], one["content"]) for one in messages["data"]], [("user", "Hi")])
+            deleted = await client.delete(f"{PATH}/{first['id']}")
+            ChatCompletionDeleted.model_validate_json(deleted.content, strict=True)
+            self.assertEqual((await client.get(f"{PATH}/{first['id']}")).status_code, 404)
+
+    async def test_log_probabilities(self) -> None:
+        async with self.serving(record_logprobs(), record_logprobs()) as client:
+            made = await self.completion(client, logprobs=True, top_logprobs=2)
+            tokens = made["choices"][0]["logprobs"]["content"]
+            self.assertEqual("".join(one["token"] for one in tokens), "Hello there!")
+            chunks = await self.chunks(client, logprobs=True, top_logprobs=2)
+            streamed = [one for chunk in chunks for one in (chunk["choices"][0]["logprobs"] or {}).get("content", [])]
+            self.assertEqual(streamed, tokens)
