@@ -15,7 +15,16 @@ from django.utils.safestring import SafeString
 from responses_app.admin.actions import ACTIONS
 from responses_app.admin.audit import Audited
 from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
-from responses_app.models import ApiKey, Conversation, ConversationItem, Item, Membership, Response
+from responses_app.models import (
+    ApiKey,
+    Conversation,
+    ConversationItem,
+    Item,
+    Membership,
+    Response,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from responses_app.protocol.ids import PREFIXES
 from responses_app.store import audit_log
 from responses_app.web.render.sanitize import visible
@@ -197,6 +206,25 @@ class ApiKeyAdmin(Audited, PlainTitleAdmin):
         """Deny: responses refer to the key, also after revocation."""
         del request, obj
         return False
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(ReadOnlyAdmin):
+    """Webhook endpoints of all projects. The page of webhooks and the API create and change these."""
+
+    list_display = ("uid", "name", "project", "url", "created_at", "disabled_at")
+    list_filter = ("project", ("disabled_at", admin.EmptyFieldListFilter))
+    search_fields = ("uid__startswith", "name")
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    """Deliveries of webhooks, newest first."""
+
+    list_display = ("uid", "endpoint", "event_type", "response_uid", "status", "attempts", "status_code", "created_at")
+    list_select_related = ("endpoint",)
+    list_filter = ("status",)
+    search_fields = ("uid__startswith", "response_uid__exact")
 
 
 @admin.register(Membership)

@@ -17,6 +17,7 @@ from responses_app.api.views import (
     responses,
     vector_store_files,
     vector_stores,
+    webhook_endpoints,
 )
 
 API = r"^(?:openresponses/)?v1/"
@@ -28,6 +29,7 @@ CONVERSATION = API + r"conversations/(?P<uid>[^/]+)"
 COMPLETION = r"^v1/chat/completions/(?P<uid>[^/]+)"
 STORE = API + r"vector_stores/(?P<uid>[^/]+)"
 STORE_FILE = STORE + r"/files/(?P<file>[^/]+)"
+WEBHOOK = API + r"webhook_endpoints/(?P<uid>[^/]+)"
 BATCH = STORE + r"/file_batches/(?P<batch>[^/]+)"
 
 urlpatterns = [
@@ -73,6 +75,14 @@ urlpatterns = [
     re_path(BATCH + r"/?$", shared_view(GET=vector_store_files.retrieve_batch)),
     re_path(BATCH + r"/cancel/?$", shared_view(POST=vector_store_files.cancel_batch)),
     re_path(BATCH + r"/files/?$", shared_view(GET=vector_store_files.list_batch_files)),
+    re_path(API + r"webhook_event_types/?$", api_view(GET=webhook_endpoints.event_types)),
+    re_path(API + r"webhook_endpoints/?$", shared_view(GET=webhook_endpoints.index, POST=webhook_endpoints.create)),
+    re_path(
+        WEBHOOK + r"/?$",
+        shared_view(GET=webhook_endpoints.retrieve, POST=webhook_endpoints.update, DELETE=webhook_endpoints.delete),
+    ),
+    re_path(WEBHOOK + r"/rotate_secret/?$", shared_view(POST=webhook_endpoints.rotate_secret)),
+    re_path(WEBHOOK + r"/test/?$", api_view(POST=webhook_endpoints.test)),
     re_path(API + r"models/?$", api_view(GET=models.index)),
     re_path(API + r"models/(?P<name>.+?)/?$", api_view(GET=models.show, DELETE=models.delete)),
     re_path(r"^health/live/?$", api_view(public=True, GET=health.live, HEAD=health.live)),

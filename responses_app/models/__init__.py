@@ -1,9 +1,8 @@
-"""Database models: API keys, responses, items, logs, files, vector stores, workers, memberships, refused requests, audit log."""
+"""Database models, a module for each group of tables."""
 
 from __future__ import annotations
 
 from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, SavedView
-from responses_app.models.approvals import Approval
 from responses_app.models.chat_threads import MAX_THREAD_TITLE_CHARS, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
@@ -23,7 +22,7 @@ from responses_app.models.responses import (
     Response,
     Status,
 )
-from responses_app.models.tool_outputs import ToolOutput
+from responses_app.models.tool_calls import Approval, ToolOutput
 from responses_app.models.vector_stores import (
     MAX_STORE_NAME_CHARS,
     FileBatch,
@@ -33,6 +32,7 @@ from responses_app.models.vector_stores import (
     VectorStore,
     VectorStoreFile,
 )
+from responses_app.models.webhooks import MAX_WEBHOOK_NAME_CHARS, DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from responses_app.models.workers import Lease, Worker
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "MAX_REQUESTS_PER_MINUTE",
     "MAX_STORE_NAME_CHARS",
     "MAX_THREAD_TITLE_CHARS",
+    "MAX_WEBHOOK_NAME_CHARS",
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
     "ApiFormat",
@@ -54,6 +55,7 @@ __all__ = [
     "ContainerFile",
     "Conversation",
     "ConversationItem",
+    "DeliveryStatus",
     "Direction",
     "Event",
     "File",
@@ -82,5 +84,7 @@ __all__ = [
     "ToolOutput",
     "VectorStore",
     "VectorStoreFile",
+    "WebhookDelivery",
+    "WebhookEndpoint",
     "Worker",
 ]

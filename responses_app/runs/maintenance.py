@@ -14,13 +14,14 @@ from django.db import DatabaseError, connection
 
 from responses_app.runs.garbage import collect_when_idle
 from responses_app.runs.pacing import Pacing
-from responses_app.store import audit_log, refused_requests, search_index
+from responses_app.store import audit_log, refused_requests, search_index, webhooks
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
 from responses_app.store.log.rows import partitions
 from responses_app.tools.file_search.ingestion import ingest_files
+from responses_app.webhooks.delivery import deliver_webhooks
 
 logger = logging.getLogger("responses.maintenance")
 
@@ -35,7 +36,7 @@ Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
 
 async def upkeep() -> None:
-    """Run maintenance and ingestion until cancelled; a cancellation waits for the current step."""
+    """Run maintenance, ingestion and the delivery of webhooks until cancelled; a cancellation waits for the current step."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
@@ -44,6 +45,7 @@ async def upkeep() -> None:
         group.create_task(_every(REFUSED_EVERY_S, refused_requests.write_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(ingest_files())
+        group.create_task(deliver_webhooks())
         group.create_task(collect_when_idle())
 
 
@@ -72,6 +74,8 @@ def prune_due(now: datetime) -> Iterator[int]:
             yield from prune(name, now - age)
     if settings.RESPONSES_KEEP_RESPONSES is not None:
         yield from approvals.prune(now - settings.RESPONSES_KEEP_RESPONSES)
+    if settings.RESPONSES_KEEP_WEBHOOK_DELIVERIES is not None:
+        yield from webhooks.prune(now - settings.RESPONSES_KEEP_WEBHOOK_DELIVERIES)
     yield from refused_requests.prune(now, settings.RESPONSES_KEEP_RESPONSES)
     yield from audit_log.prune(now, settings.RESPONSES_KEEP_AUDIT)
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES

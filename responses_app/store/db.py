@@ -5,14 +5,16 @@ Django manages connections only at the start and end of a request. Code outside 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 
+T = TypeVar("T")
 # Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
 ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
@@ -75,3 +77,15 @@ def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, 
     with connection.wrap_database_errors, psycopg.RawCursor(raw) as cursor:
         cursor.execute(sql, parameters, prepare=True)
         return cursor.fetchall() if cursor.description else []
+
+
+async def call_in_thread(function: Callable[..., T], *args: Any) -> T:
+    """Call a function that uses the database, in a thread with a separate connection: streams wait for the other connections."""
+    return await asyncio.to_thread(_with_connection, function, *args)
+
+
+def _with_connection(function: Callable[..., T], *args: Any) -> T:
+    try:
+        return function(*args)
+    finally:
+        connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
-from responses_app.web import connect, mcp_servers, models
+from responses_app.web import connect, mcp_servers, models, webhooks
 from responses_app.web import home as web_home
 from responses_app.web.accounts import sign_in
 from responses_app.web.files import containers as container_views
@@ -28,6 +28,10 @@ urlpatterns = [
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/revoke", keys_views.revoke, name="key-revoke"),
+    path("webhooks", webhooks.index, name="webhooks"),
+    path("webhooks/<str:uid>", webhooks.show, name="webhook"),
+    path("webhooks/<str:uid>/delete", webhooks.delete, name="webhook-delete"),
+    path("webhooks/<str:uid>/deliveries/<int:delivery>/resend", webhooks.resend, name="webhook-resend"),
     path("files", files_views.index, name="files"),
     path("files/<str:uid>/content", files_views.download, name="file-content"),
     path("files/<str:uid>/delete", files_views.delete, name="file-delete"),

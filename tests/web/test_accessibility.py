@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
@@ -51,6 +52,10 @@ def paths(chat_server: Server) -> list[str]:
     picture = chat_server.ask(model=model, input="pictorially", tools=tools).json()
     assert [item["type"] for item in picture["output"]] == ["mcp_list_tools", "mcp_call", "message"]
     chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
+    headers = {"Authorization": f"Bearer {chat_server.key}"}
+    hook = {"name": HOSTILE[:100], "url": "https://nowhere.invalid/" + "x" * 500, "event_types": ["response.completed"]}
+    webhook = httpx2.post(f"{chat_server.url}/v1/webhook_endpoints", json=hook, headers=headers).json()["id"]
+    chat_server.ask(model=model, input="markdown", background=True)
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
     return [
         "/",
@@ -71,6 +76,9 @@ def paths(chat_server: Server) -> list[str]:
         "/keys",
         "/connect",
         "/keys/1",
+        "/webhooks",
+        f"/webhooks/{webhook}",
+        f"/webhooks/{webhook}/delete",
         "/files",
         "/containers",
         "/vector-stores",

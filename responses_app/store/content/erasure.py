@@ -23,6 +23,7 @@ from responses_app.models import (
     Response,
     ToolOutput,
     VectorStore,
+    WebhookEndpoint,
 )
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
@@ -66,6 +67,7 @@ def count_project(project: str) -> Counts:
         "containers": Container.objects.filter(project=project).count(),
         "vector stores": VectorStore.objects.filter(project=project).count(),
         "refused requests": RefusedRequest.objects.filter(project=project).count(),
+        "webhook endpoints": WebhookEndpoint.objects.filter(project=project).count(),
     }
     return {**counts, "approvals": approvals.count(), "API keys": keys.count(), "memberships": members.count()}
 
@@ -76,7 +78,7 @@ def count_conversation(row: Conversation) -> Counts:
 
 
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
-    """Erase the responses, conversations, items, vector stores, files, containers and approvals of a project.
+    """Erase the responses, conversations, items, vector stores, files, containers, webhooks and approvals of a project.
 
     Yield kind and size of each batch.
     """
@@ -90,6 +92,7 @@ def erase_project(project: str) -> Iterator[tuple[str, int]]:
     yield from (("files", size) for size in files.delete_all(File.objects.filter(project=project)))
     yield from (("containers", size) for size in container_files.delete_all(Container.objects.filter(project=project)))
     yield from _delete_in_batches("refused requests", RefusedRequest.objects.filter(project=project))
+    yield from _delete_in_batches("webhook endpoints", WebhookEndpoint.objects.filter(project=project))
     yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
 
 

@@ -1,4 +1,4 @@
-"""SQL of the last append of a log: status and usage of the response, output items, release of the lease."""
+"""SQL of the last append of a log: status and usage of the response, output items, release of the lease, webhook deliveries."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.item
 # end a response: `responses_app_check_leases` refuses the commit if too few leases are released.
 # A subquery with LIMIT looks up each response, and arrays name the rows to update and to delete: the conditions go to an index whatever the
 # statistics are. As joins they read a whole index after an analysis of emptied tables, and all responses while these are few.
+# Deliveries of webhooks are rows of the same transaction: no event is lost, and none is sent before the commit.
 END_SQL: Final = f"""
-WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS given(place integer, uid text, epoch integer, {_TYPES})),
+WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS given(
+  place integer, uid text, epoch integer, background boolean, project text, {_TYPES})),
 ending AS MATERIALIZED (
   SELECT response.id, given.*
   FROM given, LATERAL (SELECT id FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
@@ -46,6 +48,14 @@ ending AS MATERIALIZED (
 ), items AS (
   INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, ending.id, item.project, 'output', item.type, item.body
   FROM {ITEM_ROWS_SQL} JOIN ending ON ending.uid = item.response ORDER BY item.place RETURNING id
+), events AS MATERIALIZED (
+  SELECT 'evt_' || replace(gen_random_uuid()::text, '-', '') AS event, 'response.' || status AS type, uid, project, ended_at
+  FROM given WHERE background
+), deliveries AS (
+  INSERT INTO responses_app_webhookdelivery (uid, endpoint_id, event_uid, event_type, response_uid, created_at, due_at, status)
+  SELECT 'wh_' || replace(gen_random_uuid()::text, '-', ''), endpoint.id, event, type, events.uid, ended_at, ended_at, 'pending'
+  FROM events JOIN responses_app_webhookendpoint endpoint
+    ON endpoint.project = events.project AND type = ANY(endpoint.event_types) AND endpoint.disabled_at IS NULL
 )
 SELECT (SELECT array_agg(id ORDER BY id) FROM items),
   responses_app_check_leases((SELECT count(epoch) FROM given), (SELECT count(*) FROM released))
@@ -93,7 +103,9 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
         log, ending = append.log, _ending(append)
         _set_columns(log.row, ending)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
-        rows.append({"uid": log.row.uid, "epoch": None if log.request is None else log.epoch, **values})
+        epoch = None if log.request is None else log.epoch
+        webhook = {"background": log.row.background, "project": log.row.project}
+        rows.append({"uid": log.row.uid, "epoch": epoch, **webhook, **values})
         items += item_rows(log, ending.items)
     return [dump_rows(rows), dump_rows(items)]
 

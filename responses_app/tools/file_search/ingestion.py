@@ -7,14 +7,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable
 from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
+from responses_app.store.db import call_in_thread
 from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
@@ -26,7 +27,6 @@ from responses_app.utils.shares import ProjectShares
 
 logger = logging.getLogger("responses.files")
 
-T = TypeVar("T")
 # Pause between two looks for files that are due, unless this process has added files.
 POLL_S = 1.0
 NO_TEXT = "The file contains no text."
@@ -79,7 +79,7 @@ async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, read_text: 
     """Claim files and start their ingestion while there are free slots and due files. The end of an ingestion sets `ended`."""
     while slots.has_free_place:
         try:
-            job = await _in_thread(jobs.claim_next, slots.full_projects())
+            job = await call_in_thread(jobs.claim_next, slots.full_projects())
         except Exception as error:
             # The next look comes after the pause.
             logger.warning("no look for files to ingest: %s", type(error).__name__)
@@ -116,14 +116,14 @@ async def _ingest(job: VectorStoreFile, read_text: TextReader) -> None:
                 return
     except asyncio.CancelledError:
         await _cancel(work)
-        await asyncio.shield(_in_thread(jobs.release, job))
+        await asyncio.shield(call_in_thread(jobs.release, job))
         raise
 
 
 async def _renew(job: VectorStoreFile) -> bool:
     """Renew the lease of `job`. False if the claim is lost. Without the database the lease may end, and the claim with it."""
     try:
-        return await _in_thread(jobs.renew, job)
+        return await call_in_thread(jobs.renew, job)
     except DatabaseError as error:
         logger.warning("%s: the lease was not renewed: %s", job.file.uid, type(error).__name__)
         return True
@@ -137,17 +137,17 @@ async def _cancel(work: asyncio.Task[None]) -> None:
 async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
     """Ingest the claimed file `job` and store the chunks, or the failure."""
     try:
-        await _in_thread(jobs.complete, job, await _chunks(job, read_text))
+        await call_in_thread(jobs.complete, job, await _chunks(job, read_text))
     except IngestionFailed as error:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
-        await _in_thread(jobs.fail, job, error.code, error.message)
+        await call_in_thread(jobs.fail, job, error.code, error.message)
     except (embedder.EmbeddingFailed, ExtractorUnavailable) as error:
-        await _in_thread(jobs.retry, job, str(error))
+        await call_in_thread(jobs.retry, job, str(error))
     except ExtractorBusy:
-        await _in_thread(jobs.release, job, jobs.BUSY_PAUSE_S)
+        await call_in_thread(jobs.release, job, jobs.BUSY_PAUSE_S)
     except Exception as error:
         logger.exception("%s: attempt %d of the ingestion", job.file.uid, job.attempts)
-        await _in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
+        await call_in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
 
 
 async def read_file_text(file: File) -> str:
@@ -171,15 +171,3 @@ async def _chunks(job: VectorStoreFile, read_text: TextReader) -> list[NewChunk]
         return [NewChunk(chunk) for chunk in chunks]
     vectors = await embedder.embed([chunk.text for chunk in chunks])
     return [NewChunk(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-
-
-async def _in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call a function that uses the database, in a thread with a separate connection: streams wait for the other connections."""
-    return await asyncio.to_thread(_with_connection, function, *args)
-
-
-def _with_connection(function: Callable[..., T], *args: Any) -> T:
-    try:
-        return function(*args)
-    finally:
-        connection.close()

@@ -44,12 +44,12 @@ def with_demo_server(servers: Mapping[str, dict[str, Any]]) -> dict[str, dict[st
     return {**servers, DEMO_LABEL: {"command": [sys.executable, str(DEMO_PROGRAM)]}}
 
 
-def parse_private_hosts(values: list[str]) -> frozenset[str]:
-    """Parse host names, each with or without a port. Raises ImproperlyConfigured."""
+def parse_private_hosts(name: str, values: list[str]) -> frozenset[str]:
+    """Parse the host names of the setting `name`, each with or without a port. Raises ImproperlyConfigured."""
     for value in values:
         parts = split_url(f"//{value}")
         if parts is None or parts.netloc != value or "@" in value or not parts.hostname:
-            raise ImproperlyConfigured(f"RESPONSES_MCP_PRIVATE_HOSTS must be host names or host:port, not {value!r}")
+            raise ImproperlyConfigured(f"{name} must be host names or host:port, not {value!r}")
     return frozenset(value.lower() for value in values)
 
 

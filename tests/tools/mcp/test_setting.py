@@ -87,13 +87,17 @@ def test_servers_with_the_same_connector_are_refused() -> None:
 
 
 def test_private_hosts_are_hosts_with_or_without_a_port() -> None:
-    assert parse_private_hosts(["Tools.local", "[::1]:8000", "10.0.0.7"]) == {"tools.local", "[::1]:8000", "10.0.0.7"}
+    assert parse_private_hosts("RESPONSES_MCP_PRIVATE_HOSTS", ["Tools.local", "[::1]:8000", "10.0.0.7"]) == {
+        "tools.local",
+        "[::1]:8000",
+        "10.0.0.7",
+    }
 
 
 @pytest.mark.parametrize("value", ["http://a", "a/b", "me@a", "a:b", ":80"])
 def test_private_host_of_another_form_is_refused(value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="RESPONSES_MCP_PRIVATE_HOSTS"):
-        parse_private_hosts([value])
+        parse_private_hosts("RESPONSES_MCP_PRIVATE_HOSTS", [value])
 
 
 def test_demo_server_is_added_to_the_servers_of_the_operator() -> None:

@@ -1,0 +1,97 @@
+"""Webhook pages: an endpoint with its secret shown once, its deliveries, a resend, and projects of others."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from responses_app.models import Membership, WebhookDelivery, WebhookEndpoint
+from responses_app.store import webhooks
+from responses_app.webhooks.endpoints import new_endpoint
+from responses_app.webhooks.signatures import signing_secrets
+from tests.support.web.page_case import WebCase
+
+FORM = {"name": "hook", "url": "https://example.com/", "project": "default", "event_types": ["response.completed"]}
+
+
+def make_endpoint(project: str = "default", name: str = "hook") -> WebhookEndpoint:
+    row, _ = new_endpoint(project, name=name, url="https://example.com/<b>", event_types=["response.failed"])
+    webhooks.create(row)
+    return row
+
+
+def make_delivery(endpoint: WebhookEndpoint, **fields: object) -> WebhookDelivery:
+    now = timezone.now()
+    values = {"event_type": "response.failed", "response_uid": "resp_1", "created_at": now, "due_at": now, **fields}
+    return WebhookDelivery.objects.create(uid="wh_1", event_uid="evt_1", endpoint=endpoint, **values)
+
+
+class WebhooksTest(WebCase):
+    """Pages for a superuser and for a member of a project."""
+
+    def test_an_endpoint_is_made_and_its_secret_shown_once(self) -> None:
+        self.assertRedirects(self.client.post("/webhooks", FORM), "/webhooks", fetch_redirect_response=False)
+        match = re.search(r"whsec_[\w+/=]{44}", self.page("/webhooks"))
+        assert match
+        endpoint = WebhookEndpoint.objects.get()
+        self.assertEqual(signing_secrets(endpoint, timezone.now()), [match[0]])
+        self.assertNotIn(match[0], self.page("/webhooks"))
+
+    def test_a_wrong_endpoint_is_an_error(self) -> None:
+        for field, value, message in (
+            ("url", "http://example.com", "Expected the https URL"),
+            ("name", "", "This field is required"),
+            ("project", "nowhere", "Select a valid choice"),
+            ("event_types", [], "Events: This field is required"),
+        ):
+            with self.subTest(field):
+                self.assertContains(self.client.post("/webhooks", {**FORM, field: value}), message)
+        self.assertFalse(WebhookEndpoint.objects.exists())
+
+    def test_endpoints_of_a_project_are_limited(self) -> None:
+        for _ in range(webhooks.MAX_ENDPOINTS_PER_PROJECT):
+            make_endpoint()
+        self.assertContains(self.client.post("/webhooks", FORM), "which is the limit")
+
+    def test_deliveries_are_listed_and_sent_again(self) -> None:
+        endpoint = make_endpoint(name="<i>hook</i>")
+        row = make_delivery(endpoint, status="failed", attempts=8, error="No answer: <script>")
+        page = self.page(f"/webhooks/{endpoint.uid}")
+        for text in ("&lt;i&gt;hook&lt;/i&gt;", "Failed", "No answer: &lt;script&gt;", "/responses/resp_1", "Send again"):
+            with self.subTest(text):
+                self.assertIn(text, page)
+        self.client.post(f"/webhooks/{endpoint.uid}/deliveries/{row.pk}/resend")
+        row.refresh_from_db()
+        self.assertEqual((row.status, row.attempts), ("pending", 0))
+        self.assertNotIn("Send again", self.page(f"/webhooks/{endpoint.uid}"))
+
+    def test_a_new_secret_is_shown_once_and_the_former_is_valid_for_a_day(self) -> None:
+        endpoint = make_endpoint()
+        self.client.post(f"/webhooks/{endpoint.uid}")
+        match = re.search(r"whsec_[\w+/=]{44}", self.page(f"/webhooks/{endpoint.uid}"))
+        assert match
+        endpoint.refresh_from_db()
+        now = timezone.now()
+        self.assertEqual(len(signing_secrets(endpoint, now)), 2)
+        self.assertEqual(signing_secrets(endpoint, now + timedelta(hours=25)), [match[0]])
+        self.assertNotIn(match[0], self.page(f"/webhooks/{endpoint.uid}"))
+
+    def test_an_endpoint_is_deleted_after_a_confirmation(self) -> None:
+        endpoint = make_endpoint()
+        self.assertIn("can’t be undone", self.page(f"/webhooks/{endpoint.uid}/delete"))
+        self.assertRedirects(self.client.post(f"/webhooks/{endpoint.uid}/delete"), "/webhooks")
+        self.assertFalse(WebhookEndpoint.objects.exists())
+
+    def test_people_have_the_endpoints_of_their_projects_alone(self) -> None:
+        theirs, ada = make_endpoint("q", "theirs"), User.objects.create_user("ada")
+        row = make_delivery(theirs)
+        Membership.objects.create(user=ada, project="p")
+        self.client.force_login(ada)
+        self.assertNotIn("theirs", self.page("/webhooks"))
+        for path in ("", "/delete", f"/deliveries/{row.pk}/resend"):
+            with self.subTest(path=path):
+                self.assertEqual(self.client.post(f"/webhooks/{theirs.uid}{path}").status_code, 404)
+        self.assertContains(self.client.post("/webhooks", {**FORM, "project": "q"}), "Select a valid choice")
