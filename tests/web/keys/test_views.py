@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from responses_app.access import api_keys
 from responses_app.models import ApiKey, Membership
 from responses_app.runs import manager
 from responses_app.web.keys import new_secret
@@ -111,11 +112,11 @@ class UsedTest(ApiCase):
             await client.get("/v1/models")
             first = (await ApiKey.objects.aget()).last_used_at
             assert first is not None
-            self.setUp()
+            api_keys.clear_cache()
             await client.get("/v1/models")
             self.assertEqual((await ApiKey.objects.aget()).last_used_at, first)
             await ApiKey.objects.aupdate(last_used_at=timezone.now() - timedelta(minutes=2))
-            self.setUp()
+            api_keys.clear_cache()
             await client.get("/v1/models")
             again = (await ApiKey.objects.aget()).last_used_at
             assert again is not None
