@@ -19,7 +19,7 @@ from responses_app.web.response import items
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
-from responses_app.web.response.timelines import tool_timeline
+from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
@@ -44,8 +44,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     output_blocks = renderer.blocks(output)
     items.attach_later_outputs(row, output_blocks)
     headers = event_headers(row.pk)
-    tools = tool_timeline.tool_timeline(row.pk, headers)
-    items.set_durations(output_blocks, headers, tools)
+    spans = item_spans(row.pk, headers)
+    items.set_durations(output_blocks, headers, spans)
     return render_page(
         request,
         row,
@@ -61,8 +61,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         instructions=snapshot.get("instructions"),
         outcome=outcome(row, snapshot),
         problems=problem_notices(snapshot),
-        timeline=timeline(headers),
-        tool_timeline=tools,
+        timeline=timeline(headers, spans),
     )
 
 

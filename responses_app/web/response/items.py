@@ -23,9 +23,8 @@ from responses_app.store.log.event_index import EventHeader, event_headers, even
 from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response
-from responses_app.web.response.timelines import tool_timeline
+from responses_app.web.response.timelines.item_spans import ADDED, DONE, ItemSpan, item_spans, tool_durations
 from responses_app.web.response.timelines.times import reasoning_times
-from responses_app.web.response.timelines.tool_timeline import ADDED, DONE, ToolTimeline
 
 # Later tool outputs of the thread that are searched for the calls of the response.
 MAX_LATER_OUTPUTS: Final = 200
@@ -61,7 +60,7 @@ def show(request: HttpRequest, uid: str, item: str) -> HttpResponse:
         headers = event_headers(row.pk)
         # The blocks of all output, because the times of reasoning are in its order.
         siblings = [block if one is shown else ItemBlock(one, []) for one in output]
-        set_durations(siblings, headers, tool_timeline.tool_timeline(row.pk, headers))
+        set_durations(siblings, headers, item_spans(row.pk, headers))
     return HttpResponse(fragment(row, block))
 
 
@@ -88,19 +87,20 @@ def thread_fragments(
     for row, _, output_blocks in turn_blocks:
         if any(block.type in SERVER_TOOL_TYPES or block.shape == "reasoning" for block in output_blocks):
             headers = event_headers(row.pk)
-            set_durations(output_blocks, headers, tool_timeline.tool_timeline(row.pk, headers))
+            set_durations(output_blocks, headers, item_spans(row.pk, headers))
     return {row.uid: {block.uid: fragment(row, block) for block in [*before, *after]} for row, before, after in turn_blocks}
 
 
-def set_durations(blocks: Sequence[ItemBlock], headers: Sequence[EventHeader], tools: ToolTimeline | None) -> None:
-    """Set the durations of reasoning and of tools, from the log with `headers`. `blocks` are all output."""
+def set_durations(blocks: Sequence[ItemBlock], headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> None:
+    """Set the durations of reasoning and of tools, from the log with `headers` and `spans`. `blocks` are all output."""
     thoughts = iter([*reasoning_times((header.type, header.ms) for header in headers)])
+    durations = tool_durations(spans)
     for block in blocks:
         if block.shape == "reasoning" and block.item.get("status") != "in_progress":
             seconds = next(thoughts, None)
             block.took_ms = None if seconds is None else round(seconds * 1000)
-        elif tools is not None and block.item.get("status") != "in_progress":
-            block.took_ms = tools.durations.get(block.uid)
+        elif block.item.get("status") != "in_progress":
+            block.took_ms = durations.get(block.uid)
 
 
 def output_of(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -194,6 +194,22 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     expect(page.locator("#uid")).to_have_text(page.url.rpartition("/")[2])
 
 
+def test_head_has_one_main_button_and_a_menu_that_opens_without_scripts(
+    chat_server: Server, chromium: Browser, signed_in: StorageState
+) -> None:
+    uid = chat_server.ask(input="One button?").json()["id"]
+    context = chromium.new_context(storage_state=signed_in, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    actions = page.locator(".head .actions")
+    expect(actions.locator(".button.main")).to_have_text("Edit and rerun")
+    expect(page.get_by_role("link", name="Continue in chat")).to_be_hidden()
+    page.get_by_label("More actions").click()
+    for name in ("Continue in chat", "Download JSON", "Download JSONL", "Download SSE", "Delete"):
+        expect(actions.get_by_role("link", name=name, exact=True)).to_be_visible()
+    context.close()
+
+
 def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Page) -> None:
     instructions = "Answer in one sentence. " * 4
     first = chat_server.ask(input="How is the weather?", instructions=instructions).json()["id"]

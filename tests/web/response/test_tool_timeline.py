@@ -1,9 +1,9 @@
-"""Rounds and tools below the timeline, and blocks of MCP items on the response page."""
+"""Rounds and tools in the timeline, and blocks of MCP items on the response page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 from django.test import TestCase
@@ -12,8 +12,8 @@ from responses_app.models import Response
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.event_index import event_headers
 from responses_app.web.render.item_blocks import ItemBlock, ItemRenderer
-from responses_app.web.response.timelines.timeline import timeline
-from responses_app.web.response.timelines.tool_timeline import ToolTimeline, tool_timeline
+from responses_app.web.response.timelines.item_spans import ItemSpan, item_spans, round_starts, tool_durations
+from responses_app.web.response.timelines.timeline import MAX_SEGMENTS, Timeline, timeline
 from tests.support.store.stored_logs import stored_response
 
 LISTING = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "demo"}
@@ -26,14 +26,15 @@ def call(uid: str, name: str) -> dict[str, Any]:
     return {"id": uid, "type": "mcp_call", "server_label": "demo", "name": name}
 
 
+Logged: TypeAlias = tuple[str, int, dict[str, Any]]
 # Types, milliseconds and fields of the events of a run with a listing, two parallel calls and an answer.
-EVENTS: list[tuple[str, int, dict[str, Any]]] = [
+EVENTS: list[Logged] = [
     ("response.created", 0, {}),
     ("response.in_progress", 0, {}),
     ("response.output_item.added", 10, {"item": LISTING}),
     ("response.mcp_list_tools.in_progress", 10, {"item_id": "mcpl_1"}),
     ("response.mcp_list_tools.completed", 110, {"item_id": "mcpl_1"}),
-    (DONE, 110, {}),
+    (DONE, 110, {"item": LISTING}),
     ("response.output_item.added", 200, {"item": call("mcp_1", "slow")}),
     ("response.mcp_call.in_progress", 200, {"item_id": "mcp_1"}),
     (ARGUMENTS, 220, {"item_id": "mcp_1"}),
@@ -43,9 +44,10 @@ EVENTS: list[tuple[str, int, dict[str, Any]]] = [
     (ARGUMENTS, 280, {"item_id": "mcp_2"}),
     ("response.mcp_call_arguments.done", 300, {"item_id": "mcp_2"}),
     ("response.mcp_call.completed", 400, {"item_id": "mcp_2"}),
-    (DONE, 400, {}),
+    (DONE, 400, {"item": call("mcp_2", "fast")}),
     ("response.mcp_call.failed", 740, {"item_id": "mcp_1"}),
-    (DONE, 740, {}),
+    (DONE, 740, {"item": call("mcp_1", "slow")}),
+    ("response.output_item.added", 840, {"item": {"id": "msg_1", "type": "message"}}),
     (TEXT, 840, {}),
     (TEXT, 900, {}),
     ("response.completed", 1000, {}),
@@ -53,7 +55,7 @@ EVENTS: list[tuple[str, int, dict[str, Any]]] = [
 
 
 # The first call ends while the model writes the second one.
-OVERLAPPING: list[tuple[str, int, dict[str, Any]]] = [
+OVERLAPPING: list[Logged] = [
     ("response.in_progress", 0, {}),
     ("response.output_item.added", 10, {"item": call("mcp_1", "quick")}),
     (ARGUMENTS, 20, {"item_id": "mcp_1"}),
@@ -61,69 +63,101 @@ OVERLAPPING: list[tuple[str, int, dict[str, Any]]] = [
     ("response.output_item.added", 40, {"item": call("mcp_2", "late")}),
     (ARGUMENTS, 50, {"item_id": "mcp_2"}),
     ("response.mcp_call.completed", 60, {"item_id": "mcp_1"}),
-    (DONE, 60, {}),
+    (DONE, 60, {"item": call("mcp_1", "quick")}),
     (ARGUMENTS, 70, {"item_id": "mcp_2"}),
     ("response.mcp_call_arguments.done", 80, {"item_id": "mcp_2"}),
     ("response.mcp_call.completed", 90, {"item_id": "mcp_2"}),
-    (DONE, 90, {}),
+    (DONE, 90, {"item": call("mcp_2", "late")}),
     (TEXT, 100, {}),
     ("response.completed", 110, {}),
 ]
 
 
-def stored(count: int = len(EVENTS), events: Sequence[tuple[str, int, dict[str, Any]]] = EVENTS) -> Response:
-    frames = [
-        EventFrame(number, kind, orjson.dumps({"type": kind, **fields}), ms)
-        for number, (kind, ms, fields) in enumerate(events[:count])
+def stored(count: int = len(EVENTS), events: Sequence[Logged] = EVENTS) -> Response:
+    return stored_response(frames_of(events[:count]))
+
+
+def frames_of(events: Sequence[Logged]) -> list[EventFrame]:
+    return [
+        EventFrame(number, kind, orjson.dumps({"type": kind, **fields}), ms) for number, (kind, ms, fields) in enumerate(events)
     ]
-    return stored_response(frames)
 
 
-def drawn(row: Response) -> ToolTimeline:
-    drawn_timeline = tool_timeline(row.pk, event_headers(row.pk))
+def spans_of(row: Response) -> list[ItemSpan]:
+    return item_spans(row.pk, event_headers(row.pk))
+
+
+def drawn(row: Response) -> Timeline:
+    drawn_timeline = timeline(event_headers(row.pk), spans_of(row))
     assert drawn_timeline is not None
     return drawn_timeline
 
 
-class ToolTimelineTest(TestCase):
-    """Spans of a stored log."""
+def segments(row: Response) -> list[list[tuple[str, int, int, int, str]]]:
+    """Return label, start, end, lane and item of each segment, by round."""
+    return [[(one.label, one.start, one.end, one.lane, one.uid) for one in line.segments] for line in drawn(row).rows]
 
-    def test_rows_have_rounds_and_parallel_tools(self) -> None:
-        drawn_timeline = drawn(stored())
-        spans = [(span.label, span.start, span.end, span.row) for span in drawn_timeline.spans]
+
+class RoundsTest(TestCase):
+    """Rows of a stored log."""
+
+    def test_row_of_a_round_has_its_listing_generation_and_parallel_tools(self) -> None:
+        row = stored()
         self.assertEqual(
-            spans,
+            segments(row),
             [
-                ("demo · tools", 10, 110, 1),
-                ("Round 1: generation", 110, 280, 0),
-                ("slow · demo", 240, 740, 1),
-                ("fast · demo", 300, 400, 2),
-                ("Round 2: generation", 740, 900, 0),
+                [
+                    ("Prefill", 0, 10, 0, ""),
+                    ("demo · tools", 10, 110, 0, "mcpl_1"),
+                    ("Prefill", 110, 200, 0, ""),
+                    ("Call: slow · demo", 200, 250, 0, "mcp_1"),
+                    ("slow · demo", 240, 740, 1, "mcp_1"),
+                    ("Call: fast · demo", 250, 300, 0, "mcp_2"),
+                    ("fast · demo", 300, 400, 0, "mcp_2"),
+                ],
+                [("Prefill", 740, 840, 0, ""), ("Text", 840, 1000, 0, "msg_1")],
             ],
         )
-        self.assertEqual(drawn_timeline.durations, {"mcpl_1": 100, "mcp_1": 500, "mcp_2": 100})
-        self.assertEqual(drawn_timeline.height, 30)
+        self.assertEqual([line.height for line in drawn(row).rows], [36, 18])
+
+    def test_items_have_their_events_and_the_time_of_their_tools(self) -> None:
+        spans = spans_of(stored())
+        self.assertEqual(
+            [(span.uid, span.first, span.last, span.run) for span in spans],
+            [("mcpl_1", 2, 5, (10, 110)), ("mcp_1", 6, 17, (240, 740)), ("mcp_2", 10, 15, (300, 400)), ("msg_1", 18, 21, None)],
+        )
+        self.assertEqual(tool_durations(spans), {"mcpl_1": 100, "mcp_1": 500, "mcp_2": 100})
 
     def test_a_running_tool_lasts_until_the_last_event(self) -> None:
-        self.assertEqual(drawn(stored(15)).durations["mcp_1"], 160)
+        self.assertEqual(tool_durations(spans_of(stored(15)))["mcp_1"], 160)
 
     def test_result_inside_of_a_round_begins_no_round(self) -> None:
-        rounds = [(span.start, span.end) for span in drawn(stored(events=OVERLAPPING)).spans if not span.uid]
-        self.assertEqual(rounds, [(0, 70), (90, 100)])
+        self.assertEqual(round_starts(event_headers(stored(events=OVERLAPPING).pk)), [0, 90])
 
-    def test_a_log_without_tools_has_no_rows(self) -> None:
-        row = stored(2)
-        self.assertIsNone(tool_timeline(row.pk, event_headers(row.pk)))
+    def test_a_log_without_tools_has_a_single_row(self) -> None:
+        events: list[Logged] = [
+            ("response.in_progress", 0, {}),
+            (TEXT, 100, {}),
+            (TEXT, 110, {}),
+            ("response.completed", 120, {}),
+        ]
+        self.assertEqual(segments(stored(4, events)), [[("Prefill", 0, 100, 0, ""), ("Text", 100, 120, 0, "")]])
 
-    def test_the_wait_for_tools_is_a_phase_and_prefill_follows(self) -> None:
-        drawn_timeline = timeline(event_headers(stored().pk))
-        assert drawn_timeline is not None
-        phases = [(phase.name, phase.end) for phase in drawn_timeline.phases]
-        self.assertEqual(phases[-3:], [("run", 740), ("prefill", 840), ("text", 1000)])
+    def test_the_wait_for_tools_is_in_the_sums_once(self) -> None:
+        sums = [(name, ms) for name, _, ms in drawn(stored()).sums]
+        self.assertEqual(sums, [("prefill", 200), ("run", 540), ("tool", 100), ("text", 160)])
 
-    def test_spans_stay_inside_the_picture(self) -> None:
-        spans = drawn(stored()).spans
-        self.assertTrue(all(span.x >= 0 and span.x + span.width <= 1001 for span in spans))
+    def test_segments_stay_inside_the_picture_and_the_longest_are_drawn(self) -> None:
+        drawn_segments = [one for line in drawn(stored()).rows for one in line.segments]
+        self.assertTrue(all(one.x >= 0 and one.x + one.width <= 100.01 for one in drawn_segments))
+        kinds = ("response.reasoning_text.delta", TEXT)
+        events: list[Logged] = [
+            ("response.in_progress", 0, {}),
+            *((kinds[n % 2], n * 10 + 10, {}) for n in range(400)),
+            (TEXT, 9000, {}),
+        ]
+        (line,) = drawn(stored_response(frames_of(events), "resp_2")).rows
+        self.assertEqual((len(line.segments), line.segments[-1].end), (MAX_SEGMENTS, 9000))
 
 
 def rendered(*items: dict[str, Any]) -> list[ItemBlock]:

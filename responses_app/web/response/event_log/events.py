@@ -25,6 +25,7 @@ from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.event_log.event_groups import EventGroup, group
 from responses_app.web.response.problem_notice import problems_of
 from responses_app.web.response.timelines.event_kinds import KINDS, LABELS, event_kind
+from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
 
 PAGE_LINES = 200
@@ -73,7 +74,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
         opened=opened,
         previous=_previous_page(row.pk, after) if after >= 0 else None,
         following=page[-1].last.number if len(groups) > PAGE_LINES else None,
-        timeline=timeline(headers) if after < 0 else None,
+        timeline=timeline(headers, item_spans(row.pk, headers)) if after < 0 else None,
     )
 
 

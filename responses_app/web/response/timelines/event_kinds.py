@@ -8,6 +8,8 @@ from typing import Final
 from responses_app.protocol.items.registry import FAMILIES
 
 DELTA: Final = ".delta"
+# Kinds of the events that the model writes.
+GENERATION_KINDS: Final = frozenset({"reasoning", "text", "tools"})
 # The beginning of an event type without `response.`, and its kind. The first match counts.
 KIND_PREFIXES: Final = (
     ("reasoning", "reasoning"),
