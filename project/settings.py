@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from project.cors import cors_policy
 from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.model_limits import parse_limits
 from project.tls import cookie_name, proxy_header, trusted_proxies
-from responses_app.installation.data_dir import data_dir
+from responses_app.installation.data_dir import TEMPLATE_DIR, data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.installation.secret_key import check_secret_key, secret_key
 from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_startup_code
@@ -17,7 +15,6 @@ from responses_app.tools.file_search.setting import TEXT_SEARCH_LANGUAGES
 from responses_app.tools.mcp.setting import parse_mcp_servers, parse_private_hosts, with_demo_server
 from responses_app.tools.web_search.setting import DEMO_PAGES, parse_web_search
 
-BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")
 DATA_DIR = data_dir()
 
@@ -80,7 +77,7 @@ APPEND_SLASH = True
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [TEMPLATE_DIR],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

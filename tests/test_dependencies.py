@@ -51,11 +51,12 @@ def normalized(name: str) -> str:
 
 
 def declared(project: dict[str, object]) -> set[str]:
-    """List the distributions that pyproject.toml names, the extras and groups included."""
+    """List the distributions that pyproject.toml names, with the extras, the groups and the build backend."""
     table, groups = project["project"], project["dependency-groups"]
     assert isinstance(table, dict)
     assert isinstance(groups, dict)
     lines = [*table["dependencies"], *(line for lines in table["optional-dependencies"].values() for line in lines)]
+    lines += project["build-system"]["requires"]  # type: ignore[index]
     lines += [line for lines in groups.values() for line in lines if isinstance(line, str)]
     names = set()
     for line in lines:

@@ -1,12 +1,18 @@
-"""Data folder of the server, with a lock against a second server."""
+"""Folders of this installation: the code, in a checkout or an installed package, and the data, with a lock against a second server."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent
+# The checkout; or the folder of installed packages, which has no templates and no docs of this project beside the package.
+ROOT = PACKAGE.parent
+IS_CHECKOUT = (ROOT / "manage.py").is_file()
+TEMPLATE_DIR = ROOT / "templates" if IS_CHECKOUT else PACKAGE / "templates"
+EXAMPLES = ROOT / "docs" / "examples" if IS_CHECKOUT else PACKAGE / "examples"
 
 
 class InUse(Exception):
@@ -22,8 +28,20 @@ class UnusableFolder(Exception):
 
 
 def data_dir() -> Path:
-    """Return RESPONSES_DATA_DIR, or `.data` beside the code, as an absolute path."""
-    return Path(os.environ.get("RESPONSES_DATA_DIR") or ROOT / ".data").resolve()
+    """Return RESPONSES_DATA_DIR, or the default, as an absolute path."""
+    return Path(os.environ.get("RESPONSES_DATA_DIR") or default_data_dir()).resolve()
+
+
+def default_data_dir() -> Path:
+    """Return `.data` of the checkout; of an installed package the folder of the user (XDG Base Directory Specification)."""
+    if IS_CHECKOUT:
+        return ROOT / ".data"
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "verbatim"
+
+
+def manage_command() -> list[str]:
+    """Return the words of the program with the commands of the project: `manage.py`, or `verbatim` of an installed package."""
+    return [sys.executable, str(ROOT / "manage.py")] if IS_CHECKOUT else [str(Path(sys.prefix) / "bin" / "verbatim")]
 
 
 def make_folder(folder: Path) -> None:

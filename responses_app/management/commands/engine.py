@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -29,5 +30,5 @@ class Command(BaseCommand):
             super().run_from_argv(argv)
         # Replace this process by a program without Django.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": "manage.py engine"}
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": f"{Path(argv[0]).name} engine"}
         os.execve(sys.executable, [sys.executable, "-m", "responses_app.server.engine_worker.program", *argv[2:]], environ)  # noqa: S606

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -27,5 +28,5 @@ class Command(BaseCommand):
             super().run_from_argv(argv)
         # The server chooses its event loop before Django is loaded, so this process is replaced.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": "manage.py serve"}
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": f"{Path(argv[0]).name} serve"}
         os.execve(sys.executable, [sys.executable, "-m", "responses_app.server", *argv[2:]], environ)  # noqa: S606

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from responses_app.engines.adapters import split_adapters
-from responses_app.installation.data_dir import ROOT, data_dir
+from responses_app.installation.data_dir import data_dir, default_data_dir, manage_command
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.model_specs import DEMOS
 from responses_app.utils.invisible import escaped
@@ -58,7 +57,11 @@ Ctrl-C stops it.
 
 def _real_model(names: Sequence[str]) -> str:
     """Return how a real model is started, if the demo models alone are served."""
-    return "; a real model: bin/serve --model Qwen/Qwen3-0.6B" if set(names) <= set(DEMOS) else ""
+    return (
+        f"; a real model: {os.environ.get('RESPONSES_PROG', 'bin/serve')} --model Qwen/Qwen3-0.6B"
+        if set(names) <= set(DEMOS)
+        else ""
+    )
 
 
 def model_lines(served: Iterable[ServedModel]) -> Iterator[str]:
@@ -71,8 +74,8 @@ def model_lines(served: Iterable[ServedModel]) -> Iterator[str]:
 
 def sign_in_command(options: Options) -> str:
     """Return the shell command that prints a sign-in link, for any folder and an empty environment."""
-    command = shlex.join([sys.executable, str(ROOT / "manage.py"), "signin", "--url", options.address])
-    return command if data_dir() == ROOT / ".data" else f"RESPONSES_DATA_DIR={shlex.quote(str(data_dir()))} {command}"
+    command = shlex.join([*manage_command(), "signin", "--url", options.address])
+    return command if data_dir() == default_data_dir() else f"RESPONSES_DATA_DIR={shlex.quote(str(data_dir()))} {command}"
 
 
 def _sign_in(options: Options, link: str) -> str:

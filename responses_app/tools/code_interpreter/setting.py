@@ -7,11 +7,11 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.installation.data_dir import ROOT
+from responses_app.installation.data_dir import EXAMPLES
 
 NAME = "RESPONSES_CONTAINER_STARTUP"
 # Example for the option `--demo-tools`.
-DEMO_STARTUP = str(ROOT / "docs" / "examples" / "startup.py")
+DEMO_STARTUP = str(EXAMPLES / "startup.py")
 # The code is an argument of the runner.
 MAX_BYTES = 32_768
 

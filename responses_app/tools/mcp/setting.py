@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.installation.data_dir import ROOT
+from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
 
@@ -17,7 +17,7 @@ NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 KEYS = ("url", "authorization", "headers", "command", "env", "connector_id", "description")
 DEMO_LABEL = "demo"
-DEMO_PROGRAM = ROOT / "docs" / "examples" / "mcp_server.py"
+DEMO_PROGRAM = EXAMPLES / "mcp_server.py"
 TEXTS = ("url", "authorization", "connector_id", "description")
 
 

@@ -7,14 +7,14 @@ from urllib.parse import quote
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.installation.data_dir import ROOT
+from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
 from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_WEB_SEARCH"
 # Pages for the option `--demo-tools`.
-DEMO_PAGES = {"backend": FOLDER, "url": f"folder://{quote(str(ROOT / 'docs' / 'examples' / 'pages'))}"}
+DEMO_PAGES = {"backend": FOLDER, "url": f"folder://{quote(str(EXAMPLES / 'pages'))}"}
 KEYS = ("backend", "url", "key", "private_hosts")
 
 

@@ -32,14 +32,22 @@ def free_port() -> int:
 
 
 class Server:
-    """One `bin/serve`; `output` is the text that it has printed. `before` are words that come before the command.
+    """One `bin/serve`, or another `program`; `output` is the text that it has printed. `before` are words before the command.
 
     A new data folder begins with a copy of the migrated database.
     """
 
     begins_migrated: ClassVar[bool] = True
 
-    def __init__(self, folder: Path, *arguments: str, root: Path = ROOT, before: Sequence[str] = (), **environ: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        root: Path = ROOT,
+        before: Sequence[str] = (),
+        program: Sequence[str] = (),
+        **environ: str,
+    ) -> None:
         if self.begins_migrated and root == ROOT:
             data_template.copy_to(folder)
         self.root = root
@@ -52,7 +60,7 @@ class Server:
         inherited = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [*before, root / "bin" / "serve", "--port", str(self.port), *arguments],
+                [*before, *(program or [str(root / "bin" / "serve")]), "--port", str(self.port), *arguments],
                 env={**inherited, "RESPONSES_DATA_DIR": str(folder), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=out,

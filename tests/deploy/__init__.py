@@ -1,0 +1,1 @@
+"""Tests of the wheel and of the files in the folder deploy."""
