@@ -49,13 +49,14 @@ def _alphabet() -> dict[int, str]:
     return {b: chr(b) for b in plain} | {b: chr(256 + i) for i, b in enumerate(others)}
 
 
-def _merges(pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
-    """Every way in which a token can be made of two earlier ones, in the order of the tokens."""
-    rank = {t: i for i, t in enumerate(pieces)}
-    out: list[tuple[bytes, bytes]] = []
+def _merges(pieces: list[bytes]) -> list[tuple[int, int]]:
+    """Every way in which a token can be made of two earlier ones, as their ids, in the order of the tokens."""
+    find = {t: i for i, t in enumerate(pieces)}.get
+    out: list[tuple[int, int]] = []
     for token in pieces:
-        ways = [(rank[token[:i]], rank[token[i:]]) for i in range(1, len(token)) if token[:i] in rank and token[i:] in rank]
-        out += [(pieces[a], pieces[b]) for a, b in sorted(ways)]
+        cuts = range(1, len(token))
+        ways = [(a, b) for i in cuts if (a := find(token[:i])) is not None and (b := find(token[i:])) is not None]
+        out += sorted(ways)
     return out
 
 
@@ -67,12 +68,9 @@ def special_names() -> list[str]:
 
 def tokenizer_json() -> str:
     """Build the `tokenizer.json` of the vocabulary."""
-    pieces, letters = checked_pieces(), _alphabet()
-    table = str.maketrans({chr(b): c for b, c in letters.items()})
-
-    def written(piece: bytes) -> str:
-        return piece.decode("latin-1").translate(table)
-
+    pieces = checked_pieces()
+    table = str.maketrans({chr(b): c for b, c in _alphabet().items()})
+    written = [piece.decode("latin-1").translate(table) for piece in pieces]
     model: Json = {
         "type": "BPE",
         "dropout": None,
@@ -82,8 +80,8 @@ def tokenizer_json() -> str:
         "fuse_unk": False,
         "byte_fallback": False,
         "ignore_merges": True,
-        "vocab": {written(p): i for i, p in enumerate(pieces)},
-        "merges": [[written(a), written(b)] for a, b in _merges(pieces)],
+        "vocab": {piece: i for i, piece in enumerate(written)},
+        "merges": [[written[a], written[b]] for a, b in _merges(pieces)],
     }
     added = [
         {

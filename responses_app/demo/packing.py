@@ -13,6 +13,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.uint16]
 _SCALE = ".scale"
+# Elements that are converted at a time, so that they stay in the cache of a processor.
+CHUNK = 1 << 18
 
 
 def pack(tensors: Mapping[str, Floats], levels: int) -> dict[str, npt.NDArray[np.generic]]:
@@ -39,7 +41,7 @@ def unpack(packed: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, Floats]:
 
 def bfloat16(value: Floats) -> Bits:
     """Rounded to nearest, ties to even; numpy has no such type, so the bits travel as uint16."""
-    bits = np.ascontiguousarray(value, dtype=np.float32).view(np.uint32)
+    bits = np.array(value, dtype=np.float32, order="C").view(np.uint32)
     bits += np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
     return (bits >> np.uint32(16)).astype(np.uint16)
 
@@ -60,4 +62,6 @@ def write_bfloat16(tensors: Mapping[str, Floats], path: Path) -> None:
 
 def _write_all(file: BinaryIO, tensors: Mapping[str, Floats]) -> None:
     for value in tensors.values():
-        file.write(bfloat16(value.copy()).tobytes())
+        flat = value.reshape(-1)
+        for start in range(0, flat.size, CHUNK):
+            file.write(bfloat16(flat[start : start + CHUNK]).tobytes())
