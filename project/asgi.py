@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -32,12 +32,14 @@ from responses_app.access.cors import CorsPolicy  # noqa: E402
 from responses_app.access.gate import LOG_PATHS, KeyGate  # noqa: E402
 from responses_app.errors import Unauthorized  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
+from responses_app.observability.asgi import observed_http, observed_socket  # noqa: E402
+from responses_app.observability.records import keep_request  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
-API = ("/v1", "/openresponses/v1", "/health")
+API = ("/v1", "/openresponses/v1", "/health", "/metrics")
 # Paths whose POST begins a response.
 STARTS = frozenset({"/v1/responses", "/v1/responses/", "/openresponses/v1/responses", "/openresponses/v1/responses/"})
 
@@ -75,6 +77,12 @@ class Handler(ASGIHandler):
             if tasks:
                 await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT_S)
             raise
+
+    def create_request(self, scope: Mapping[str, Any], body_file: Any) -> Any:
+        """Create the request, and keep it for the observers (overrides Django)."""
+        request, refusal = super().create_request(scope, body_file)
+        keep_request(request)
+        return request, refusal
 
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
         """Return when the client disconnects. Django would raise RequestAborted and keep a traceback with all frames alive."""
@@ -146,8 +154,8 @@ async def connection(
     scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
     """Handle an HTTP request or a WebSocket of the client behind trusted proxies."""
-    handle = http if scope["type"] == "http" else sockets
-    await handle(settings.RESPONSES_TRUSTED_PROXIES.resolved(scope), receive, send)
+    handle, observed = (http, observed_http) if scope["type"] == "http" else (sockets, observed_socket)
+    await observed(handle, settings.RESPONSES_TRUSTED_PROXIES.resolved(scope), receive, send)
 
 
 application = ProtocolTypeRouter({"http": connection, "websocket": connection, "lifespan": lifespan})

@@ -13,6 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 from project.pool import POOL
 from responses_app.utils.durations import parse_duration
 
+MIN_TOKEN_LENGTH = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -115,3 +117,10 @@ def database(url: str) -> dict[str, object]:
         "OPTIONS": {**options, "pool": POOL},
         "TEST": {"NAME": None},
     }
+
+
+def check_token(name: str, token: str) -> str:
+    """Return the token of the variable `name`, empty if not set. Raises ImproperlyConfigured for a short token."""
+    if token and len(token) < MIN_TOKEN_LENGTH:
+        raise ImproperlyConfigured(f"{name} must have at least {MIN_TOKEN_LENGTH} characters, not {len(token)}")
+    return token

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from responses_app.observability.start import start_observing
 from responses_app.runs import manager
 
 logger = logging.getLogger("responses.asgi")
@@ -21,6 +22,7 @@ async def lifespan(
     del scope
     await receive()
     try:
+        start_observing(manager.current().served)
         await manager.current().start()
     except Exception as error:
         logger.exception("no start")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from project.cors import cors_policy
-from project.env import check_database_url, database, envbool, envchoice, envduration, envint, envlist, envstr
+from project.env import check_database_url, check_token, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.model_limits import parse_limits
 from project.tls import cookie_name, proxy_header, trusted_proxies
@@ -201,6 +201,11 @@ RESPONSES_WEBHOOK_PRIVATE_HOSTS = parse_private_hosts(
     "RESPONSES_WEBHOOK_PRIVATE_HOSTS", envlist("RESPONSES_WEBHOOK_PRIVATE_HOSTS")
 )
 RESPONSES_KEEP_WEBHOOK_DELIVERIES = envduration("RESPONSES_KEEP_WEBHOOK_DELIVERIES", "30d")
+# Metrics for Prometheus, in files of all processes of this host.
+RESPONSES_METRICS_PORT = envint("RESPONSES_METRICS_PORT", 0)
+RESPONSES_METRICS_HOST = envstr("RESPONSES_METRICS_HOST", "127.0.0.1")
+RESPONSES_METRICS_TOKEN = check_token("RESPONSES_METRICS_TOKEN", envstr("RESPONSES_METRICS_TOKEN"))
+RESPONSES_METRICS_DIR = DATA_DIR / "metrics"
 
 LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {

@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from responses_app.errors import RateLimited
+from responses_app.observability import events
 from responses_app.store.cluster import leases
 
 # While another project sent a request within the last ten minutes, no project takes the last eighth of the places, unless it holds
@@ -45,6 +46,7 @@ class Place:
         if self._taken:
             self._taken = False
             self._counts[self.kind] -= 1
+            events.runs_changed(self._counts.total())
             self._by_project[self._project] -= 1
             if not self._by_project[self._project]:
                 del self._by_project[self._project]
@@ -100,6 +102,7 @@ class Admission:
     def take(self, kind: Kind, project: str = "") -> Place:
         """Take a place without regard to the limit, as for a response that another process began."""
         self.counts[kind] += 1
+        events.runs_changed(self.counts.total())
         self.by_project[project] += 1
         return Place(kind, self.counts, self.by_project, project)
 

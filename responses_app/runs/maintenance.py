@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.observability import events
 from responses_app.runs.garbage import collect_when_idle
+from responses_app.runs.models import ServedModel
 from responses_app.runs.pacing import Pacing
 from responses_app.store import audit_log, refused_requests, search_index, webhooks
 from responses_app.store.content import approvals, orphans
+from responses_app.store.db import count_sessions
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
@@ -30,12 +33,14 @@ PRUNE_EVERY_S = 30.0
 FILES_EVERY_S = 5.0
 MERGE_EVERY_S = 3.0
 REFUSED_EVERY_S = 1.0
+SESSIONS_EVERY_S = 10.0
+ENGINES_EVERY_S = 5.0
 BATCH = 50
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
 
-async def upkeep() -> None:
+async def upkeep(served: Mapping[str, ServedModel]) -> None:
     """Run maintenance, ingestion and the delivery of webhooks until cancelled; a cancellation waits for the current step."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
@@ -44,6 +49,8 @@ async def upkeep() -> None:
         group.create_task(_every(MERGE_EVERY_S, search_index_due))
         group.create_task(_every(REFUSED_EVERY_S, refused_requests.write_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
+        group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
+        group.create_task(_check_engines(served))
         group.create_task(ingest_files())
         group.create_task(deliver_webhooks())
         group.create_task(collect_when_idle())
@@ -99,6 +106,24 @@ def delete_files_due(now: datetime) -> Iterator[int]:
     yield from pending.clean_up()
     yield from files.delete_all(files.overdue(now, settings.RESPONSES_KEEP_FILES))
     yield from container_files.delete_unused(now, settings.RESPONSES_KEEP_CONTAINERS)
+
+
+def sessions_due(_now: datetime) -> Iterator[int]:
+    """Report the sessions of the database to the observers; yield their number."""
+    if events.is_observed():
+        counts = count_sessions()
+        events.sessions_counted(counts)
+        yield sum(counts.values())
+
+
+async def _check_engines(served: Mapping[str, ServedModel]) -> None:
+    """Report the state of all engines to the observers, again and again."""
+    while True:
+        if events.is_observed():
+            events.engines_checked(
+                {key: is_up for model in served.values() for key, is_up in (await model.engine_states()).items()}
+            )
+        await asyncio.sleep(ENGINES_EVERY_S)
 
 
 async def _every(pause: float, work: Work) -> None:

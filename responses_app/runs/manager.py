@@ -76,7 +76,9 @@ class RunManager:
                 lease_keeper = LeaseKeeper(
                     self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
                 )
-                maintenance = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+                maintenance = asyncio.get_running_loop().create_task(
+                    upkeep(self.served), name="upkeep", context=contextvars.Context()
+                )
                 log_follower = LogFollower(lease_keeper.wake, self._cancelled)
                 self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served))
                 self.services.warm_up.start()

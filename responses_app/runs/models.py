@@ -111,6 +111,14 @@ class ServedModel:
         """Return the effective limit of the output in tokens: the requested limit, or the default of the model."""
         return self.defaults.max_new_tokens if requested is None else requested
 
+    async def engine_states(self) -> Mapping[tuple[str, str], bool]:
+        """Return whether each engine is up, by the name of the model and the host and port of the engine, else `local`."""
+        members = getattr(self.engine, "statuses", None)
+        if members is not None:
+            return {(self.name, urlsplit(member.name).netloc): member.is_up for member in members}
+        host = urlsplit(getattr(self.engine, "base", "")).netloc.rpartition("@")[2]
+        return {(self.name, host or "local"): await self.engine.is_healthy()}
+
     async def open(self) -> None:
         """Load the dialect. Models load in sequence, because two threads cannot import transformers. Raises ValueError, OSError."""
         self.dialect = await asyncio.to_thread(self._open)

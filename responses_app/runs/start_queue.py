@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from responses_app.observability import events
+
 # Starts in a turn of the event loop. A start takes up to a millisecond, so running streams wait a few milliseconds for a turn.
 STARTS_PER_TURN = 4
 # Starts of a project that are in progress while another project has begun a response within RECENT_S seconds.
@@ -63,7 +65,9 @@ class StartQueue:
 
         A short response thus counts to its end: the commit and the answer at its end take the event loop as long as its beginning.
         """
+        asked = self._clock()
         await self._wait(project)
+        events.started(self._clock() - asked)
         start = Start(lambda: self._on_end(project))
         try:
             yield

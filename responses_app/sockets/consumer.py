@@ -18,6 +18,7 @@ from responses_app.access.api_keys import authenticate_header
 from responses_app.access.refusals import note_refusal
 from responses_app.errors import ApiError, Forbidden, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
+from responses_app.observability import events
 from responses_app.runs import manager
 from responses_app.runs.ids import new_id
 from responses_app.sockets import incoming, steering
@@ -118,6 +119,9 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         logger.info(
             "%s %d %s param=%s code=%s", self.request_id, mapped.status, mapped.message[:200], mapped.param, mapped.code
         )
+        # A handshake that is refused is an HTTP request with the status 429.
+        if mapped.status == RateLimited.status and self in self.open_connections:
+            events.rate_limited()
         note_refusal(mapped, self.request_id, ("WEBSOCKET", str(self.scope["path"])), self._authorization)
         return mapped
 
@@ -136,6 +140,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Exception as error:
             await deny(self, self.map_error(error), self.request_id)
         self.open_connections.add(self)
+        events.sockets_changed(len(self.open_connections))
         self._opened_at = time.monotonic()
         self._lifetime = asyncio.get_running_loop().create_task(self._enforce_lifetime(), name=f"lifetime {self.request_id}")
         await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
@@ -232,6 +237,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Close all streams and forget the connection. Stored responses may continue without a client."""
         if self in self.open_connections:
             self.open_connections.discard(self)
+            events.sockets_changed(len(self.open_connections))
             self._lifetime.cancel()
             await self._streams.close()
             seconds, count = time.monotonic() - self._opened_at, self._streams.response_count

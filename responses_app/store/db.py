@@ -6,9 +6,9 @@ Django manages connections only at the start and end of a request. Code outside 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import psycopg
 from django.conf import settings
@@ -20,6 +20,14 @@ ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
 # Connection parameters of Django that have no use outside of Django.
 DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
+
+# State of a session in Postgres -> name in the metrics.
+SESSION_STATES: Final[Mapping[str | None, str]] = {
+    "active": "active",
+    "idle": "idle",
+    "idle in transaction": "idle_in_transaction",
+    None: "other",
+}
 
 
 def session_parameters() -> dict[str, Any]:
@@ -48,6 +56,16 @@ def check_connection() -> bool:
     # Only Django's wrapper for Postgres has a pool.
     connection.pool.check()  # type: ignore[attr-defined]
     return False
+
+
+def count_sessions() -> dict[str, int]:
+    """Return the number of sessions of this database by state. Those of other accounts have the state `other`."""
+    counts = dict.fromkeys(SESSION_STATES.values(), 0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT state, count(*) FROM pg_stat_activity WHERE datname = current_database() GROUP BY state")
+        for state, count in cursor.fetchall():
+            counts[SESSION_STATES.get(state, SESSION_STATES[None])] += count
+    return counts
 
 
 def release_connection() -> None:

@@ -14,6 +14,7 @@ from django.db import DatabaseError
 
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, InternalError, InvalidRequest
+from responses_app.observability import events
 from responses_app.protocol.deltas import Compaction
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.create_request import CreateRequest
@@ -180,8 +181,6 @@ class Run:
             self._is_handed_over = True
         self.cancel()
 
-    # The run
-
     async def run(self) -> None:
         """Run to the end: a single terminal event, or a handover to another process."""
         self._began = time.monotonic()
@@ -295,4 +294,7 @@ class Run:
 
     def _log_summary(self) -> None:
         status = "moved" if self.broadcast.handed_over else self.writer.response["status"]
-        logger.info("%s %s %s", self.uid, status, self._rounds.total.summary(self._began))
+        total = self._rounds.total
+        logger.info("%s %s %s", self.uid, status, total.summary(self._began))
+        if self.broadcast.frames and not self.broadcast.handed_over:
+            events.response_ended(total.record(self.writer.response, self._began, self._resume.running_s))

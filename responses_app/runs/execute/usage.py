@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from responses_app.engine_interface import Chunk
+from responses_app.observability.records import EndedResponse
 
 
 @dataclass(slots=True)
@@ -50,6 +53,12 @@ class UsageCounter:
         timed, generation_s = self.timed + other.timed, self.generation_s + other.generation_s
         prompt, cached = self.prompt + other.prompt, self.cached + other.cached
         return UsageCounter(prompt, cached, output, reasoning, first, timed, generation_s)
+
+    def record(self, response: Mapping[str, Any], began: float, earlier_s: float) -> EndedResponse:
+        """Return the record of a response that this process has run since `began`, and earlier processes for `earlier_s` seconds."""
+        first_s = None if self.first is None or earlier_s else self.first - began
+        token_s = self.generation_s / (self.timed - 1) if self.timed > 1 else None
+        return EndedResponse(response, time.monotonic() - began + earlier_s, first_s, token_s)
 
     def summary(self, began: float) -> str:
         """Return the counts and the times, in seconds since `began`, for the server's log."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from asgiref.sync import sync_to_async
 from responses_app.engine_interface import Chunk, GenerateRequest, Sampling
 from responses_app.errors import ApiError, ServiceUnavailable
 from responses_app.models import Lease, Response
+from responses_app.observability import events
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.writer import Writer
@@ -100,6 +102,10 @@ async def take_over(pk: int, owner: RunOwner, models: Mapping[str, ServedModel],
     planner = RoundPlanner(plan, epoch)
     state, broken = await _state(stored_run, planner, broken)
     logger.info("%s: taken over at event %d, %d tokens", stored_run.row.uid, stored_run.last, len(state.tokens))
+    if stored_run.lease.waiting:
+        events.started(time.time() - stored_run.row.created_at.timestamp())
+    else:
+        events.taken_over()
     resume = ResumeState(cancelled=stored_run.lease.cancelled, broken=broken, running_s=stored_run.running_s)
     publisher = DurablePublisher(
         Broadcast([frame for frame, _ in stored_run.log]), owner.recorder, stored_run.response_log(owner)

@@ -13,6 +13,8 @@ import orjson
 from twisted.web.http import HTTPChannel
 
 from responses_app.errors import ApiError, InternalError, PayloadTooLarge, RateLimited, TooSlow
+from responses_app.observability import events
+from responses_app.observability.records import ObservedRequest
 from responses_app.runs.ids import new_id
 from responses_app.server.http.unfinished import Charge
 
@@ -192,6 +194,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         headers, body = error(status, message)
         self.transport.write(_response(status, headers, body))
         self.loseConnection()
+        events.request_ended(ObservedRequest("", "", status))
 
     def _answer(self, refusal: ApiError) -> None:
         request_id = new_id("req_")
@@ -200,6 +203,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         if self.requests and hasattr(self, "_path"):
             line = self._command.decode("latin1"), self._decoded_path()
             self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]))
+            events.request_ended(ObservedRequest(*line, refusal.status))
 
     def _cors_headers(self) -> list[Header]:
         """Return the headers that let a script of an allowed origin read the refusal."""
@@ -230,6 +234,7 @@ def response_of(refusal: ApiError, request_id: str, cors: Sequence[Header] = ())
 
 def overloaded(limit: int) -> bytes:
     """Return the response to a connection over the limit."""
+    events.request_ended(ObservedRequest("", "", RateLimited.status))
     refusal = RateLimited(f"{limit} connections are open, which is the limit. Try again in a moment.", retry_after=1)
     return response_of(refusal, new_id("req_"))
 

@@ -12,6 +12,8 @@ from daphne.http_protocol import WebRequest
 from twisted.web.http import NO_BODY_CODES
 
 from responses_app.installation.data_dir import make_folder
+from responses_app.observability import events
+from responses_app.observability.records import ObservedRequest
 from responses_app.server.http.errors import BODY_LIMIT, error, too_large
 from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection
 from responses_app.server.http.unfinished import Charge, Full
@@ -126,6 +128,9 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Answer with an API error instead of a page (overrides Daphne)."""
         del status_text
+        if self.application_queue is None:
+            # The application, which reports its requests, has not begun.
+            events.request_ended(ObservedRequest("", "", status))
         headers, encoded = error(status, body)
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
         self.handle_reply({"type": "http.response.body", "body": encoded})

@@ -16,6 +16,7 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
 from responses_app.installation import data_dir as local_data_dir
+from responses_app.observability import slots
 from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
@@ -72,6 +73,7 @@ def main(argv: Sequence[str]) -> int:
         if options.is_supervised:
             opening.download_all(downloads, progress)
         with _sandbox(folder, progress):
+            _serve_metrics()
             if options.is_supervised:
                 code = supervisor.serve(options, folder, postgres, progress)
             else:
@@ -152,6 +154,22 @@ def _sandbox(folder: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
+def _serve_metrics() -> None:
+    """Begin with empty counters, and serve the metrics on a port of their own if there is one. Raises CannotStart."""
+    from django.conf import settings
+
+    slots.clear(settings.RESPONSES_METRICS_DIR)
+    port, host = settings.RESPONSES_METRICS_PORT, settings.RESPONSES_METRICS_HOST
+    if not port:
+        return
+    from responses_app.observability import prometheus
+
+    try:
+        prometheus.serve(host, port, settings.RESPONSES_METRICS_DIR)
+    except (OSError, OverflowError) as error:
+        raise CannotStart(f"the metrics cannot be served on {host}:{port}: {error}; change RESPONSES_METRICS_PORT") from error
+
+
 def _serve(
     options: Options, folder: Path, postgres: Postgres | None, progress: Progress, downloads: dict[str, Download]
 ) -> int:
@@ -175,6 +193,7 @@ def _work(
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
 
+    from responses_app.observability.start import start_observing
     from responses_app.runs import manager
     from responses_app.server.processes import lifecycle
 
@@ -185,6 +204,7 @@ def _work(
         raise CannotStart(str(error)) from error
     log = folder / "logs" / "engine.log"
     try:
+        start_observing(manager.current().served)
         if downloads:
             opening.hold(manager.current(), downloads)
         elif not _start_engines(life, log, progress):

@@ -53,6 +53,7 @@ def _serve(options: argparse.Namespace) -> int:
     django.setup(set_prefix=False)
     from django.core.exceptions import ImproperlyConfigured
 
+    from responses_app.observability.start import start_observing
     from responses_app.runs import manager
     from responses_app.server.bootstrap.database import close_connections
     from responses_app.server.http.server import BACKLOG, adopted
@@ -63,6 +64,7 @@ def _serve(options: argparse.Namespace) -> int:
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
     try:
+        start_observing(manager.current().served)
         if not startup.start(life, options.log):
             return 130
         if options.number == 1:  # The other web processes have the same models.

@@ -18,6 +18,7 @@ import time
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
+from responses_app.observability import events
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.db import check_connection
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
@@ -102,9 +103,11 @@ class LogWriter:
         """Commit once, by the route that all appends can take."""
         routes = {append.route for append in appends}
         link = self._events if routes == {Route.EVENTS} else self._rows
+        began = time.monotonic()
         with map_integrity_errors():
             if Route.THREAD in routes or not await link.commit(appends):
                 await sync_to_async(write)(appends)
+        events.committed(time.monotonic() - began)
 
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Write with retries for MAX_RETRY_S seconds. Return the final error, or None."""

@@ -187,7 +187,7 @@ class UpkeepTest(TransactionTestCase):
             mock.patch.object(maintenance, "PRUNE_EVERY_S", 0.01),
             override_settings(RESPONSES_SEAL_AFTER=timedelta(0)),
         ):
-            task = asyncio.create_task(maintenance.upkeep())
+            task = asyncio.create_task(maintenance.upkeep({}))
             await eventually(Response.objects.filter(pk=row.pk, log_form=LogForm.PAGES).aexists)
             self.assertFalse(task.done())
             task.cancel()
