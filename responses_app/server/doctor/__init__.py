@@ -1,0 +1,1 @@
+"""Checks of an installation by `manage.py doctor`: a sentence with the remedy for each problem."""

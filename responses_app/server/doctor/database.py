@@ -1,0 +1,158 @@
+"""Checks of the database: connection, version, pooler, rights, migrations, connections, clock."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from responses_app.server.bootstrap import pooler, shared_resources
+from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.db import session_parameters
+from responses_app.store.health import DatabaseProbe, known_migrations
+
+CONNECT_LIMIT_S: Final = 5
+MAX_NAMES: Final = 3
+# Connections of a process outside the pool: events, transactions, LISTEN, NOTIFY.
+OWN_CONNECTIONS: Final = 4
+_RIGHTS_SQL: Final = """
+SELECT has_schema_privilege(current_user, current_schema(), 'CREATE'),
+  (SELECT array_agg(relname::text) FROM pg_class
+   WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+   AND NOT pg_has_role(current_user, relowner, 'USAGE')),
+  current_user::text, current_schema()::text
+"""
+_CONNECTIONS_SQL: Final = """
+SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+  (SELECT count(*) FROM responses_app_worker WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s))
+"""
+
+
+def checks() -> list[tuple[str, Check]]:
+    """Return the checks of the database; only the first one if the database does not answer."""
+    first: list[tuple[str, Check]] = [("database", check_connection)]
+    if connection_problem() is not None:
+        return first
+    return [
+        *first,
+        ("database version", check_version),
+        ("database pooler", check_pooler),
+        ("database rights", check_rights),
+        ("migrations", check_migrations),
+        ("database connections", check_connections),
+        ("clock", check_clock),
+    ]
+
+
+def connection_problem() -> str | None:
+    """Connect outside the pool, whose time-out hides the reason. Return the reason of a failure."""
+    try:
+        psycopg.connect(**{**session_parameters(), "connect_timeout": CONNECT_LIMIT_S}).close()
+    except psycopg.Error as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    return None
+
+
+def check_connection() -> CheckResults:
+    """Check that the database of DATABASE_URL accepts a connection."""
+    if problem := connection_problem():
+        yield FAILED, f"The database does not answer ({problem}). Start Postgres, or correct DATABASE_URL."
+    else:
+        yield OK, "The database answers."
+
+
+def check_version() -> CheckResults:
+    """Check the version of Postgres against the oldest version that Django supports."""
+    (text,) = _row("SHOW server_version")
+    oldest = connection.features.minimum_database_version or (0,)
+    if int(str(text).split(".")[0]) < oldest[0]:
+        yield FAILED, f"Postgres is version {text}. Upgrade it to {oldest[0]} or later."
+    else:
+        yield OK, f"Postgres is version {text}."
+
+
+def check_pooler() -> CheckResults:
+    """Check that connections keep their sessions and that notifications arrive."""
+    try:
+        pooler.check()
+    except CannotStart as error:
+        yield FAILED, f"{str(error)[:1].upper()}{str(error)[1:]}."
+    else:
+        yield OK, "Connections keep their sessions, and notifications arrive."
+
+
+def check_rights() -> CheckResults:
+    """Check that the role may make tables and owns the tables that exist."""
+    may_create, foreign, role, schema = _row(_RIGHTS_SQL)
+    if not may_create:
+        yield (
+            FAILED,
+            f"The role {role} may not create tables in the schema {schema}. Run: GRANT CREATE ON SCHEMA {schema} TO {role}",
+        )
+    elif foreign:
+        names = ", ".join(foreign[:MAX_NAMES])
+        yield FAILED, f"The role {role} does not own {len(foreign)} tables, such as {names}. Run: ALTER TABLE … OWNER TO {role}"
+    else:
+        yield OK, f"The role {role} owns its tables and may create others."
+
+
+def check_migrations() -> CheckResults:
+    """Check that all migrations are applied, and that the database is not of a later version of the server."""
+    health = asyncio.run(DatabaseProbe().check())
+    missing = health.missing_migrations
+    if health.problem:
+        yield FAILED, health.problem
+    elif missing:
+        yield FAILED, f"{len(missing)} migrations are not applied, such as {missing[0]}. Run manage.py migrate."
+    elif unknown := sorted(_applied() - known_migrations()):
+        yield (
+            FAILED,
+            f"The database has migrations of a later version, such as {unknown[-1]}. Start that version or a later one.",
+        )
+    else:
+        yield OK, "All migrations are applied."
+
+
+def check_connections() -> CheckResults:
+    """Compare the connections of all processes at full load with `max_connections`."""
+    allowed, used, workers = _row(_CONNECTIONS_SQL, WORKER_TIMEOUT_S)
+    options: Any = settings.DATABASES["default"]["OPTIONS"]
+    each = options["pool"]["max_size"] + OWN_CONNECTIONS
+    processes = max(int(workers), 1)
+    sentence = f"{processes} web process{'es' * (processes > 1)} with up to {each} connections each, of {allowed} of Postgres"
+    if processes * each > allowed:
+        yield FAILED, f"{sentence}. Set max_connections of Postgres to {processes * each + 20} or more, or run fewer processes."
+    elif used > 0.8 * allowed:
+        yield WARNING, f"{used} of {allowed} connections of Postgres are in use. Find the clients in pg_stat_activity."
+    else:
+        yield OK, f"{sentence}; {used} are in use."
+
+
+def check_clock() -> CheckResults:
+    """Compare the clock of this host with the clock of Postgres."""
+    difference_s = shared_resources.clock_difference_s()
+    if abs(difference_s) > shared_resources.MAX_CLOCK_DIFFERENCE_S:
+        yield (
+            FAILED,
+            f"The clock of this host differs from the clock of Postgres by {difference_s:+.0f} s. Run NTP on both hosts.",
+        )
+    else:
+        yield OK, f"The clocks of this host and of Postgres differ by {abs(difference_s):.1f} s."
+
+
+def _applied() -> set[str]:
+    return {f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()}
+
+
+def _row(sql: str, *parameters: object) -> tuple[Any, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters or None)  # type: ignore[arg-type]
+        row: tuple[Any, ...] = cursor.fetchone()
+    return row

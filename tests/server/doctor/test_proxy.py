@@ -1,0 +1,117 @@
+"""Checks of `manage.py doctor --url`: each fault of a proxy is named, against a real server."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from responses_app.server.doctor import proxy
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, Finding, run_checks
+from tests.support.server.faulty_proxy import ProxyFaults, faulty_proxy
+from tests.support.server.serve_command import Server, free_port
+
+
+def examine(server: Server, faults: ProxyFaults, wait_s: float = 0) -> dict[str, Finding]:
+    """Return the last finding of each check through a proxy with `faults`."""
+    with faulty_proxy(server.port, faults) as url:
+        return {finding.name: finding for finding in run_checks(proxy.checks(url, server.key, wait_s))}
+
+
+def failed(findings: dict[str, Finding]) -> set[str]:
+    return {name for name, finding in findings.items() if finding.status == FAILED}
+
+
+def test_a_proxy_without_faults_has_no_finding(shared: Server) -> None:
+    findings = examine(shared, ProxyFaults(), wait_s=0.2)
+    assert {name: finding for name, finding in findings.items() if finding.status != OK} == {}
+    assert set(findings) == {"TLS", "proxy", "host header", "body size", "buffering", "WebSocket"}
+    assert findings["WebSocket"].message == "A quiet WebSocket stays open for 0.2 s."
+
+
+@pytest.mark.parametrize(
+    ("faults", "name", "remedy"),
+    [
+        (ProxyFaults(buffers=True), "buffering", "proxy_buffering off"),
+        (ProxyFaults(body_limit=1024 * 1024), "body size", "client_max_body_size"),
+        (ProxyFaults(drops_upgrade=True), "WebSocket", "proxy_set_header Upgrade"),
+        (ProxyFaults(replaces_host=True), "host header", "proxy_set_header Host"),
+        (ProxyFaults(closes_after_s=0.2), "WebSocket", "Raise the read time-out"),
+    ],
+)
+def test_each_fault_of_a_proxy_is_named_with_a_remedy(shared: Server, faults: ProxyFaults, name: str, remedy: str) -> None:
+    findings = examine(shared, faults, wait_s=10)
+    assert failed(findings) == {name}
+    assert remedy in findings[name].message
+
+
+def test_a_server_that_is_away_is_named_and_ends_the_checks() -> None:
+    findings = list(run_checks(proxy.checks(f"http://127.0.0.1:{free_port()}", "sk", 0)))
+    assert [finding.name for finding in findings] == ["TLS", "proxy"]
+    assert "does not answer" in findings[1].message
+
+
+def test_checks_without_a_key_are_skipped_and_a_wrong_key_is_named(shared: Server) -> None:
+    without = {finding.name: finding for finding in run_checks(proxy.checks(shared.url, "", 0))}
+    assert {name for name, finding in without.items() if finding.status == SKIPPED} == {"body size", "buffering", "WebSocket"}
+    (finding,) = run_checks([("body size", lambda: proxy.check_body_size(shared.url, "sk-wrong"))])
+    assert (finding.status, "refuses the key" in finding.message) == (FAILED, True)
+
+
+@contextmanager
+def tls_server(folder: Path, days: int) -> Iterator[int]:
+    """Accept TLS connections with a certificate for 127.0.0.1, which is its own authority, and yield the port."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(now - datetime.timedelta(days=1))
+    builder = builder.not_valid_after(now + datetime.timedelta(days=days, hours=1))
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = builder.add_extension(names, critical=False).sign(key, SHA256())
+    file = folder / "server.pem"
+    key_text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(key_text + certificate.public_bytes(Encoding.PEM))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(file)
+
+    def accept() -> None:
+        while True:
+            try:
+                link, _ = listening.accept()
+            except OSError:
+                return
+            try:
+                context.wrap_socket(link, server_side=True).close()
+            except OSError:
+                link.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(("days", "message"), [(5, "ends in 5 days"), (90, "valid for 90 days")])
+def test_days_of_a_certificate_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, message: str) -> None:
+    with tls_server(tmp_path, days) as port:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
+        ((_, sentence),) = proxy.check_tls(f"https://127.0.0.1:{port}")
+        assert message in sentence
+
+
+def test_an_unknown_certificate_is_a_failure(tmp_path: Path) -> None:
+    with tls_server(tmp_path, 90) as port:
+        ((status, sentence),) = proxy.check_tls(f"https://127.0.0.1:{port}")
+    assert (status, "is not accepted" in sentence) == (FAILED, True)
