@@ -27,7 +27,7 @@ django.setup(set_prefix=False)
 from project.api_handler import ApiHandler  # noqa: E402
 from project.cors import answer_preflight, with_cors  # noqa: E402
 from project.lifespan import lifespan  # noqa: E402
-from responses_app.access.api_keys import cached_key  # noqa: E402
+from responses_app.access.api_keys import bearer, cached_key  # noqa: E402
 from responses_app.access.cors import CorsPolicy  # noqa: E402
 from responses_app.access.gate import LOG_PATHS, KeyGate  # noqa: E402
 from responses_app.errors import Unauthorized  # noqa: E402
@@ -41,7 +41,11 @@ from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E4
 
 API = ("/v1", "/openresponses/v1", "/health", "/metrics")
 # Paths whose POST begins a response.
-STARTS = frozenset({"/v1/responses", "/v1/responses/", "/openresponses/v1/responses", "/openresponses/v1/responses/"})
+STARTS = frozenset(
+    path + slash
+    for path in ("/v1/responses", "/openresponses/v1/responses", "/v1/chat/completions", "/v1/messages")
+    for slash in ("", "/")
+)
 
 # Seconds to wait for the tasks of a cancelled request.
 CANCEL_TIMEOUT_S = 2.0
@@ -127,9 +131,10 @@ async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], sen
 
 def _project(scope: dict[str, Any]) -> str:
     """Return the project of the API key; an empty string if the key is not in the cache, or wrong."""
-    authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    headers = dict(scope["headers"])
+    authorization, api_key = (headers.get(name, b"").decode("latin-1") for name in (b"authorization", b"x-api-key"))
     with suppress(Unauthorized):
-        if (key := cached_key(authorization.decode("latin-1"))) is not None:
+        if (key := cached_key(bearer(authorization, api_key))) is not None:
             return key.project
     return ""
 

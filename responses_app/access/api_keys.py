@@ -35,7 +35,12 @@ _pending: dict[bytes, asyncio.Future[ApiKey | None]] = {}
 
 async def authenticate(request: HttpRequest) -> ApiKey:
     """Return the key of `request`. Raises Unauthorized."""
-    return await authenticate_header(request.META.get("HTTP_AUTHORIZATION", ""))
+    return await authenticate_header(bearer(request.META.get("HTTP_AUTHORIZATION", ""), request.META.get("HTTP_X_API_KEY", "")))
+
+
+def bearer(authorization: str, x_api_key: str) -> str:
+    """Return the `Authorization` header, or one with the key of `x-api-key`, which clients of Anthropic's API send."""
+    return f"Bearer {x_api_key}" if x_api_key and not authorization else authorization
 
 
 async def authenticate_header(header: str) -> ApiKey:

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from responses_app.access.api_keys import authenticate
+from responses_app.api_formats.errors import error_body
 from responses_app.errors import (
     ApiError,
     InvalidRequest,
@@ -63,7 +64,7 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
             if not request.META.get(HAS_RESPONSE):
                 key = request.META.get(API_KEY)
                 refused_requests.buffer.note(mapped, RequestPlace(request_id, request.method or "", request.path, key))
-            response = error_response(mapped, request_id)
+            response = error_response(mapped, request_id, request.path)
         return _with_headers(response, began, request_id)
 
     return csrf_exempt(view)
@@ -95,6 +96,8 @@ def resource_shares() -> ProjectShares:
 def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
     """Add the headers of every API response."""
     response["x-request-id"] = request_id
+    # The name that clients of Anthropic's API read.
+    response["request-id"] = request_id
     response["openai-version"] = "2020-10-01"
     response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
     return response
@@ -104,7 +107,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     handler = handlers.get(request.method or "")
     if handler is None:
         response = error_response(
-            MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), ""
+            MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "", request.path
         )
         response["Allow"] = ", ".join(handlers)
         return response
@@ -122,15 +125,15 @@ async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
     """Answer unknown paths below the API with a JSON 404."""
     del path
     began, request_id = time.monotonic(), new_id("req_")
-    response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id)
+    response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id, request.path)
     return _with_headers(response, began, request_id)
 
 
-def error_response(error: ApiError, request_id: str) -> HttpResponse:
-    """Return the response for an API error, and log the error unless `request_id` is empty."""
+def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResponse:
+    """Return the response for an API error in the format of `path`, and log the error unless `request_id` is empty."""
     if request_id:
         logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
-    response = json_response(error.body(), error.status)
+    response = json_response(error_body(path, error, request_id), error.status)
     for name, value in error.headers.items():
         response[name] = value
     return response

@@ -41,9 +41,13 @@ class RunStream(EventStream):
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """Run of a request, whose first events are durable, and the place of the request in the limits of the key."""
+    """Run of a request, whose first events are durable, and the place of the request in the limits of the key.
+
+    `prompt_tokens` is the length of the first prompt, as far as it is known before the engine has counted.
+    """
 
     run: Run
+    prompt_tokens: int
     ticket: AdmittedRequest
 
     def stream(self, request: HttpRequest, encoder: StreamEncoder) -> RunStream:
@@ -66,13 +70,13 @@ class StartedRun:
 
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
     """Start the run of a request. Raises ApiError; then nothing was stored."""
-    run, _ = await manager.current().start_run(order)
+    run, prepared = await manager.current().start_run(order)
     if run.publisher.is_stored:
         # From now on the row of the response counts against the limit, and shows how the request ends.
         request.META[HAS_RESPONSE] = True
         await ticket.release()
     ticket.release_on_end(run)
-    return StartedRun(run, ticket)
+    return StartedRun(run, prepared.request.length or len(prepared.request.prompt), ticket)
 
 
 async def _wait_terminal(run: Run) -> EventFrame:

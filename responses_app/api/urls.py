@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import re_path
 
+from responses_app.api.formats import chat_completions, messages
 from responses_app.api.http import api_view, not_found, shared_view
 from responses_app.api.views import (
-    chat_completions,
     container_files,
     containers,
     conversations,
@@ -40,6 +40,8 @@ urlpatterns = [
     re_path(RESPONSE + r"/?$", api_view(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", api_view(POST=responses.cancel)),
     re_path(RESPONSE + r"/input_items/?$", api_view(GET=responses.input_items)),
+    re_path(r"^v1/messages/?$", api_view(POST=messages.create)),
+    re_path(r"^v1/messages/count_tokens/?$", api_view(POST=messages.count_tokens)),
     re_path(r"^v1/chat/completions/?$", api_view(GET=chat_completions.index, POST=chat_completions.create)),
     re_path(
         COMPLETION + r"/?$",

@@ -13,7 +13,10 @@ from openai.types.responses.response_create_params import ResponseCreateParamsBa
 from project.env import READ
 from responses_app.api_formats.chat_completions import schema as chat_completions
 from responses_app.api_formats.chat_completions.schema import ChatCompletionRequest
+from responses_app.api_formats.messages import schema as messages
+from responses_app.api_formats.messages.schema import MessagesRequest
 from responses_app.schemas.create_response import REFUSED, CreateResponse
+from tests.support.api_formats.anthropic_types import request_fields
 from tests.support.doc_tables import table_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +51,13 @@ def test_every_field_of_chat_completions_is_in_its_table() -> None:
     assert set(table_rows("api/chat-completions.md", "## Fields")) == ours
     missing = set(CompletionCreateParamsBase.__annotations__) - ours
     assert not missing, f"the openai package has fields that were never decided on: {missing}"
+
+
+def test_every_field_of_messages_is_in_its_table() -> None:
+    ours = set(MessagesRequest.model_fields) | set(messages.REFUSED)
+    assert set(table_rows("api/messages.md", "## Fields")) == ours
+    missing = request_fields() - ours
+    assert not missing, f"the anthropic package has fields that were never decided on: {missing}"
 
 
 def test_readme_is_short_and_counts_the_request_fields() -> None:

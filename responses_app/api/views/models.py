@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from responses_app.access import tool_access
 from responses_app.access.model_access import available, can_use, find, usable
 from responses_app.api.http import json_response
+from responses_app.api_formats.messages.models import VERSION_HEADER, model_info, model_list
 from responses_app.connect.codex_models import codex_models
 from responses_app.connect.served import model_facts
 from responses_app.errors import Forbidden, NotFound
@@ -22,8 +23,13 @@ from responses_app.validation.errors import shorten
 
 
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """GET /v1/models. With `client_version`, which Codex sends, `models` has the models in the form that Codex reads."""
+    """GET /v1/models. With `client_version`, which Codex sends, `models` has the models in the form that Codex reads.
+
+    With the header `anthropic-version` the list has the form of Anthropic's API.
+    """
     models = usable(key)
+    if VERSION_HEADER in request.headers:
+        return json_response(model_list(models))
     listed: dict[str, object] = {"object": "list", "data": [_shape(key, name, served) for name, served in models.items()]}
     if request.GET.get("client_version"):
         listed["models"] = codex_models([model_facts(name, served) for name, served in models.items()])
@@ -32,8 +38,10 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
-    del request
-    return json_response(_shape(key, name, _checked_model(key, name)))
+    served = _checked_model(key, name)
+    if VERSION_HEADER in request.headers:
+        return json_response(model_info(name, served))
+    return json_response(_shape(key, name, served))
 
 
 async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 import orjson
 from twisted.web.http import HTTPChannel
 
+from responses_app.access.api_keys import bearer
+from responses_app.api_formats.errors import error_body
 from responses_app.errors import ApiError, InternalError, PayloadTooLarge, RateLimited, TooSlow
 from responses_app.observability import events
 from responses_app.observability.records import ObservedRequest
@@ -198,7 +200,8 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
     def _answer(self, refusal: ApiError) -> None:
         request_id = new_id("req_")
-        self.transport.write(response_of(refusal, request_id, self._cors_headers()))
+        path = self._decoded_path() if hasattr(self, "_path") else ""
+        self.transport.write(response_of(refusal, request_id, self._cors_headers(), path))
         logger.info("%s %d %s param=%s code=%s", request_id, refusal.status, refusal.message[:200], refusal.param, refusal.code)
         if self.requests and hasattr(self, "_path"):
             line = self._command.decode("latin1"), self._decoded_path()
@@ -214,8 +217,8 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
 
 def _authorization(request: Any) -> str:
-    lines = request.requestHeaders.getRawHeaders(b"authorization") or []
-    return b",".join(lines).decode("latin1")
+    headers = (request.requestHeaders.getRawHeaders(name) or [] for name in (b"authorization", b"x-api-key"))
+    return bearer(*(b",".join(lines).decode("latin1") for lines in headers))
 
 
 def _is_websocket(request: Any) -> bool:
@@ -224,9 +227,9 @@ def _is_websocket(request: Any) -> bool:
     return bool(upgrade[0].lower() == b"websocket")
 
 
-def response_of(refusal: ApiError, request_id: str, cors: Sequence[Header] = ()) -> bytes:
-    """Return the encoded HTTP response of an error, with the headers of all API responses."""
-    body = orjson.dumps(refusal.body())
+def response_of(refusal: ApiError, request_id: str, cors: Sequence[Header] = (), path: str = "") -> bytes:
+    """Return the encoded HTTP response of an error, in the API format of `path`, with the headers of all API responses."""
+    body = orjson.dumps(error_body(path, refusal, request_id))
     more = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
     standing = [(b"openai-version", b"2020-10-01"), (b"openai-processing-ms", b"0")]
     return _response(refusal.status, [*_headers(body, request_id), *standing, *more, *cors], body)

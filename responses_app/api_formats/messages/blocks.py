@@ -1,0 +1,118 @@
+"""Content blocks of output items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+Json: TypeAlias = Mapping[str, Any]
+Block: TypeAlias = dict[str, Any]
+# Key under which arguments are shown that are no JSON object, as Anthropic's documentation advises.
+INVALID_JSON: Final = "INVALID_JSON"
+SERVER_USE: Final = "srvtoolu_"
+
+
+def blocks(item: Json, *, shows_thinking: bool) -> list[Block]:
+    """Return the blocks of an item that is done. Items without a place in this format have none."""
+    kind = item["type"]
+    if kind == "message":
+        return [text_block(part) for part in item["content"]]
+    if kind == "reasoning":
+        return [thinking_block(item)] if shows_thinking else []
+    if kind == "function_call":
+        return [tool_use(item, arguments_object(item["arguments"]))]
+    return SERVER_BLOCKS[kind](item) if kind in SERVER_BLOCKS else []
+
+
+def text_block(part: Json) -> Block:
+    """Return the block of a text or a refusal."""
+    text = part.get("text", part.get("refusal"))
+    cited = [citation(one, text) for one in part.get("annotations", ()) if one["type"] == "url_citation"]
+    return {"type": "text", "text": text, "citations": cited or None}
+
+
+def citation(annotation: Json, text: str) -> dict[str, Any]:
+    """Return the citation of a web page; `text` is the text with the cited words."""
+    return {
+        "type": "web_search_result_location",
+        "url": annotation["url"],
+        "title": annotation["title"],
+        "cited_text": text[annotation["start_index"] : annotation["end_index"]],
+        "encrypted_index": "",
+    }
+
+
+def thinking_block(item: Json) -> Block:
+    """Return the block of a reasoning item, whose signature is the encrypted content."""
+    text = "".join(part["text"] for part in item.get("content") or ())
+    return {"type": "thinking", "thinking": text, "signature": item.get("encrypted_content") or ""}
+
+
+def tool_use(item: Json, arguments: Json) -> Block:
+    """Return the block of a call that the client runs."""
+    return {"type": "tool_use", "id": item["call_id"], "name": item["name"], "input": arguments}
+
+
+def arguments_object(text: str) -> dict[str, Any]:
+    """Return the arguments of a call; those that are no JSON object are the text below INVALID_JSON."""
+    try:
+        arguments = json.loads(text or "{}")
+    except ValueError:
+        return {INVALID_JSON: text}
+    return arguments if isinstance(arguments, dict) else {INVALID_JSON: text}
+
+
+def _mcp_call(item: Json) -> list[Block]:
+    uid, error = item["id"], item.get("error")
+    text = item.get("output") if error is None else json.dumps(error)
+    use = {"type": "mcp_tool_use", "id": uid, "name": item["name"], "server_name": item["server_label"]}
+    content = [{"type": "text", "text": text or "", "citations": None}]
+    return [
+        {**use, "input": arguments_object(item["arguments"])},
+        {"type": "mcp_tool_result", "tool_use_id": uid, "is_error": error is not None, "content": content},
+    ]
+
+
+def _web_search_call(item: Json) -> list[Block]:
+    action = item.get("action") or {}
+    if action.get("type") != "search":
+        # An opened page is part of the search here.
+        return []
+    results = [
+        {
+            "type": "web_search_result",
+            "url": one["url"],
+            "title": one.get("title") or "",
+            "encrypted_content": "",
+            "page_age": None,
+        }
+        for one in item.get("results") or ()
+        if "url" in one
+    ]
+    failed = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
+    content: Any = failed if item["status"] == "failed" else results
+    return _server_call(item, "web_search", {"query": action.get("query") or ""}, content)
+
+
+def _code_interpreter_call(item: Json) -> list[Block]:
+    logs = "".join(output.get("logs", "") for output in item.get("outputs") or () if output["type"] == "logs")
+    content = {"type": "code_execution_result", "stdout": logs, "stderr": "", "return_code": 0, "content": []}
+    if item["status"] != "completed":
+        content = {"type": "code_execution_tool_result_error", "error_code": "unavailable"}
+    return _server_call(item, "code_execution", {"code": item.get("code") or ""}, content)
+
+
+def _server_call(item: Json, name: str, arguments: Json, content: Any) -> list[Block]:
+    uid = SERVER_USE + item["id"].partition("_")[2]
+    return [
+        {"type": "server_tool_use", "id": uid, "name": name, "input": arguments},
+        {"type": f"{name}_tool_result", "tool_use_id": uid, "content": content},
+    ]
+
+
+SERVER_BLOCKS: Final = {
+    "mcp_call": _mcp_call,
+    "web_search_call": _web_search_call,
+    "code_interpreter_call": _code_interpreter_call,
+}

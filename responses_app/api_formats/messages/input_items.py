@@ -1,0 +1,219 @@
+"""Messages and their blocks as input items of a response."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from responses_app.api_formats.messages.schema import BLOCKS
+from responses_app.errors import InvalidRequest
+from responses_app.validation.base import drop_nulls, validate
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
+
+Item: TypeAlias = dict[str, Any]
+Located: TypeAlias = tuple[Item, Loc]
+_TEXTS = ("text",)
+_SHOWN = ("text", "image", "document")
+BLOCKS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
+    "user": (*_SHOWN, "tool_result"),
+    "assistant": (
+        "text",
+        "thinking",
+        "redacted_thinking",
+        "tool_use",
+        "server_tool_use",
+        "mcp_tool_use",
+        "web_search_tool_result",
+        "code_execution_tool_result",
+        "mcp_tool_result",
+    ),
+    "system": _TEXTS,
+}
+
+
+@dataclass
+class InputItems:
+    """Input items so far, the path of each in the request, and the calls by id."""
+
+    items: list[Item] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    # Item of each call, by the id of its block: results of the server are added to the item of the call.
+    calls: dict[str, Item] = field(default_factory=dict)
+
+    def add(self, messages: Sequence[object]) -> None:
+        """Add messages. Raises InvalidRequest."""
+        for index, raw in enumerate(messages):
+            self._message(raw, ("messages", index))
+
+    def add_system(self, raw: object) -> None:
+        """Add the field `system`. Raises InvalidRequest."""
+        if raw is not None:
+            text = "\n\n".join(block["text"] for block, _ in _blocks(raw, ("system",), _TEXTS))
+            self._append({"type": "message", "role": "system", "content": text}, ("system",))
+
+    def _message(self, raw: object, loc: Loc) -> None:
+        message = drop_nulls(raw, loc)
+        role = message.get("role")
+        if not isinstance(role, str):
+            raise missing((*loc, "role")) if role is None else wrong_type(json_path((*loc, "role")), "a string", role)
+        if role not in BLOCKS_OF_ROLES:
+            raise invalid_value(json_path((*loc, "role")), role, ", ".join(f"'{name}'" for name in BLOCKS_OF_ROLES))
+        for name in message:
+            if name not in ("role", "content"):
+                where = json_path((*loc, name))
+                raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
+        if "content" not in message:
+            raise missing((*loc, "content"))
+        parts: list[Item] = []
+        for block, at in _blocks(message["content"], (*loc, "content"), BLOCKS_OF_ROLES[role]):
+            if block["type"] in _SHOWN:
+                parts += _parts(block, at, role)
+                continue
+            # A call or a result ends the message before it.
+            self._flush(parts, role, loc)
+            self._block(block, at)
+        self._flush(parts, role, loc)
+
+    def _flush(self, parts: list[Item], role: str, loc: Loc) -> None:
+        if parts:
+            self._append({"type": "message", "role": role, "content": list(parts)}, (*loc, "content"))
+            parts.clear()
+
+    def _append(self, item: Item, loc: Loc) -> None:
+        self.items.append(item)
+        self.paths.append(json_path(loc))
+
+    def _block(self, block: Item, loc: Loc) -> None:
+        kind = block["type"]
+        if kind in ("thinking", "redacted_thinking"):
+            if (reasoning := _reasoning(block)) is not None:
+                self._append(reasoning, loc)
+        elif kind == "tool_result":
+            self._result(block, loc)
+        elif kind.endswith("_tool_result"):
+            call = self.calls.get(block["tool_use_id"])
+            if call is None:
+                raise invalid((*loc, "tool_use_id"), "no earlier block is a call with this id.")
+            call |= _server_result(block)
+        else:
+            call = _call(block, loc)
+            self.calls[block["id"]] = call
+            self._append(call, loc)
+
+    def _result(self, block: Item, loc: Loc) -> None:
+        if block["tool_use_id"] not in self.calls:
+            raise invalid((*loc, "tool_use_id"), "no earlier message of the assistant has a 'tool_use' block with this id.")
+        raw = block.get("content", "")
+        content = [part for inner, at in _blocks(raw, (*loc, "content"), _SHOWN) for part in _parts(inner, at, "user")]
+        if block.get("is_error"):
+            content.insert(0, {"type": "input_text", "text": "Error: "})
+        texts = all(part["type"] == "input_text" for part in content)
+        output: Any = "".join(part["text"] for part in content) if texts else content
+        self._append({"type": "function_call_output", "call_id": block["tool_use_id"], "output": output}, loc)
+
+
+def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
+    """Yield the blocks of a content, checked one by one. Raises InvalidRequest."""
+    if isinstance(raw, str):
+        yield {"type": "text", "text": raw}, loc
+        return
+    if not isinstance(raw, list):
+        raise wrong_type(json_path(loc), "a string or an array", raw)
+    for index, one in enumerate(raw):
+        at = (*loc, index)
+        block = drop_nulls(one, at)
+        kind = block.get("type")
+        if kind is None:
+            raise missing((*at, "type"))
+        if kind not in allowed:
+            raise invalid_value(json_path((*at, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
+        yield validate(BLOCKS[kind], block, at).model_dump(exclude_none=True), at
+
+
+def _parts(block: Item, loc: Loc, role: str) -> list[Item]:
+    """Return the parts of a text, an image or a document. Raises InvalidRequest."""
+    if block["type"] == "text":
+        return (
+            [{"type": "output_text" if role == "assistant" else "input_text", "text": block["text"]}] if block["text"] else []
+        )
+    source, where = block["source"], (*loc, "source")
+    if block["type"] == "image":
+        return [{"type": "input_image", **_image(source, where)}]
+    titles = [block[name] for name in ("title", "context") if block.get(name)]
+    text = [{"type": "input_text", "text": "\n".join(titles)}] if titles else []
+    if source["type"] == "content":
+        inner = _blocks(source.get("content", ""), (*where, "content"), ("text", "image"))
+        return [*text, *(part for one, at in inner for part in _parts(one, at, "user"))]
+    return [*text, {"type": "input_file", **_document(source, where)}]
+
+
+def _image(source: Item, loc: Loc) -> Item:
+    if source["type"] == "base64":
+        return {"image_url": _data_url(source, loc)}
+    return _reference(source, loc, "image_url")
+
+
+def _document(source: Item, loc: Loc) -> Item:
+    if source["type"] == "base64":
+        return {"file_data": _data_url(source, loc)}
+    if source["type"] == "text":
+        data = base64.b64encode(_required(source, "data", loc).encode()).decode()
+        return {"file_data": f"data:text/plain;base64,{data}", "filename": "document.txt"}
+    return _reference(source, loc, "file_url")
+
+
+def _reference(source: Item, loc: Loc, url: str) -> Item:
+    if source["type"] == "url":
+        return {url: _required(source, "url", loc)}
+    if source["type"] == "file":
+        return {"file_id": _required(source, "file_id", loc)}
+    raise invalid_value(json_path((*loc, "type")), source["type"], "'base64', 'url', 'file'")
+
+
+def _data_url(source: Item, loc: Loc) -> str:
+    return f"data:{_required(source, 'media_type', loc)};base64,{_required(source, 'data', loc)}"
+
+
+def _required(source: Item, name: str, loc: Loc) -> str:
+    if name not in source:
+        raise missing((*loc, name))
+    return str(source[name])
+
+
+def _reasoning(block: Item) -> Item | None:
+    """Return the reasoning of a block: its text, which other servers have signed their way, or what the signature encrypts."""
+    if block.get("thinking"):
+        return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": block["thinking"]}]}
+    encrypted = block.get("data") or block.get("signature")
+    return {"type": "reasoning", "summary": [], "encrypted_content": encrypted} if encrypted else None
+
+
+def _call(block: Item, loc: Loc) -> Item:
+    arguments = json.dumps(block["input"], ensure_ascii=False, separators=(",", ":"))
+    if block["type"] == "tool_use":
+        return {"type": "function_call", "call_id": block["id"], "name": block["name"], "arguments": arguments}
+    if block["type"] == "mcp_tool_use":
+        return {"type": "mcp_call", "server_label": block["server_name"], "name": block["name"], "arguments": arguments}
+    if block["name"] == "web_search":
+        return {"type": "web_search_call", "action": {"type": "search", "query": block["input"].get("query", "")}}
+    if block["name"] == "code_execution":
+        return {"type": "code_interpreter_call", "code": block["input"].get("code", "")}
+    raise invalid_value(json_path((*loc, "name")), block["name"], "'web_search', 'code_execution'")
+
+
+def _server_result(block: Item) -> Item:
+    """Return the fields that a result adds to the item of its call."""
+    content = block.get("content")
+    if block["type"] == "mcp_tool_result":
+        texts = content if isinstance(content, str) else "".join(one.get("text", "") for one in content or ())
+        return {"error": texts} if block.get("is_error") else {"output": texts}
+    if block["type"] == "code_execution_tool_result":
+        logs = content.get("stdout", "") if isinstance(content, dict) else ""
+        return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
+    results = [
+        {"url": one["url"], "title": one.get("title", "")} for one in content or () if isinstance(one, dict) and "url" in one
+    ]
+    return {"results": results, "status": "completed"}

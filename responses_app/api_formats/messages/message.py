@@ -1,0 +1,74 @@
+"""Message of a response that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from responses_app.api_formats.messages.blocks import blocks
+from responses_app.errors import ApiError
+
+Json: TypeAlias = Mapping[str, Any]
+PREFIX: Final = "msg_"
+# Types of errors by HTTP status.
+ERROR_TYPES: Final[Mapping[int, str]] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    507: "overloaded_error",
+}
+
+
+def message_id(uid: str) -> str:
+    """Return the id of the message of the response `uid`."""
+    return PREFIX + uid.removeprefix("resp_")
+
+
+def message(response: Json, *, shows_thinking: bool) -> dict[str, Any]:
+    """Return the message of a response, which has not failed."""
+    content = [block for item in response["output"] for block in blocks(item, shows_thinking=shows_thinking)]
+    return {
+        "id": message_id(response["id"]),
+        "type": "message",
+        "role": "assistant",
+        "model": response["model"],
+        "content": content,
+        "stop_reason": stop_reason(response),
+        "stop_sequence": None,
+        "usage": usage(response),
+    }
+
+
+def stop_reason(response: Json) -> str:
+    """Return why the message has ended: `end_turn`, `max_tokens`, `tool_use` or `refusal`."""
+    if response["status"] == "incomplete":
+        reason = (response.get("incomplete_details") or {}).get("reason")
+        return "refusal" if reason == "content_filter" else "max_tokens"
+    return "tool_use" if any(item["type"] == "function_call" for item in response["output"]) else "end_turn"
+
+
+def usage(response: Json) -> dict[str, Any]:
+    """Return the usage: input tokens from the cache are counted apart from the others."""
+    counts = response.get("usage") or {"input_tokens": 0, "output_tokens": 0}
+    cached = counts.get("input_tokens_details", {}).get("cached_tokens", 0)
+    return {
+        "input_tokens": counts["input_tokens"] - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": counts["output_tokens"],
+    }
+
+
+def error_body(error: ApiError, request_id: str) -> dict[str, Any]:
+    """Return the body of an error in the form of Anthropic's API. The message begins with the path of a wrong value."""
+    message = error.message
+    if error.param and error.param not in message:
+        message = f"{error.param}: {message}"
+    kind = ERROR_TYPES.get(error.status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id or None}

@@ -1,0 +1,168 @@
+"""Request of Messages as a `CreateRequest`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+
+from responses_app.api_formats.messages.input_items import InputItems
+from responses_app.api_formats.messages.schema import (
+    REFUSED,
+    ClientTool,
+    CodeTool,
+    McpServerUrl,
+    MessagesRequest,
+    SearchTool,
+    Thinking,
+    ToolChoice,
+)
+from responses_app.api_formats.paths import RequestPaths
+from responses_app.errors import InvalidRequest
+from responses_app.models import ApiFormat, ApiKey
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.prepare import encrypted_content
+from responses_app.schemas import create_response
+from responses_app.schemas.create_response import EMPTY
+from responses_app.validation.base import drop_nulls, validate
+from responses_app.validation.errors import Loc, invalid_value, json_path, missing
+
+# Parameters that Responses has under other names.
+FIELDS: Mapping[str, str] = {
+    "input": "messages",
+    "stop": "stop_sequences",
+    "text.format": "output_config.format",
+    "reasoning.effort": "output_config.effort",
+}
+# Keys of items that Responses has under other names.
+INSIDE: Mapping[str, str] = {
+    ".call_id": ".id",
+    ".arguments": ".input",
+    ".output": ".content",
+    ".image_url": ".source",
+    ".file_data": ".source",
+    ".file_url": ".source.url",
+    ".file_id": ".source.file_id",
+    ".encrypted_content": ".signature",
+    ".content": "",
+}
+# Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
+BUDGETS = ((16_384, "high"), (4_096, "medium"), (0, "low"))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessages:
+    """Request of Messages: the request of the response, whether the reasoning is shown, and the paths for errors."""
+
+    order: CreateRequest
+    shows_thinking: bool
+    paths: RequestPaths
+
+
+def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, needs_limit: bool = True) -> ParsedMessages:
+    """Validate the body and translate it. Raises InvalidRequest with a path of the body.
+
+    Without `needs_limit`, as for counting tokens, `max_tokens` may be absent.
+    """
+    for name, reason in REFUSED.items():
+        if raw.get(name) not in EMPTY:
+            raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
+    body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
+    if needs_limit and body.max_tokens is None:
+        raise missing(("max_tokens",))
+    paths, inputs = RequestPaths(FIELDS, INSIDE), InputItems()
+    inputs.add_system(body.system)
+    inputs.add(body.messages)
+    paths.items = inputs.paths
+    with paths.translated():
+        order = create_response.parse_request({**_fields(body), "input": inputs.items}, key, request_id=request_id)
+    order = replace(
+        order,
+        api_format=ApiFormat.MESSAGES.value,
+        store=settings.RESPONSES_STORE_API_FORMATS,
+        max_output_tokens=body.max_tokens,
+    )
+    shows = body.thinking is not None and body.thinking.type != "disabled"
+    return ParsedMessages(order, shows, paths)
+
+
+def _fields(body: MessagesRequest) -> dict[str, Any]:
+    """Return the body of Responses without the input. Raises InvalidRequest."""
+    config, choice = body.output_config, body.tool_choice
+    fields: dict[str, Any] = {
+        "model": body.model,
+        "stream": body.stream,
+        "stop": body.stop_sequences or None,
+        "temperature": body.temperature,
+        "top_p": body.top_p,
+        "reasoning": _reasoning(body.thinking, config.effort if config else None),
+        "tools": [
+            *(_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())),
+            *map(_mcp_server, body.mcp_servers or ()),
+        ],
+        "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
+    }
+    if config is not None and config.format is not None:
+        fields["text"] = {"format": {"type": "json_schema", "name": "output", "schema": config.format.schema_, "strict": True}}
+    if body.metadata is not None and body.metadata.user_id is not None:
+        fields["metadata"] = {"user_id": body.metadata.user_id}
+    if choice is not None:
+        fields |= _choice(choice)
+    return fields
+
+
+def _reasoning(thinking: Thinking | None, effort: str | None) -> dict[str, Any] | None:
+    """Return the effort: the level of the request, or the level that a budget of tokens amounts to."""
+    if effort is None and thinking is not None and thinking.type == "disabled":
+        effort = "none"
+    elif effort is None and thinking is not None and thinking.budget_tokens is not None:
+        effort = next(level for least, level in BUDGETS if thinking.budget_tokens >= least)
+    return None if effort is None else {"effort": effort}
+
+
+def _tool(raw: object, loc: Loc) -> dict[str, Any]:
+    """Return a tool in the form of Responses. Raises InvalidRequest for a tool that this server does not run."""
+    tool = drop_nulls(raw, loc)
+    kind = str(tool.get("type", "custom"))
+    if kind == "custom":
+        fields = validate(ClientTool, tool, loc)
+        return {
+            "type": "function",
+            "name": fields.name,
+            "description": fields.description,
+            "parameters": fields.input_schema,
+            "strict": bool(fields.strict),
+        }
+    if kind.startswith("web_search_"):
+        search = validate(SearchTool, tool, loc)
+        filters = {"filters": {"allowed_domains": search.allowed_domains}} if search.allowed_domains else {}
+        location = {"user_location": search.user_location} if search.user_location else {}
+        return {"type": "web_search", **filters, **location}
+    if kind.startswith("code_execution_"):
+        validate(CodeTool, tool, loc)
+        return {"type": "code_interpreter", "container": {"type": "auto"}}
+    allowed = "'custom', 'web_search_20250305', 'code_execution_20250522'"
+    raise invalid_value(json_path((*loc, "type")), kind, allowed)
+
+
+def _mcp_server(server: McpServerUrl) -> dict[str, Any]:
+    allowed = server.tool_configuration.allowed_tools if server.tool_configuration else None
+    return {
+        "type": "mcp",
+        "server_label": server.name,
+        "server_url": server.url,
+        "authorization": server.authorization_token,
+        "allowed_tools": allowed,
+        "require_approval": "never",
+    }
+
+
+def _choice(choice: ToolChoice) -> dict[str, Any]:
+    """Return `tool_choice` and `parallel_tool_calls`. Raises InvalidRequest."""
+    if choice.type == "tool" and choice.name is None:
+        raise missing(("tool_choice", "name"))
+    modes: Mapping[str, Any] = {"auto": "auto", "any": "required", "none": "none"}
+    named = {"type": "function", "name": choice.name}
+    return {"tool_choice": modes.get(choice.type, named), "parallel_tool_calls": not choice.disable_parallel_tool_use}

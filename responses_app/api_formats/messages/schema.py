@@ -1,0 +1,259 @@
+"""Schema of `POST /v1/messages`. docs/api/messages.md lists each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.schemas.tools import Name
+from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
+
+# Fields that are refused unless they are empty, with the reason.
+REFUSED: Mapping[str, str] = {
+    "container": "containers are not shared between requests of this format",
+    "diagnostics": "this server has 'prompt_cache_diagnostics' for Responses alone",
+    "prefill": "this server continues no answer that has begun",
+    "top_k": "this server has no such bound of tokens",
+    "user_profile_id": "this server has no profiles of users",
+    "workspace_id": "the project of the key is the workspace",
+}
+
+
+class Thinking(StrictModel):
+    """`thinking`: whether the reasoning is shown."""
+
+    type: Literal["enabled", "disabled", "adaptive", "between_tools"]
+    budget_tokens: Annotated[int, Field(ge=1)] | None = None
+    display: Literal["summarized", "omitted"] | None = None
+
+
+class JsonOutput(StrictModel):
+    """`format` of the output."""
+
+    type: Literal["json_schema"]
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class OutputConfig(StrictModel):
+    """`output_config`."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: JsonOutput | None = None
+
+
+class MessageMetadata(StrictModel):
+    """`metadata`."""
+
+    user_id: Annotated[str, Field(max_length=512)] | None = None
+
+
+class ToolChoice(StrictModel):
+    """`tool_choice`."""
+
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class ClientTool(StrictModel):
+    """Tool that the client runs."""
+
+    name: Name
+    input_schema: dict[str, Any]
+    type: Literal["custom"] | None = None
+    description: str | None = None
+    strict: bool | None = None
+    # Without an effect here: prompts are cached anyway, and arguments are always streamed.
+    cache_control: Any = None
+    eager_input_streaming: bool | None = None
+    input_examples: Any = None
+    allowed_callers: Array[Literal["direct"]] | None = None
+    defer_loading: Literal[False] | None = None
+
+
+class SearchTool(StrictModel):
+    """Web search that the server runs."""
+
+    type: str
+    name: Literal["web_search"]
+    allowed_domains: Array[str] | None = None
+    user_location: dict[str, Any] | None = None
+    cache_control: Any = None
+    allowed_callers: Array[Literal["direct"]] | None = None
+
+
+class CodeTool(StrictModel):
+    """Code execution that the server runs."""
+
+    type: str
+    name: Literal["code_execution"]
+    cache_control: Any = None
+    allowed_callers: Array[Literal["direct"]] | None = None
+
+
+class McpConfiguration(StrictModel):
+    """`tool_configuration` of an MCP server."""
+
+    enabled: Literal[True] | None = None
+    allowed_tools: Array[str] | None = None
+
+
+class McpServerUrl(StrictModel):
+    """MCP server of `mcp_servers`."""
+
+    type: Literal["url"]
+    name: str
+    url: str
+    authorization_token: str | None = None
+    tool_configuration: McpConfiguration | None = None
+
+
+class MessagesRequest(StrictModel):
+    """Schema of the body; `messages` are validated one by one, and values that mean the same in Responses are validated there."""
+
+    model: str | None = None
+    messages: Annotated[list[Any], Field(min_length=1, max_length=ARRAY_LIMIT)]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    system: Any = None
+    stream: bool | None = None
+    stop_sequences: Array[str] | None = None
+    temperature: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    tools: Array[dict[str, Any]] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    mcp_servers: Array[McpServerUrl] | None = None
+    metadata: MessageMetadata | None = None
+    service_tier: Literal["auto", "standard_only"] | None = None
+    speed: Literal["standard", "fast"] | None = None
+    # Without an effect: prefixes are cached anyway, and no context is edited.
+    cache_control: Any = None
+    context_management: Any = None
+    inference_geo: str | None = None
+
+
+class SourceData(StrictModel):
+    """`source` of an image or a document."""
+
+    type: Literal["base64", "url", "file", "text", "content"]
+    media_type: str | None = None
+    data: LongText | None = None
+    url: str | None = None
+    file_id: str | None = None
+    content: Any = None
+
+
+class TextBlock(StrictModel):
+    """Text."""
+
+    type: Literal["text"]
+    text: LongText
+    citations: Any = None
+    cache_control: Any = None
+
+
+class ImageBlock(StrictModel):
+    """Image."""
+
+    type: Literal["image"]
+    source: SourceData
+    cache_control: Any = None
+
+
+class DocumentBlock(StrictModel):
+    """Document. Models of this server cite no documents, so `citations` have no effect."""
+
+    type: Literal["document"]
+    source: SourceData
+    title: str | None = None
+    context: str | None = None
+    citations: Any = None
+    cache_control: Any = None
+
+
+class ThinkingBlock(StrictModel):
+    """Earlier reasoning. The signature is the reasoning in encrypted form."""
+
+    type: Literal["thinking"]
+    thinking: LongText
+    signature: str | None = None
+
+
+class RedactedBlock(StrictModel):
+    """Earlier reasoning in encrypted form alone."""
+
+    type: Literal["redacted_thinking"]
+    data: LongText
+
+
+class ToolUseBlock(StrictModel):
+    """Earlier call of the model."""
+
+    type: Literal["tool_use"]
+    id: CallId
+    name: str
+    input: dict[str, Any]
+    caller: Any = None
+    cache_control: Any = None
+
+
+class ToolResultBlock(StrictModel):
+    """Result of a call, sent by the client."""
+
+    type: Literal["tool_result"]
+    tool_use_id: CallId
+    content: Any = None
+    is_error: bool | None = None
+    cache_control: Any = None
+
+
+class ServerUseBlock(StrictModel):
+    """Earlier call that the server ran: a search or code."""
+
+    type: Literal["server_tool_use"]
+    id: CallId
+    name: str
+    input: dict[str, Any]
+    caller: Any = None
+    cache_control: Any = None
+
+
+class McpUseBlock(StrictModel):
+    """Earlier call of an MCP server."""
+
+    type: Literal["mcp_tool_use"]
+    id: CallId
+    name: str
+    server_name: str
+    input: dict[str, Any]
+    cache_control: Any = None
+
+
+class ServerResultBlock(StrictModel):
+    """Result of an earlier call that the server ran."""
+
+    type: Literal["web_search_tool_result", "code_execution_tool_result", "mcp_tool_result"]
+    tool_use_id: CallId
+    content: Any = None
+    is_error: bool | None = None
+    caller: Any = None
+    cache_control: Any = None
+
+
+BLOCKS: Mapping[str, type[StrictModel]] = {
+    "text": TextBlock,
+    "image": ImageBlock,
+    "document": DocumentBlock,
+    "thinking": ThinkingBlock,
+    "redacted_thinking": RedactedBlock,
+    "tool_use": ToolUseBlock,
+    "tool_result": ToolResultBlock,
+    "server_tool_use": ServerUseBlock,
+    "mcp_tool_use": McpUseBlock,
+    "web_search_tool_result": ServerResultBlock,
+    "code_execution_tool_result": ServerResultBlock,
+    "mcp_tool_result": ServerResultBlock,
+}

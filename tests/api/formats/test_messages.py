@@ -1,0 +1,163 @@
+"""POST /v1/messages and /v1/messages/count_tokens, with a scripted engine and the real database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.test import AsyncClient, override_settings
+
+from responses_app.models import Response
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text
+from tests.support.api_formats.anthropic_types import EVENTS, MESSAGE, MODEL
+
+HI = [{"role": "user", "content": "Hi"}]
+WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
+PATH = "/v1/messages"
+SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
+
+
+class MessagesTest(ApiCase):
+    """Messages of a scripted model in the harmony format."""
+
+    async def send(self, client: AsyncClient, path: str = PATH, **body: Any) -> Any:
+        """POST a body with the fields that every request has."""
+        data = orjson.dumps({"model": "m", "max_tokens": 100, "messages": HI, **body})
+        return await client.post(path, data, content_type="application/json")
+
+    async def message(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
+        """Return a message, which the anthropic package accepts."""
+        response = await self.send(client, **body)
+        self.assertEqual(response.status_code, 200, response.content)
+        MESSAGE.validate_json(response.content, strict=True)
+        made: dict[str, Any] = orjson.loads(response.content)
+        return made
+
+    async def events(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
+        """Return the events of a stream, which the anthropic package accepts."""
+        response = await self.send(client, stream=True, **body)
+        self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
+        parts = [part async for part in response.streaming_content]
+        blocks = b"".join(parts).split(b"\n\n")
+        self.assertEqual(blocks[-1], b"")
+        data = [block.partition(b"\ndata: ")[2] for block in blocks[:-1]]
+        for one in data:
+            EVENTS.validate_json(one, strict=True)
+        return [orjson.loads(one) for one in data]
+
+    async def test_thinking_is_shown_if_the_request_asks_for_it(self) -> None:
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            plain = await self.message(client)
+            self.assertEqual([block["type"] for block in plain["content"]], ["text"])
+            made = await self.message(client, **SHOWN)
+            thought, text = made["content"]
+            self.assertEqual((thought["thinking"], text["text"]), ("They greet me.", "Hello there!"))
+            self.assertTrue(thought["signature"])
+            self.assertEqual((made["stop_reason"], made["role"]), ("end_turn", "assistant"))
+            events = await self.events(client, **SHOWN)
+            self.assertEqual((events[0]["type"], events[-1]["type"]), ("message_start", "message_stop"))
+            self.assertEqual(events[0]["message"]["usage"]["input_tokens"], made["usage"]["input_tokens"])
+            self.assertEqual(events[-2]["usage"], made["usage"])
+            deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
+            self.assertEqual("".join(one.get("text", "") for one in deltas), "Hello there!")
+            self.assertEqual("".join(one.get("thinking", "") for one in deltas), "They greet me.")
+
+    async def test_a_call_and_its_result(self) -> None:
+        async with self.serving(record_text(WEATHER), record_text(THOUGHT)) as client:
+            made = await self.message(client, tools=[WEATHER_TOOL], **SHOWN)
+            thought, call = made["content"]
+            self.assertEqual((made["stop_reason"], call["name"], call["input"]), ("tool_use", "get_weather", {"city": "Paris"}))
+            result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "sunny"}]}
+            messages = [*HI, {"role": "assistant", "content": [thought, call]}, {"role": "user", "content": [result]}]
+            again = await self.message(client, tools=[WEATHER_TOOL], messages=messages)
+            self.assertEqual(again["content"][0]["text"], "Hello there!")
+
+    async def test_a_message_has_the_prompt_of_the_response_with_the_same_meaning(self) -> None:
+        messages: list[Any] = [
+            {"role": "user", "content": [{"type": "text", "text": "Weather?", "cache_control": {"type": "ephemeral"}}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "I ask.", "signature": "of another server"},
+                    {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}]},
+        ]
+        items: list[Any] = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Weather?"},
+            {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "I ask."}]},
+            {"type": "function_call", "call_id": "toolu_1", "name": "get_weather", "arguments": '{"city":"Paris"}'},
+            {"type": "function_call_output", "call_id": "toolu_1", "output": "sunny"},
+        ]
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
+            system = [{"type": "text", "text": "Be brief."}]
+            config = {"output_config": {"effort": "low"}, "stop_sequences": ["zz"]}
+            await self.message(client, system=system, messages=messages, tools=[WEATHER_TOOL], **config)
+            tools = [{**TOOL, "strict": False}]
+            await self.made(client, input=items, tools=tools, reasoning={"effort": "low"}, max_output_tokens=100, stop="zz")
+            of_messages, of_response = self.engine.requests
+            self.assertEqual(of_messages.prompt, of_response.prompt)
+            self.assertEqual(of_messages.sampling, of_response.sampling)
+
+    async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"max_tokens": None}, "max_tokens"),
+            ({"messages": []}, "messages"),
+            ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+            ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0].content[0].type"),
+            ({"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}]}, "media_type"),
+            (
+                {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}]},
+                "messages[0].content[0].tool_use_id",
+            ),
+            ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
+            ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
+            ({"top_k": 5}, "top_k"),
+            ({"colour": 1}, "colour"),
+        ]
+        async with self.serving() as client:
+            for body, path in cases:
+                with self.subTest(path=path):
+                    response = await self.send(client, **body)
+                    self.assertEqual(response.status_code, 400, response.content)
+                    error = orjson.loads(response.content)
+                    self.assertEqual((error["type"], error["error"]["type"]), ("error", "invalid_request_error"))
+                    self.assertIn(path, error["error"]["message"])
+                    self.assertEqual(error["request_id"], response["request-id"])
+            self.assertEqual((await client.get(PATH)).status_code, 405)
+
+    async def test_a_key_may_come_in_x_api_key(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            client.secret = "sk-wrong"
+            refused = await self.send(client)
+            self.assertEqual(refused.status_code, 401)
+            self.assertEqual(orjson.loads(refused.content)["error"]["type"], "authentication_error")
+            data = orjson.dumps({"model": "m", "max_tokens": 100, "messages": HI})
+            accepted = await AsyncClient().post(PATH, data, content_type="application/json", headers={"x-api-key": self.secret})
+            self.assertEqual(accepted.status_code, 200, accepted.content)
+
+    async def test_tokens_are_counted_without_a_generation(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            counted = orjson.loads((await self.send(client, f"{PATH}/count_tokens", tools=[WEATHER_TOOL])).content)
+            made = await self.message(client, tools=[WEATHER_TOOL])
+            self.assertEqual(counted, {"input_tokens": made["usage"]["input_tokens"]})
+
+    async def test_messages_are_stored_by_a_setting(self) -> None:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
+            await self.message(client, metadata={"user_id": "u"})
+            row = await Response.objects.aget()
+            self.assertEqual((row.stored, row.api_format, row.metadata), (False, "messages", {"user_id": "u"}))
+            with override_settings(RESPONSES_STORE_API_FORMATS=True):
+                made = await self.message(client)
+            response = await client.get(f"/v1/responses/{made['id'].replace('msg_', 'resp_')}")
+            self.assertEqual(orjson.loads(response.content)["output"][-1]["content"][0]["text"], "Hello there!")
+
+    async def test_models_have_the_form_of_the_api_if_its_version_is_sent(self) -> None:
+        async with self.serving() as client:
+            listed = orjson.loads((await client.get("/v1/models", headers={"anthropic-version": "2023-06-01"})).content)
+            self.assertEqual((listed["first_id"], listed["has_more"]), ("m", False))
+            MODEL.validate_json(orjson.dumps(listed["data"][0]), strict=True)
+            shown = await client.get("/v1/models/m", headers={"anthropic-version": "2023-06-01"})
+            self.assertEqual(orjson.loads(shown.content), listed["data"][0])

@@ -1,0 +1,97 @@
+"""Events of Messages: joined by a client they are the message, for every log, and the anthropic package accepts both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from hypothesis import given
+
+from responses_app.api_formats.messages.message import message
+from responses_app.api_formats.messages.stream import MessageEncoder
+from responses_app.protocol.deltas import Delta
+from responses_app.protocol.encoding import EventFrame
+from responses_app.protocol.events import Event
+from tests.support.api_formats.anthropic_types import BETA_EVENTS, BETA_MESSAGE, EVENTS, MESSAGE
+from tests.support.protocol.response_strategies import parallel_speeches, speeches, write_response
+
+
+def events_of(log: Iterable[Event], *, shows_thinking: bool) -> list[dict[str, Any]]:
+    """Encode a log and return the events of the stream."""
+    encoder, made = MessageEncoder(shows_thinking=shows_thinking), []
+    for event in log:
+        for data in encoder.encode([EventFrame(event["sequence_number"], event["type"], orjson.dumps(event))]):
+            name, _, body = data.partition(b"\n")
+            made.append(orjson.loads(body.removeprefix(b"data: ")))
+            assert name == b"event: " + made[-1]["type"].encode()
+    return made
+
+
+def joined(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Join the events as clients do, and check that blocks are open one after the other."""
+    result: dict[str, Any] = {}
+    is_open, arguments = False, ""
+    for event in events:
+        kind = event["type"]
+        if kind == "message_start":
+            result = event["message"]
+        elif kind == "content_block_start":
+            assert not is_open
+            assert event["index"] == len(result["content"])
+            result["content"].append(event["content_block"])
+            is_open, arguments = True, ""
+        elif kind == "content_block_delta":
+            block, delta = result["content"][event["index"]], event["delta"]
+            if delta["type"] == "input_json_delta":
+                arguments += delta["partial_json"]
+            elif delta["type"] == "citations_delta":
+                block["citations"] = [*(block["citations"] or []), delta["citation"]]
+            else:
+                key = delta["type"].removesuffix("_delta")
+                block[key] += delta[key]
+        elif kind == "content_block_stop":
+            is_open = False
+            if "input" in result["content"][event["index"]]:
+                result["content"][event["index"]]["input"] = arguments_of(arguments)
+        elif kind == "message_delta":
+            result |= {**event["delta"], "usage": event["usage"]}
+    assert not is_open
+    return result
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """Parse arguments as the server does for a body."""
+    try:
+        arguments = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {"INVALID_JSON": text}
+    return arguments if isinstance(arguments, dict) else {"INVALID_JSON": text}
+
+
+def check(log: list[Event], *, shows_thinking: bool) -> None:
+    """Compare the joined events with the message of the last event."""
+    events, response = events_of(log, shows_thinking=shows_thinking), log[-1]["response"]
+    uses_mcp = any(item["type"] == "mcp_call" for item in response["output"])
+    for event in events:
+        if event["type"] != "error":
+            (BETA_EVENTS if uses_mcp else EVENTS).validate_json(orjson.dumps(event), strict=True)
+    if response["status"] in ("failed", "cancelled"):
+        assert events[-1]["type"] == "error"
+        return
+    body = message(response, shows_thinking=shows_thinking)
+    (BETA_MESSAGE if uses_mcp else MESSAGE).validate_json(orjson.dumps(body), strict=True)
+    assert joined(events) == body
+
+
+@given(speech=speeches())
+def test_joined_events_are_the_message(speech: tuple[list[Delta], str]) -> None:
+    log, _ = write_response(*speech)
+    for shows_thinking in (True, False):
+        check(log, shows_thinking=shows_thinking)
+
+
+@given(both=parallel_speeches())
+def test_results_in_any_order_leave_the_blocks_in_the_order_of_the_items(both: tuple[list[Delta], list[Delta]]) -> None:
+    log, _ = write_response(both[1])
+    check(log, shows_thinking=True)
