@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, SavedView
-from responses_app.models.chat_threads import MAX_THREAD_TITLE_CHARS, ChatThread
+from responses_app.models.chat_threads import MAX_PRESET_NAME_CHARS, MAX_THREAD_TITLE_CHARS, ChatPreset, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
@@ -39,6 +39,7 @@ __all__ = [
     "CONVERSATION_LOCK",
     "MAX_CONCURRENT",
     "MAX_FILENAME_CHARS",
+    "MAX_PRESET_NAME_CHARS",
     "MAX_REQUESTS_PER_MINUTE",
     "MAX_STORE_NAME_CHARS",
     "MAX_THREAD_TITLE_CHARS",
@@ -49,6 +50,7 @@ __all__ = [
     "ApiKey",
     "Approval",
     "AuditEntry",
+    "ChatPreset",
     "ChatThread",
     "ConcurrencySlot",
     "Container",

@@ -1,4 +1,4 @@
-"""Choices of a person for a chat thread: title, pin and shared link."""
+"""Choices of a person for the chat: title, pin and shared link of a thread, and presets of instructions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 MAX_THREAD_TITLE_CHARS = 200
+MAX_PRESET_NAME_CHARS = 60
 
 
 class ChatThread(models.Model):
@@ -28,3 +29,18 @@ class ChatThread(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.thread
+
+
+class ChatPreset(models.Model):
+    """Instructions that a person has saved under a name for the chat."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=MAX_PRESET_NAME_CHARS)
+    instructions = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("user", "name"), name="chat_preset_once"),)
+
+    def __str__(self) -> str:
+        return self.name

@@ -28,6 +28,7 @@ class RefusedRequest(models.Model):
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("project", "-id"), name="refused_project"),
+            models.Index(fields=("project", "created_at"), name="refused_project_created"),
             models.Index(fields=("created_at",), name="refused_created"),
         )
 

@@ -27,6 +27,16 @@ def short_time(moment: datetime) -> SafeString:
 
 
 @register.filter
+def row_time(moment: datetime) -> SafeString:
+    """Return a short `time` element for a row of a table whose `data-format` is that of this year. The script adds the title."""
+    local = timezone.localtime(moment)
+    if local.year != timezone.localtime().year:
+        return short_time(moment)
+    instant = local.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return format_html('<time datetime="{}">{}</time>', instant, formatted(local, "M j, H:i:s"))
+
+
+@register.filter
 def local_time(moment: datetime, form: str = "Y-m-d H:i") -> SafeString:
     """Return a `time` element with the text in a date format of Django, of the letters that `web/local_time.js` knows."""
     local = timezone.localtime(moment)

@@ -16,9 +16,11 @@ const PARTS = {
 };
 
 function showLocal() {
-  for (const time of document.querySelectorAll("time[data-format]")) {
+  for (const time of document.querySelectorAll("time[data-format], [data-format] time")) {
     const day = new Date(time.dateTime);
-    const text = time.dataset.format.replace(/[A-Za-z]/g, (letter) => PARTS[letter](day));
+    // Rows have no title: their `datetime` is in the zone of the page.
+    time.title ||= `${time.dateTime.slice(0, 19).replace("T", " ")} ${document.querySelector("[data-zone]").dataset.zone}`;
+    const text = time.closest("[data-format]").dataset.format.replace(/[A-Za-z]/g, (letter) => PARTS[letter](day));
     if (time.textContent !== text) time.textContent = text;
   }
   for (const zone of document.querySelectorAll("[data-zone]")) {

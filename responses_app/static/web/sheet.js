@@ -89,7 +89,7 @@ document.addEventListener("keydown", (event) => {
   if (!sheet.isConnected || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
   if (event.key === "Escape") close();
   else if (event.key === "j" || event.key === "k") {
-    const rows = [...document.querySelectorAll("#rows tbody tr")];
+    const rows = [...document.querySelectorAll("#rows tbody tr:has(a.open)")];
     const place = rows.findIndex((row) => row.matches(".showing")) + (event.key === "j" ? 1 : -1);
     const link = rows[place]?.querySelector("a.open");
     if (link) show(link.href);

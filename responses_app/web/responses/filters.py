@@ -43,7 +43,14 @@ class ListFilters:
     metadata: Mapping[str, str] = field(default_factory=dict)
     seconds: float | None = None
     tokens: int | None = None
+    hides_refused: bool = False
     wrong: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def allows_refused(self) -> bool:
+        """Return whether refused requests may stand among the responses: not if a filter asks for what only responses have."""
+        only_of_responses = self.status or self.model or self.tool or self.metadata
+        return not (self.hides_refused or only_of_responses or self.seconds is not None or self.tokens is not None)
 
     @property
     def window(self) -> int | None:
@@ -136,6 +143,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
         metadata=_pairs(values["meta"], wrong),
         seconds=number("seconds"),
         tokens=None if tokens is None else int(tokens),
+        hides_refused=values["refused"] == "hide",
         wrong=wrong,
     )
 
@@ -153,6 +161,7 @@ LABELS = {
     "seconds": "Min duration (s)",
     "tokens": "Min output tokens",
     "project": "Project",
+    "refused": "Hide refused requests",
 }
 NAMES = tuple(LABELS)
 # Filters outside of “More filters”.

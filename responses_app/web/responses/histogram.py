@@ -15,7 +15,8 @@ from responses_app.models import Response, Status
 
 # Only the newest responses are counted, to bound the cost of the query.
 MAX_COUNTED = 20_000
-BARS, WIDTH, HEIGHT = 60, 600.0, 40.0
+# Parts of the width and the height of the drawing: a bar has BAR parts, of which one is the space to the next bar.
+BARS, BAR, HEIGHT = 60, 10, 40.0
 MIN_RANGE_S = 60.0
 # Parts of the axis of times.
 TICKS = 4
@@ -38,8 +39,8 @@ class HistogramBar:
     until: datetime
     count: int
     failed: int
-    x: float
-    width: float
+    x: int
+    width: int
     height: float
     failed_height: float
 
@@ -116,8 +117,8 @@ def _bars(counts: Sequence[tuple[Any, ...]]) -> list[HistogramBar]:
             start_of(position + 1 if position < BARS - 1 else BARS + 1),
             count,
             failed,
-            round(position * WIDTH / BARS, 1),
-            round(WIDTH / BARS - 1, 1),
+            position * BAR,
+            BAR - 1,
             round(max(count / highest * HEIGHT, 1.5), 1),
             round(max(failed / highest * HEIGHT, 1.5), 1) if failed else 0,
         )

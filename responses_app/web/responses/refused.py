@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -15,10 +15,14 @@ from django.utils import timezone
 from responses_app.access.permissions import restricted_to
 from responses_app.models import RefusedRequest
 from responses_app.web.responses.filters import ListFilters
+from responses_app.web.responses.rows import ResponseRow
 
 PAGE_SIZE: Final = 50
 LATELY: Final = timedelta(hours=1)
 MAX_LATELY: Final = 1_000
+# Rows beside the responses of a page, and newest rows that a search for a text reads for these.
+MAX_BESIDE: Final = 25
+MAX_SEARCHED_BESIDE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,38 @@ def refused_page(user: AbstractBaseUser | AnonymousUser, selected: ListFilters, 
     return RefusedPage(shown, newer, shown[-1].pk if len(page) > PAGE_SIZE else None)
 
 
+def refused_beside(
+    user: AbstractBaseUser | AnonymousUser, selected: ListFilters, since: datetime | None, until: datetime | None
+) -> list[RefusedRequest]:
+    """Return the newest refused requests from `since` to before `until`, at most `MAX_BESIDE` and one; none if the filters exclude them."""
+    if not selected.allows_refused:
+        return []
+    rows = visible_refusals(user).order_by("-created_at")
+    if since is not None:
+        rows = rows.filter(created_at__gte=since)
+    if until is not None:
+        rows = rows.filter(created_at__lt=until)
+    if selected.text:
+        rows = rows.filter(pk__in=rows.values("pk")[:MAX_SEARCHED_BESIDE])
+    return list(_matching(rows, selected)[: MAX_BESIDE + 1])
+
+
+def in_time_order(lines: Sequence[ResponseRow], refused: Sequence[RefusedRequest]) -> Iterator[ResponseRow | RefusedRequest]:
+    """Yield rows of responses, newest first, with each refused request above the first older response."""
+    waiting = list(reversed(refused))
+    for line in lines:
+        while waiting and waiting[-1].created_at >= line.response.created_at:
+            yield waiting.pop()
+        yield line
+    yield from reversed(waiting)
+
+
 def matching_refusals(user: AbstractBaseUser | AnonymousUser, selected: ListFilters) -> QuerySet[RefusedRequest]:
     """Return the refused requests of the filters. Of the filters those of project, key, time and text count."""
-    rows = visible_refusals(user)
+    return _matching(visible_refusals(user), selected)
+
+
+def _matching(rows: QuerySet[RefusedRequest], selected: ListFilters) -> QuerySet[RefusedRequest]:
     if selected.project:
         rows = rows.filter(project=selected.project)
     if selected.key:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -22,7 +23,7 @@ from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
 from responses_app.web.responses.numbers import parse_number
-from responses_app.web.responses.refused import refused_lately, refused_page
+from responses_app.web.responses.refused import MAX_BESIDE, in_time_order, refused_beside, refused_lately, refused_page
 from responses_app.web.responses.rows import rows
 
 PAGE_SIZE = 50
@@ -41,6 +42,9 @@ class ListPage:
     # The first response behind the search window, None if the search is complete.
     floor: Response | None
     histogram: Histogram
+    # The page has what was created from `since` to before `until`; None for no limit.
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @never_cache
@@ -82,7 +86,9 @@ def _content(request: HttpRequest, selected: ListFilters) -> dict[str, Any]:
         return {"refused": refused_page(request.user, selected, after)}
     page = _page(visible_responses(request.user), restricted_to(request.user), selected, after, before)
     lately = 0 if selected.status or after is not None or before is not None else refused_lately(request.user)
-    return {"page": page, "rows": rows(page.responses), "refused_lately": lately}
+    beside = refused_beside(request.user, selected, page.since, page.until)
+    lines = list(in_time_order(rows(page.responses), beside[:MAX_BESIDE]))
+    return {"page": page, "rows": lines, "refused_lately": lately, "has_more_refused": len(beside) > MAX_BESIDE}
 
 
 def _page(
@@ -103,12 +109,22 @@ def _page(
     if before is not None:
         page = list(rows.filter(pk__gt=before).order_by("pk").defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
         has_newer, responses = len(page) > PAGE_SIZE, page[:PAGE_SIZE][::-1]
-        return ListPage(responses, responses[0].pk if has_newer else None, before + 1, floor, histogram(all_pages))
+        since, until = _last_time(responses), page[-1].created_at if has_newer else None
+        newer = responses[0].pk if has_newer else None
+        return ListPage(responses, newer, before + 1, floor, histogram(all_pages), since, until)
     page = list(rows.order_by("-pk").defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
     responses = page[:PAGE_SIZE]
     newer = responses[0].pk if responses and after is not None else None
     older = responses[-1].pk if len(page) > PAGE_SIZE else None
-    return ListPage(responses, newer, older, floor, histogram(all_pages))
+    since = _last_time(responses) if older or floor else None
+    # The last response of the page before, unless it was deleted.
+    following = Response.objects.filter(pk__gte=after).order_by("pk") if after is not None else Response.objects.none()
+    until = following.values_list("created_at", flat=True).first()
+    return ListPage(responses, newer, older, floor, histogram(all_pages), since, until)
+
+
+def _last_time(responses: Sequence[Response]) -> datetime | None:
+    return responses[-1].created_at if responses else None
 
 
 def _search(

@@ -20,6 +20,8 @@ BODIES_SQL = "SELECT response_id, direction, left(body, 6000) FROM responses_app
 LAST_ITEMS_SQL = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
 
 
+# More than the column of a wide screen shows.
+MAX_ROW_CHARS = 100
 # No rate is shown for a shorter generation time.
 MIN_RATE_TIME_S = 0.05
 
@@ -69,12 +71,12 @@ class ResponseRow:
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries."""
     texts = excerpts([row.pk for row in responses])
-    return [
-        ResponseRow(
-            row, ResponseStats(row), texts.get((row.pk, Direction.INPUT), ""), texts.get((row.pk, Direction.OUTPUT), "")
-        )
-        for row in responses
-    ]
+    asked, answered = ([_shorten(texts.get((row.pk, side), "")) for row in responses] for side in Direction.values)
+    return [ResponseRow(row, ResponseStats(row), *pair) for row, *pair in zip(responses, asked, answered, strict=True)]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_ROW_CHARS else f"{text[:MAX_ROW_CHARS]}…"
 
 
 def excerpts(keys: Sequence[int]) -> dict[tuple[int, str], str]:

@@ -123,6 +123,33 @@ def test_instructions_are_saved_as_presets(visitor: Visitor) -> None:
     preset.select_option("Brief")
     visitor.page.get_by_role("button", name="Delete preset").click()
     expect(preset.get_by_role("option")).to_have_text(["Presets…", "Pirate"])
+    # Another browser of the user has them too.
+    other = visitor.page.context.browser
+    assert other is not None
+    page = other.new_context(storage_state=visitor.page.context.storage_state()).new_page()
+    page.goto(f"{visitor.server.url}/chat")
+    page.evaluate("localStorage.clear()")
+    page.locator("details.settings > summary").click()
+    expect(page.get_by_label("Preset", exact=True).get_by_role("option")).to_have_text(["Presets…", "Pirate"])
+    page.context.close()
+
+
+def test_presets_of_the_browser_move_to_the_server(visitor: Visitor) -> None:
+    presets = {"Old one": "Be old.", "Old two": "Be older."}
+    visitor.page.evaluate("presets => localStorage.setItem('chat-presets', JSON.stringify(presets))", presets)
+    visitor.page.locator("details.settings > summary").click()
+    preset = visitor.page.get_by_label("Preset", exact=True)
+    expect(preset.get_by_role("option", name="Old two")).to_be_attached()
+    visitor.page.wait_for_function("localStorage.getItem('chat-presets') === null")
+    visitor.page.reload()
+    visitor.page.locator("details.settings > summary").click()
+    preset.select_option("Old one")
+    expect(visitor.page.get_by_label("Instructions")).to_have_value("Be old.")
+    visitor.page.get_by_label("Name of the preset").fill("x" * 60)
+    visitor.page.get_by_label("Instructions").fill("y" * 50_001)
+    visitor.page.get_by_role("button", name="Save preset").click()
+    expect(visitor.page.get_by_text("Instructions have at most 50000 characters.")).to_be_visible()
+    visitor.errors.seen.clear()
 
 
 def test_tools_are_counted_beside_their_menu(visitor: Visitor) -> None:

@@ -97,7 +97,7 @@ def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: l
             page.keyboard.type(text)
             page.keyboard.press("Enter")
             expect(page.locator("#rows tbody tr")).to_have_count(1)
-            expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
+            expect(page.locator("#rows a.open")).to_have_attribute("href", f"/responses/{answer.json()['id']}")
 
 
 def test_a_list_without_hits_has_one_button(chat_server: Server, page: Page, many: list[str]) -> None:
@@ -142,7 +142,7 @@ def test_a_live_list_shows_a_lost_connection_and_reconnects(chat_server: Server,
     expect(page.get_by_text("○ Paused")).to_be_visible()
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     page.context.set_offline(False)
-    expect(page.locator(f'#rows a[title="{uid}"]')).to_be_visible()
+    expect(page.locator(f'#rows a[href$="{uid}"]')).to_be_visible()
     expect(page.locator("#connection")).to_be_hidden()
     expect(page.get_by_text("● Live")).to_be_visible()
 

@@ -102,3 +102,21 @@ def test_refused_requests_are_rows(chat_server: Server, page: Page) -> None:
     expect(table).to_contain_text("invalid_api_key")
     expect(table).to_contain_text("No valid key")
     expect(table).not_to_contain_text("secret content")
+
+
+def test_refused_requests_stand_in_the_list_until_they_are_hidden(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    assert chat_server.ask(model="nobody", input="x").status_code == 400
+    page.goto(f"{chat_server.url}/responses?live=1")
+    rows = page.locator("#rows tbody tr")
+    expect(rows.first).to_contain_text("Refused 400")
+    expect(rows.first).to_contain_text("model_not_found")
+    # A click opens no sheet, and the keys go from response to response.
+    rows.first.locator("td").last.click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_text("More filters").click()
+    page.get_by_label("Hide refused requests").check()
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page).to_have_url(f"{chat_server.url}/responses?refused=hide&live=1")
+    expect(rows.first.locator("a.open")).to_have_attribute("href", f"/responses/{uid}")
+    expect(page.locator("tr.refused")).to_have_count(0)

@@ -1,39 +1,52 @@
-// Presets: instructions that are saved by name in this browser.
+// Presets: instructions that the server keeps by name for the user.
 import { button, el } from "./dom.js";
 
+// Presets of an earlier version, which the server takes over.
 const STORAGE_KEY = "chat-presets";
 
-const stored = () => JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
-
-export function openPresets(form) {
+export async function openPresets(form, url) {
   const field = form.elements.instructions;
+  let presets = {};
   const select = el("select", { "aria-label": "Preset" });
   const name = el("input", { "aria-label": "Name of the preset", placeholder: "Name", maxlength: 60 });
-  const save = button("Save preset", () => (name.value.trim() ? change({ ...stored(), [name.value.trim()]: field.value }, name.value.trim()) : name.focus()));
-  const remove = button("Delete preset", () => {
-    const { [select.value]: _, ...others } = stored();
-    change(others, "");
-  });
+  const save = button("Save preset", () => (name.value.trim() ? change({ name: name.value.trim(), instructions: field.value }) : name.focus()));
+  const remove = button("Delete preset", () => change({ name: select.value }));
+  const problem = el("p", { class: "bad", role: "alert" });
 
   function show(chosen) {
-    const names = Object.keys(stored()).sort();
-    select.replaceChildren(new Option("Presets…", ""), ...names.map((one) => new Option(one, one, false, one === chosen)));
+    select.replaceChildren(new Option("Presets…", ""), ...Object.keys(presets).map((one) => new Option(one, one, false, one === chosen)));
     name.value = chosen;
     remove.hidden = !chosen;
   }
 
-  function change(presets, chosen) {
-    localStorage.setItem(STORAGE_KEY, JSON.stringify(presets));
-    show(chosen);
+  /** Sends a change, or none to fetch the presets. Returns whether the server answered. */
+  async function change(values) {
+    const body = new FormData();
+    for (const [key, value] of Object.entries(values ?? {})) body.set(key, value);
+    body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+    const response = await fetch(url, values ? { method: "POST", body } : {}).catch(() => null);
+    problem.textContent = response?.ok ? "" : response?.status === 400 ? await response.text() : "The presets can’t be reached.";
+    if (!response?.ok) return false;
+    presets = await response.json();
+    show("instructions" in (values ?? {}) ? values.name : "");
+    return true;
+  }
+
+  async function importStored() {
+    const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
+    for (const [one, instructions] of Object.entries(stored)) if (!(one in presets) && !(await change({ name: one, instructions }))) return;
+    localStorage.removeItem(STORAGE_KEY);
+    if (Object.keys(stored).length) show("");
   }
 
   select.addEventListener("change", () => {
     show(select.value);
-    if (select.value) field.value = stored()[select.value];
+    if (select.value) field.value = presets[select.value];
     // The settings save the changed field.
     field.dispatchEvent(new Event("change", { bubbles: true }));
   });
   name.addEventListener("keydown", (event) => event.key === "Enter" && (event.preventDefault(), save.click()));
-  field.parentElement.after(el("div", { class: "row" }, select, name, save, remove));
   show("");
+  field.parentElement.after(el("div", { class: "row" }, select, name, save, remove), problem);
+  if (await change()) await importStored();
 }

@@ -18,7 +18,7 @@ export class Settings {
     document.addEventListener("pointerdown", ({ target }) => {
       for (const menu of this.menus) if (!menu.contains(target)) menu.open = false;
     });
-    this.details.addEventListener("toggle", async () => (await import("./presets.js")).openPresets(form), { once: true });
+    this.details.addEventListener("toggle", async () => (await import("./presets.js")).openPresets(form, form.dataset.presets), { once: true });
   }
 
   onKey(event) {

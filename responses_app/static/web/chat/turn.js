@@ -96,8 +96,14 @@ export class Turn {
     Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    this.foot.replaceChildren(...[regenerate, log, statistics(this.usage)].filter(Boolean));
+    const info = this.id && button("ⓘ", () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
+    this.foot.replaceChildren(...[regenerate, log, info, statistics(this.usage)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
+  }
+
+  async inspect(control) {
+    const { show } = await import("./inspector.js");
+    show(`${this.urls.chat}/${encodeURIComponent(this.id)}/inspector`, control);
   }
 
   // False for a turn with a decision about an approval request: each decision counts once.

@@ -1,0 +1,43 @@
+// Inspector: the properties of an answer beside the conversation, or in a sheet on a phone. Loaded with its first use.
+import { fetchFragment } from "../items.js";
+import { button, el } from "./dom.js";
+
+// Resolves also after a failure, as the inspector works without its styles.
+const styled = new Promise((resolve) => {
+  const sheet = document.createElement("link");
+  Object.assign(sheet, { rel: "stylesheet", href: new URL("inspector.css", import.meta.url).href, onload: resolve, onerror: resolve });
+  document.head.append(sheet);
+});
+const content = el("div");
+const panel = el("aside", { class: "inspector", "aria-label": "Properties of the response", tabindex: "-1" }, el("div", { class: "line" }, el("h2", {}, "Properties"), button("Close", close, { class: "plain" })), content);
+let opener = null;
+
+/** Shows the properties of the response at `url`, a fragment. The focus returns to `control` when the inspector closes. */
+export async function show(url, control) {
+  await styled;
+  const shown = opener === control && panel.isConnected;
+  close();
+  if (shown) return;
+  opener = control;
+  control.setAttribute("aria-expanded", "true");
+  content.replaceChildren(el("p", { class: "skeleton" }));
+  document.querySelector("main").append(panel);
+  panel.focus({ preventScroll: true });
+  const fragment = await fetchFragment(url);
+  if (opener === control) content.replaceChildren(fragment ?? el("p", { class: "bad" }, "The properties can’t be loaded."));
+}
+
+function close() {
+  if (!panel.isConnected) return;
+  panel.remove();
+  opener?.setAttribute("aria-expanded", "false");
+  opener?.focus({ preventScroll: true });
+  opener = null;
+}
+
+// Esc closes the inspector first; the next Esc stops the response.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !panel.isConnected || document.querySelector("dialog[open], details.menu[open]")) return;
+  event.preventDefault();
+  close();
+}, true);
