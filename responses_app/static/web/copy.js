@@ -7,8 +7,10 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-    const before = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = before), SHOWN_MS);
+    // The text behind the icon, if there is one.
+    const label = button.lastChild;
+    const before = label.data;
+    label.data = " Copied";
+    setTimeout(() => (label.data = before), SHOWN_MS);
   });
 }

@@ -21,7 +21,7 @@ LAST_ITEMS_SQL = "SELECT response_id, direction, max(id) FROM responses_app_item
 
 
 # More than the column of a wide screen shows.
-MAX_ROW_CHARS = 100
+MAX_ROW_CHARS = 90
 # No rate is shown for a shorter generation time.
 MIN_RATE_TIME_S = 0.05
 

@@ -157,3 +157,19 @@ def test_tools_are_counted_beside_their_menu(visitor: Visitor) -> None:
     expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")
     visitor.page.reload()
     expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")
+
+
+def test_hint_of_the_keys_is_never_cut(visitor: Visitor) -> None:
+    page = visitor.page
+    for width in range(660, 1500, 40):
+        page.set_viewport_size({"width": width, "height": 800})
+        # Each part is in the line as a whole, or in a line that is not shown.
+        whole = page.locator("#keys").evaluate(
+            """hint => [...hint.children].every((part) => {
+              const [box, line] = [part.getBoundingClientRect(), hint.getBoundingClientRect()];
+              return box.top >= line.bottom - 1
+                || (box.left >= line.left - 1 && box.right <= line.right + 1 && box.bottom <= line.bottom + 1);
+            })"""
+        )
+        assert whole, width
+    assert page.locator("#keys").inner_text().replace("\n", " ").startswith("Enter to send")

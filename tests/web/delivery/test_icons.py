@@ -11,8 +11,6 @@ from responses_app.installation.data_dir import ROOT
 from tests.support.web.chat_visitor import Visitor
 
 STATIC = ROOT / "responses_app" / "static" / "web"
-# Stylesheets that still have sizes of their own.
-OWN_SIZES = ("chat.css", "response.css")
 SYMBOLS = re.findall(r'<symbol id="([a-z]+)"', (STATIC / "icons.svg").read_text())
 
 
@@ -45,7 +43,6 @@ def test_type_has_four_sizes() -> None:
     fonts = {
         (path.name, size)
         for path in STATIC.rglob("*.css")
-        if path.name not in OWN_SIZES
         for size in re.findall(r"font(?:-size)?: ([^;}]+)", path.read_text())
         if not re.match(r"inherit|var\(--(small|normal|large|title)\)|\.\d+em", size)
     }

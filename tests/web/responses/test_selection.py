@@ -36,7 +36,7 @@ def pair(chat_server: Server) -> list[str]:
 def test_click_on_a_row_opens_the_response_in_a_sheet(chat_server: Server, page: Page, pair: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?q=selected")
     rows = page.locator("#rows tbody tr")
-    rows.nth(1).locator("td.brief").click()
+    rows.nth(1).locator("td").last.click()
     sheet = page.get_by_role("dialog", name="Response")
     expect(sheet.locator("h1")).to_contain_text("selected first")
     expect(page).to_have_url(f"{chat_server.url}/responses?q=selected#{pair[0]}")
@@ -117,6 +117,6 @@ def test_refused_requests_stand_in_the_list_until_they_are_hidden(chat_server: S
     page.get_by_text("More filters").click()
     page.get_by_label("Hide refused requests").check()
     page.get_by_role("button", name="Search", exact=True).click()
-    expect(page).to_have_url(f"{chat_server.url}/responses?refused=hide&live=1")
+    expect(page).to_have_url(f"{chat_server.url}/responses?live=1&refused=hide")
     expect(rows.first.locator("a.open")).to_have_attribute("href", f"/responses/{uid}")
     expect(page.locator("tr.refused")).to_have_count(0)

@@ -11,7 +11,7 @@ export async function openPresets(form, url) {
   const name = el("input", { "aria-label": "Name of the preset", placeholder: "Name", maxlength: 60 });
   const save = button("Save preset", () => (name.value.trim() ? change({ name: name.value.trim(), instructions: field.value }) : name.focus()));
   const remove = button("Delete preset", () => change({ name: select.value }));
-  const problem = el("p", { class: "bad", role: "alert" });
+  const problem = el("p", { class: "bad", role: "status" });
 
   function show(chosen) {
     select.replaceChildren(new Option("Presets…", ""), ...Object.keys(presets).map((one) => new Option(one, one, false, one === chosen)));
