@@ -4,6 +4,7 @@ import { backLink } from "./back.js";
 import "./copy.js";
 import { OutputItem, enhanced } from "./items.js";
 import { keyboard } from "./keyboard.js";
+import { selection } from "./selection.js";
 import { events } from "./stream.js";
 import { visible } from "./visible.js";
 
@@ -11,6 +12,8 @@ import { visible } from "./visible.js";
 const MAX_EXCERPT_CHARS = 140;
 
 const page = document.querySelector("#response");
+// Before the keys of the page: Escape clears the selection first.
+selection();
 keyboard({ links: "#events a.open, .chain a.open", back: backLink() });
 
 function element(name, className, text = "") {

@@ -13,6 +13,7 @@ from responses_app.runs.ids import is_id
 from responses_app.store import audit_log
 from responses_app.store.log import reader
 from responses_app.web.response.properties import request_properties
+from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.responses.numbers import parse_number
 from responses_app.web.responses.rows import ResponseStats, excerpts
 
@@ -53,6 +54,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "running": row.ended_at is None,
         "reruns": reruns_of(row),
         "properties": request_properties(row),
+        "selected": context["selected"] if "selected" in context else selected_item(row, request.GET.get("selected", "")),
         "end": reader.last_number(row.pk),
     }
     return render(request, template, {**common, **context})

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -23,6 +24,7 @@ from responses_app.store.log.event_index import EventHeader, event_headers, even
 from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response
+from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.response.timelines.item_spans import ADDED, DONE, ItemSpan, item_spans, tool_durations
 from responses_app.web.response.timelines.times import reasoning_times
 
@@ -62,6 +64,18 @@ def show(request: HttpRequest, uid: str, item: str) -> HttpResponse:
         siblings = [block if one is shown else ItemBlock(one, []) for one in output]
         set_durations(siblings, headers, item_spans(row.pk, headers))
     return HttpResponse(fragment(row, block))
+
+
+@never_cache
+@login_required
+@require_safe
+def selected(request: HttpRequest, uid: str, item: str) -> HttpResponse:
+    """Render GET /responses/ID/items/ITEM/selected: the part of the inspector about a selected item."""
+    row = get_response(request, uid)
+    chosen = selected_item(row, item)
+    if chosen is None:
+        raise Http404(NO_ITEM)
+    return render(request, "web/selected.html", {"row": row, "selected": chosen})
 
 
 def fragment(row: Response, block: ItemBlock) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +14,11 @@ from django.views.decorators.http import require_safe
 
 from responses_app.models import Direction, Item, Response
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.runs import manager
 from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
+from responses_app.web.response.selection.prompt_span import Decode, decoder
+from responses_app.web.response.selection.selected import selected_item
 
 PAGE_TOKENS: Final = 20_000
 # Special tokens of common tokenizers.
@@ -55,14 +56,15 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     row = get_response(request, uid)
     stored = load_rounds(row.pk)
     rounds = counted_rounds(row, stored)
-    default = next((index for index, one in enumerate(rounds) if one.was_sent), 0)
+    chosen = selected_item(row, request.GET.get("selected", ""))
+    span = chosen.tokens if chosen else None
+    default = span.round - 1 if span else next((index for index, one in enumerate(rounds) if one.was_sent), 0)
     index = min(max(number(request, "round", default + 1), 1), max(len(rounds), 1)) - 1
     tokens = stored[index].prompt if stored else []
-    after = max(number(request, "after", 0), 0)
+    marked = range(span.first, span.last + 1) if span and span.round == index + 1 else range(0)
+    after = max(number(request, "after", marked.start // PAGE_TOKENS * PAGE_TOKENS), 0)
     shown = tokens[after : after + PAGE_TOKENS]
-    text = _decode(row, shown)
-    # `split` with a group returns the special tokens at odd positions.
-    parts = [(visible(part), bool(place % 2)) for place, part in enumerate(SPECIAL_TOKEN.split(text or "")) if part]
+    decode = decoder(row)
     return render_page(
         request,
         row,
@@ -73,10 +75,21 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         missing_tokens=missing_tokens(row, rounds),
         after=after,
         following=after + PAGE_TOKENS if after + PAGE_TOKENS < len(tokens) else None,
-        parts=parts,
-        is_decoded=text is not None,
-        token_ids=None if text is not None else " ".join(map(str, shown)),
+        parts=list(_parts(shown, range(marked.start - after, marked.stop - after), decode)) if decode else [],
+        is_decoded=decode is not None,
+        token_ids=None if decode else " ".join(map(str, shown)),
+        selected=chosen,
     )
+
+
+def _parts(tokens: Sequence[int], marked: range, decode: Decode) -> Iterator[tuple[str, str]]:
+    """Yield the texts of the tokens as `special`, `selected` or neither."""
+    start, end = max(marked.start, 0), max(marked.stop, 0)
+    for ids, kind in ((tokens[:start], ""), (tokens[start:end], "selected"), (tokens[end:], "")):
+        # `split` with a group returns the special tokens at odd positions.
+        for place, part in enumerate(SPECIAL_TOKEN.split(decode(list(ids)) if ids else "")):
+            if part:
+                yield visible(part), "special" if place % 2 else kind
 
 
 def counted_rounds(row: Response, stored: Sequence[StoredRound]) -> list[PromptRound]:
@@ -107,11 +120,3 @@ def _may_have_more_rounds(row: Response) -> bool:
     """Return whether the output has calls or listings of server tools, behind which there may be a round."""
     output = Item.objects.filter(response=row, direction=Direction.OUTPUT)
     return output.filter(type__in=SERVER_TOOL_ITEMS).exists()
-
-
-def _decode(row: Response, tokens: Sequence[int]) -> str | None:
-    """Return the text of the tokens, None if the server does not serve the model and so lacks the tokenizer."""
-    served = manager.current().served.get(row.model)
-    if served is None or served.dialect is None:
-        return None
-    return served.dialect.token_text(list(tokens))

@@ -8,7 +8,7 @@ import pytest
 
 from responses_app.store.log.event_index import EventHeader
 from responses_app.web.render.item_blocks import ItemRenderer
-from responses_app.web.response.event_log.event_groups import group
+from responses_app.web.response.timelines.event_groups import group
 
 TEXT = [{"type": "reasoning_text", "text": "Let me see."}]
 COPY = [{"type": "summary_text", "text": "Let me see."}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -22,8 +22,9 @@ from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.response.event_log.event_groups import EventGroup, group
 from responses_app.web.response.problem_notice import problems_of
+from responses_app.web.response.selection.selected import selected_item
+from responses_app.web.response.timelines.event_groups import EventGroup, group
 from responses_app.web.response.timelines.event_kinds import KINDS, LABELS, event_kind
 from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
@@ -40,10 +41,11 @@ MAX_JSON_CHARS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """Line of the event list: a group of events with an excerpt of the payload."""
+    """Line of the event list: a group of events with an excerpt of the payload. `uid` is the id of their item, if they have one."""
 
     group: EventGroup
     excerpt: str
+    uid: str = ""
 
 
 @never_cache
@@ -91,7 +93,9 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
     state = _state_after(row.pk, place)
     if form == "folded":
         return HttpResponse(orjson.dumps(state), content_type="application/json")
-    text, left_out = truncate(pretty_json(orjson.loads(frame.data)), MAX_JSON_CHARS)
+    event, headers = orjson.loads(frame.data), event_headers(row.pk)
+    drawn = timeline(headers, item_spans(row.pk, headers))
+    text, left_out = truncate(pretty_json(event), MAX_JSON_CHARS)
     state_text, state_left_out = truncate(pretty_json(state), MAX_JSON_CHARS)
     return render_page(
         request,
@@ -101,7 +105,10 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
         frame=frame,
         text=text,
         left_out=left_out,
-        pictures=_pictures(orjson.loads(frame.data).get("item")),
+        pictures=_pictures(event.get("item")),
+        selected=selected_item(row, item_of(event)),
+        # Without the rates, which are on the page of all events.
+        timeline=replace(drawn, bars=()) if drawn else None,
         state=state_text,
         state_left_out=state_left_out,
     )
@@ -143,7 +150,7 @@ def _run(headers: Sequence[EventHeader], opened: int) -> range:
 
 
 def _lines(pk: int, groups: Sequence[EventGroup]) -> list[EventLine]:
-    texts = ["" for _ in groups]
+    texts, uids = ["" for _ in groups], ["" for _ in groups]
     read = 0
     for step in READ_STEPS:
         # A group with enough text needs no more events.
@@ -153,25 +160,34 @@ def _lines(pk: int, groups: Sequence[EventGroup]) -> list[EventLine]:
         ]
         frames = events_by_number(pk, [header.number for headers in selected for header in headers])
         for index, headers in enumerate(selected):
-            texts[index] += "".join(_text(frames[header.number]) for header in headers if header.number in frames)
+            parts = [_text(frames[header.number]) for header in headers if header.number in frames]
+            texts[index] += "".join(text for text, _ in parts)
+            uids[index] = uids[index] or next((uid for _, uid in parts), "")
         read += step
     return [
-        EventLine(part, _excerpt(text, has_more=len(part.headers) > read)) for part, text in zip(groups, texts, strict=True)
+        EventLine(part, _excerpt(text, has_more=len(part.headers) > read), uid)
+        for part, text, uid in zip(groups, texts, uids, strict=True)
     ]
 
 
-def _text(frame: EventFrame) -> str:
-    """Return the text of a delta, or the distinctive fields of any other event."""
+def _text(frame: EventFrame) -> tuple[str, str]:
+    """Return the text of a delta, or the distinctive fields of any other event, and the id of the item."""
     # Parsing a long event costs too much for an excerpt.
     if len(frame.data) > MAX_JSON_CHARS:
-        return f"{len(frame.data)} bytes"
+        return f"{len(frame.data)} bytes", ""
     event = orjson.loads(frame.data)
     delta = event.get("delta")
     response = event.get("response")
     if isinstance(response, dict):
-        return orjson.dumps({key: response[key] for key in SNAPSHOT_FIELDS if response.get(key) is not None}).decode()
+        return orjson.dumps({key: response[key] for key in SNAPSHOT_FIELDS if response.get(key) is not None}).decode(), ""
     other_fields = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
-    return delta if isinstance(delta, str) else orjson.dumps(other_fields).decode()
+    return delta if isinstance(delta, str) else orjson.dumps(other_fields).decode(), item_of(event)
+
+
+def item_of(event: Mapping[str, Any]) -> str:
+    """Return the id of the item of an event, empty without one."""
+    item = event.get("item")
+    return str(event.get("item_id") or (item.get("id") if isinstance(item, Mapping) else "") or "")
 
 
 def _excerpt(text: str, *, has_more: bool) -> str:

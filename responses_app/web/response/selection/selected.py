@@ -1,0 +1,75 @@
+"""Selected item of a response: its title, events and tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Q
+
+from responses_app.models import Item, Response
+from responses_app.store.log.event_index import EventHeader, event_headers
+from responses_app.web.render.item_titles import item_title
+from responses_app.web.render.sanitize import visible
+from responses_app.web.response.selection.prompt_span import PromptSpan, prompt_span
+from responses_app.web.response.timelines.event_groups import EventGroup, group
+from responses_app.web.response.timelines.item_spans import ItemSpan, item_spans, round_starts
+
+# Groups of events that the inspector shows.
+MAX_GROUPS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedItem:
+    """Item of a response. An item of the input has no events; `tokens` is its place in a prompt, if a prompt has it."""
+
+    uid: str
+    title: str
+    groups: Sequence[EventGroup] = ()
+    tokens: PromptSpan | None = None
+
+    @property
+    def first(self) -> int:
+        """Return the number of the first event."""
+        return self.groups[0].first.number
+
+    @property
+    def last(self) -> int:
+        """Return the number of the last event."""
+        return self.groups[-1].last.number
+
+    @property
+    def shown_groups(self) -> Sequence[EventGroup]:
+        """Return the groups of events that the inspector shows."""
+        return self.groups[:MAX_GROUPS]
+
+
+def selected_item(row: Response, uid: str) -> SelectedItem | None:
+    """Return the item `uid` of the response or of its context; None without one."""
+    if not uid:
+        return None
+    headers = event_headers(row.pk)
+    span = next((one for one in item_spans(row.pk, headers) if one.uid == uid), None)
+    if span is not None:
+        groups = group([header for header in headers if span.first <= header.number <= span.last])
+        return SelectedItem(uid, title_of(span.item), groups, prompt_span(row, span.item, _round_of(span, headers)))
+    stored = Item.objects.filter(Q(response=row) | Q(pk__in=row.history), uid=uid, project=row.project).first()
+    if stored is None:
+        return None
+    item = json.loads(stored.body)
+    return SelectedItem(uid, title_of(item), tokens=prompt_span(row, item, 0))
+
+
+def title_of(item: Mapping[str, Any]) -> str:
+    """Return the heading of an item: of a message its role."""
+    if item.get("type", "message") == "message":
+        return f"{visible(str(item.get('role') or 'assistant')).capitalize()} message"
+    return item_title(item)
+
+
+def _round_of(span: ItemSpan, headers: Sequence[EventHeader]) -> int:
+    """Return the round of an item of the output, counted from 1."""
+    ms = next(header.ms for header in headers if header.number == span.last)
+    return sum(start < ms for start in round_starts(headers)) or 1

@@ -1,0 +1,147 @@
+"""Turns, timeline, events and inspector of a response with reasoning and a tool, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.axe import violations
+from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.chat_visitor import tape
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+DEMO = {"type": "mcp", "server_label": "demo", "require_approval": "never"}
+
+
+@pytest.fixture(scope="module")
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the tape of `chat_visitor` and the demo tools."""
+    folder = tmp_path_factory.mktemp("workbench")
+    server = Server(folder / "data", "--engine", tape(folder), "--demo-tools")
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Response with a listing, a call and a message: its page and the ids of the items."""
+
+    url: str
+    call: str
+    message: str
+
+
+@pytest.fixture(scope="module")
+def asked(chat_server: Server) -> Asked:
+    """Ask for a call of the demo server."""
+    body = chat_server.ask(model="chat", input="remotely", tools=[DEMO]).json()
+    items = {item["type"]: item["id"] for item in body["output"]}
+    assert list(items) == ["mcp_list_tools", "mcp_call", "message"]
+    return Asked(f"{chat_server.url}/responses/{body['id']}", items["mcp_call"], items["message"])
+
+
+@pytest.fixture
+def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """Open a wide page as the operator, which must report no error until the end."""
+    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    assert errors.seen == []
+
+
+def turn(page: Page, uid: str) -> Locator:
+    return page.locator(f'.turn [data-item="{uid}"]')
+
+
+def selected_bars(page: Page) -> Locator:
+    return page.get_by_role("listbox", name="Timeline").get_by_role("option", selected=True)
+
+
+def inspector(page: Page) -> Locator:
+    return page.locator("#selected")
+
+
+def test_click_selects_the_same_item_in_turns_timeline_and_events_and_the_address_holds_it(page: Page, asked: Asked) -> None:
+    page.goto(asked.url)
+    expect(inspector(page)).to_be_empty()
+    turn(page, asked.call).locator(".head").click()
+    expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
+    # The bars of the call: its arguments and its run.
+    expect(selected_bars(page)).to_have_count(2)
+    expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo · events \d+–\d+ · tokens \d+–\d+"))
+    expect(inspector(page)).to_contain_text("mcp_call.completed")
+    expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
+
+    page.reload()
+    expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
+    expect(selected_bars(page)).to_have_count(2)
+    page.get_by_role("navigation", name="Views of this response").get_by_role("link", name="Events").click()
+    rows = page.locator("#events tr[aria-current=true]")
+    expect(rows.first).to_contain_text("response.output_item.added")
+    expect(rows.last).to_contain_text("response.output_item.done")
+    shown = inspector(page).get_by_role("link", name="events").inner_text()
+    assert shown == f"events {rows.first.locator('a').inner_text()}–{rows.last.locator('a').inner_text()}"
+
+    # Another event selects its item.
+    page.locator("#events tr", has_text="response.output_text.done").locator("td").nth(3).click()
+    expect(inspector(page)).to_contain_text("Assistant message")
+    expect(selected_bars(page)).to_have_attribute("data-item", asked.message)
+    expect(page).to_have_url(f"{asked.url}/events?selected={asked.message}")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{asked.url}/events")
+    expect(page.locator("[aria-current=true], [aria-selected=true]")).to_have_count(0)
+    expect(inspector(page)).to_be_empty()
+
+
+def test_keys_select_a_bar_and_a_turn(page: Page, asked: Asked, axe: str) -> None:
+    page.goto(asked.url)
+    timeline = page.get_by_role("listbox", name="Timeline")
+    timeline.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(turn(page, asked.message)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
+    expect(turn(page, asked.message)).not_to_have_attribute("aria-current", "true")
+    turn(page, asked.message).focus()
+    page.keyboard.press("Enter")
+    expect(selected_bars(page)).to_have_attribute("data-item", asked.message)
+    expect(inspector(page)).to_contain_text("Assistant message")
+    assert violations(page, axe) == []
+
+
+def test_prompt_marks_the_tokens_of_the_selected_item(page: Page, asked: Asked) -> None:
+    page.goto(f"{asked.url}?selected={asked.call}")
+    inspector(page).get_by_role("link", name="tokens").click()
+    expect(page.locator(".prompt mark.selected")).to_contain_text("Oslo")
+    expect(inspector(page)).to_contain_text("get_weather")
+
+
+def test_event_page_selects_the_item_of_the_event(page: Page, asked: Asked) -> None:
+    page.goto(f"{asked.url}?selected={asked.call}")
+    inspector(page).get_by_role("listitem").first.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("response.output_item.added")
+    expect(selected_bars(page)).to_have_count(2)
+
+
+def test_shared_link_shows_the_selection_without_scripts(chromium: Browser, signed_in: StorageState, asked: Asked) -> None:
+    context = chromium.new_context(storage_state=signed_in, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{asked.url}?selected={asked.call}")
+    expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
+    expect(selected_bars(page)).to_have_count(2)
+    expect(inspector(page)).to_contain_text("get_weather · demo")
+    page.goto(f"{asked.url}?selected=nothing")
+    expect(inspector(page)).to_be_empty()
+    context.close()
