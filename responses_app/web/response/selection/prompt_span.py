@@ -41,9 +41,9 @@ def prompt_span(row: Response, item: Mapping[str, Any], round_number: int) -> Pr
     for index in range(round_number, len(prompts)):
         start = shared_length(prompts[index - 1], prompts[index]) if index and round_number else 0
         for needle in _texts(item):
-            found = _find(prompts[index][start:], needle, decode) if decode else None
-            if found:
-                return PromptSpan(index + 1, start + found[0], start + found[1])
+            place = _find(prompts[index][start:], needle, decode) if decode else None
+            if place:
+                return PromptSpan(index + 1, start + place[0], start + place[1])
         if not round_number:
             return None
     return None
