@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
-from tests.support.server import proxies
-from tests.support.server.proxies import DEPLOY, Proxy
+from tests.support.deploy import proxies
+from tests.support.deploy.proxies import DEPLOY, Proxy
 from tests.support.server.serve_command import Server
 
 # Larger than the limit of JSON bodies, which is 64 MiB.

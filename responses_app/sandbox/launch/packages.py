@@ -59,7 +59,9 @@ def prepared_folder(folder: Path) -> Path:
     (target / "shared").mkdir(parents=True, exist_ok=True)
     # The account of the runner reads the packages.
     for part in (target, target / "shared"):
-        part.chmod(0o755)
+        # An image has the packages in a folder of root's, which the account of the server cannot change.
+        if part.stat().st_mode & 0o777 != 0o755:
+            part.chmod(0o755)
     if not _site(folder).exists() and _earlier_place(folder).exists():
         _earlier_place(folder).rename(_site(folder))
     return target
