@@ -14,9 +14,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core import signing
 from django.utils.crypto import constant_time_compare
 
-from responses_app.access.permissions import is_member
+from responses_app.access.permissions import has_role
 from responses_app.installation.keyring import decrypt_bytes, encryption_keys
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Role
 
 PREFIX = "sk-web-"
 SALT = "browser key"
@@ -26,7 +26,7 @@ VALID_SECONDS = 12 * 3600
 
 
 def secret(user: User, session: SessionBase, project: str) -> str:
-    """Create a browser key of `user`. The caller has checked `permissions.is_member`."""
+    """Create a browser key of `user`. The caller has checked the role."""
     assert session.session_key is not None  # noqa: S101 - a signed-in user has a session
     key = next(encryption_keys(PURPOSE))
     sealed = key.cipher.encrypt(session.session_key.encode(), [str(user.pk).encode()])
@@ -43,7 +43,12 @@ def find_key(text: str) -> ApiKey | None:
     except (signing.BadSignature, ValueError):
         return None
     user = User.objects.filter(pk=pk).first()
-    if user is None or session_key is None or not _is_signed_in(user, session_key.decode()) or not is_member(user, project):
+    if (
+        user is None
+        or session_key is None
+        or not _is_signed_in(user, session_key.decode())
+        or not has_role(user, project, Role.MEMBER)
+    ):
         return None
     key = ApiKey(name=f"browser of {user.get_username()}", project=project, prefix=PREFIX)
     key.user_pk = user.pk

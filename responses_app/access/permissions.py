@@ -5,28 +5,28 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import QuerySet
 
-from responses_app.models import ApiKey, Membership, Response
+from responses_app.models import ApiKey, Membership, Response, Role
 
 # Project of the first key, which exists before any other.
 FIRST = "default"
 NO_PROJECT = "You’re not a member of any project. Ask an admin to add you to one."
 
 
-def projects(user: AbstractBaseUser | AnonymousUser) -> list[str]:
-    """Return the names of the projects that a user may see, the default project first."""
+def projects(user: AbstractBaseUser | AnonymousUser, role: Role = Role.VIEWER) -> list[str]:
+    """Return the names of the projects in which a user has at least `role`, the default project first."""
     if not isinstance(user, User) or not user.is_active:
         return []
     if not user.is_superuser:
-        return list(Membership.objects.filter(user=user).order_by("pk").values_list("project", flat=True))
+        return list(Membership.objects.filter(user=user, role__gte=role).order_by("pk").values_list("project", flat=True))
     known = {*ApiKey.objects.values_list("project", flat=True), *Membership.objects.values_list("project", flat=True)}
     return [FIRST, *sorted(known - {FIRST})]
 
 
-def is_member(user: AbstractBaseUser | AnonymousUser, project: str) -> bool:
-    """Return True if the user may act in `project`."""
+def has_role(user: AbstractBaseUser | AnonymousUser, project: str, role: Role) -> bool:
+    """Return True if the user has at least `role` in `project`."""
     if not isinstance(user, User) or not user.is_active:
         return False
-    return user.is_superuser or Membership.objects.filter(user=user, project=project).exists()
+    return user.is_superuser or Membership.objects.filter(user=user, project=project, role__gte=role).exists()
 
 
 def restricted_to(user: AbstractBaseUser | AnonymousUser) -> list[str] | None:

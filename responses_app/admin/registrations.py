@@ -231,8 +231,8 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 class MembershipAdmin(Audited, PlainTitleAdmin):
     """Memberships of users in projects."""
 
-    list_display = ("user", "project")
+    list_display = ("user", "project", "role")
     list_select_related = ("user",)
-    list_filter = ("project",)
+    list_filter = ("project", "role")
     search_fields = ("user__username", "project")
     autocomplete_fields = ("user",)

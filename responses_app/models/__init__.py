@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, SavedView
+from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, Role, SavedView
 from responses_app.models.chat_threads import MAX_PRESET_NAME_CHARS, MAX_THREAD_TITLE_CHARS, ChatPreset, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
@@ -77,6 +77,7 @@ __all__ = [
     "MemoryLimit",
     "RefusedRequest",
     "Response",
+    "Role",
     "RoundPrompt",
     "SavedView",
     "Status",

@@ -24,11 +24,21 @@ class LoginAttempt(models.Model):
         return f"from {self.address}"
 
 
+class Role(models.IntegerChoices):
+    """Role in a project. Each role has the rights of the smaller ones."""
+
+    VIEWER = 1, "viewer"
+    MEMBER = 2, "member"
+    ADMIN = 3, "project admin"
+
+
 class Membership(models.Model):
-    """Right of a user to see the responses of a project and to create API keys for the project. Superusers belong to all projects."""
+    """Role of a user in a project. Superusers are admins of all projects."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     project = models.CharField(max_length=100)
+    role = models.PositiveSmallIntegerField(choices=Role.choices, default=Role.MEMBER)
+    by_provider = models.BooleanField(default=False, editable=False, help_text="Given by the groups of the sign-in provider.")
 
     class Meta:
         ordering = ("project", "id")
@@ -36,6 +46,11 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project}"
+
+    @property
+    def role_name(self) -> str:
+        """Return the name of the role."""
+        return Role(self.role).label
 
 
 class SavedView(models.Model):

@@ -6,6 +6,7 @@ import hmac
 import secrets
 from typing import Any, Self
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -28,6 +29,15 @@ class ApiKey(models.Model):
     project = models.CharField(max_length=100)
     prefix = models.CharField(max_length=16, editable=False, help_text="The first characters of the key.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="api_keys",
+        help_text="The person who created the key on a page.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True, help_text="The key is refused from this time on.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")

@@ -7,7 +7,7 @@ from django.urls import include, path, re_path
 
 from responses_app.web import connect, mcp_servers, models, webhooks
 from responses_app.web import home as web_home
-from responses_app.web.accounts import sign_in
+from responses_app.web.accounts import members, sign_in
 from responses_app.web.files import containers as container_views
 from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
@@ -28,6 +28,8 @@ urlpatterns = [
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/revoke", keys_views.revoke, name="key-revoke"),
+    path("members", members.index, name="members"),
+    path("members/<int:pk>", members.change, name="member"),
     path("webhooks", webhooks.index, name="webhooks"),
     path("webhooks/<str:uid>", webhooks.show, name="webhook"),
     path("webhooks/<str:uid>/delete", webhooks.delete, name="webhook-delete"),

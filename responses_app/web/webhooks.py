@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.access.permissions import projects
-from responses_app.models import MAX_WEBHOOK_NAME_CHARS, WebhookDelivery, WebhookEndpoint
+from responses_app.models import MAX_WEBHOOK_NAME_CHARS, Role, WebhookDelivery, WebhookEndpoint
 from responses_app.schemas.parsing.webhook_endpoints import EVENT_TYPES, endpoint_url_problem
 from responses_app.store import webhooks
 from responses_app.store.paging import RowPage, read_page
@@ -27,6 +27,7 @@ from responses_app.web.keys import new_secret
 from responses_app.webhooks.endpoints import new_endpoint, rotate
 
 PAGE_SIZE = 50
+NO_ADMIN = "To create webhook endpoints you need the role “project admin”. Ask an admin of the project."
 
 
 class EndpointForm(forms.Form):
@@ -41,7 +42,7 @@ class EndpointForm(forms.Form):
 
     def __init__(self, user: AbstractBaseUser | AnonymousUser, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.projects = projects(user)
+        self.projects = projects(user, Role.ADMIN)
         field = self.fields["project"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared as such above
         field.choices = [(name, name) for name in self.projects]
@@ -70,6 +71,8 @@ class EndpointForm(forms.Form):
 def index(request: HttpRequest) -> HttpResponse:
     """List the endpoints and create one at GET and POST /webhooks. Only the first page after the POST shows the secret."""
     form = EndpointForm(request.user, request.POST if request.method == "POST" else None)
+    if form.is_bound and not form.projects:
+        raise PermissionDenied(NO_ADMIN)
     if form.is_bound and form.is_valid() and (secret := form.create()):
         new_secret.put(request, secret)
         return redirect("webhooks")

@@ -86,9 +86,9 @@ class PagesTest(TestCase):
         for _ in range(2):
             self.client.get("/responses/resp_audited/events")
         self.assertEqual(entries("response.read"), [("ada", "response resp_audited", "p", "success")])
-        own = log("resp_own").row
-        own.user = self.ada
-        Response.objects.bulk_create([own])
+        stored = log("resp_own").row
+        stored.user = self.ada
+        Response.objects.bulk_create([stored])
         self.assertEqual(self.client.get("/responses/resp_own/wire").status_code, 200)
         self.assertEqual(len(entries("response.read")), 1)
 
@@ -113,7 +113,7 @@ class AuditAdminTest(TestCase):
 
     def test_changes_of_accounts_and_memberships(self) -> None:
         ada = User.objects.create_user("ada")
-        self.client.post("/admin/responses_app/membership/add/", {"user": ada.pk, "project": "p"})
+        self.client.post("/admin/responses_app/membership/add/", {"user": ada.pk, "project": "p", "role": 2})
         self.assertEqual(entries("membership.create"), [("root", "membership ada in p", "p", "success")])
         self.client.post(
             "/admin/responses_app/membership/",

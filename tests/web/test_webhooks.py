@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from responses_app.models import Membership, WebhookDelivery, WebhookEndpoint
+from responses_app.models import Membership, Role, WebhookDelivery, WebhookEndpoint
 from responses_app.store import webhooks
 from responses_app.webhooks.endpoints import new_endpoint
 from responses_app.webhooks.signatures import signing_secrets
@@ -88,7 +88,7 @@ class WebhooksTest(WebCase):
     def test_people_have_the_endpoints_of_their_projects_alone(self) -> None:
         theirs, ada = make_endpoint("q", "theirs"), User.objects.create_user("ada")
         row = make_delivery(theirs)
-        Membership.objects.create(user=ada, project="p")
+        Membership.objects.create(user=ada, project="p", role=Role.ADMIN)
         self.client.force_login(ada)
         self.assertNotIn("theirs", self.page("/webhooks"))
         for path in ("", "/delete", f"/deliveries/{row.pk}/resend"):

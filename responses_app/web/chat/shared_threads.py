@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.access.permissions import is_member
-from responses_app.models import ChatThread, Response
+from responses_app.access.permissions import has_role
+from responses_app.models import ChatThread, Response, Role
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.chat import threads, turns
 from responses_app.web.render.markdown import markdown
@@ -71,7 +71,7 @@ def _choices(token: str) -> ChatThread:
     choices = ChatThread.objects.select_related("user").filter(pk=pk).first()
     if choices is None or not choices.share_key or not constant_time_compare(choices.share_key, share_key):
         raise Http404(MISSING)
-    if not is_member(choices.user, choices.project):
+    if not has_role(choices.user, choices.project, Role.MEMBER):
         raise Http404(MISSING)
     return choices
 

@@ -22,6 +22,7 @@ from responses_app.web.models import real_model_command
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import detail
 from responses_app.web.response.timelines.times import times_of
+from responses_app.web.roles import check_role, needed_role
 
 # In ascending order.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -87,7 +88,7 @@ def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
     return {
         **_list_context(request, project),
         "section": "chat",
-        "projects": permissions.projects(request.user),
+        "projects": permissions.projects(request.user, needed_role(request)),
         "models": list(manager.current().served.values()),
         "real_model_command": real_model_command(manager.current().served.values()),
         "efforts": EFFORTS,
@@ -118,10 +119,11 @@ def _shows_everything(request: HttpRequest) -> bool:
 
 def _project(request: HttpRequest) -> str:
     """Return the project in the query, or the first project of the user. Raise PermissionDenied."""
-    projects = permissions.projects(request.user)
-    project = request.GET.get("project") or next(iter(projects), "")
-    if not projects:
+    visible = permissions.projects(request.user)
+    if not visible:
         raise PermissionDenied(permissions.NO_PROJECT)
-    if project not in projects:
+    project = request.GET.get("project") or next(iter(permissions.projects(request.user, needed_role(request))), visible[0])
+    if project not in visible:
         raise PermissionDenied("You’re not a member of this project.")
+    check_role(request, project)
     return project

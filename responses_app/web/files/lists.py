@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 
 from responses_app.access.permissions import restricted_to
 from responses_app.store.paging import RowPage, read_page
+from responses_app.web.roles import check_role
 
 # Model with the fields `uid` and `project`.
 Row = TypeVar("Row", bound=Model)
@@ -22,10 +23,12 @@ def rows_of_user(request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
 
 
 def row_of_user(request: HttpRequest, rows: QuerySet[Row], uid: str) -> Row:
-    """Return the row `uid` of the user. Raises Http404."""
+    """Return the row `uid` of the user. Raises Http404, or PermissionDenied without the role that the page needs."""
     if "\0" in uid:
         raise Http404
-    return get_object_or_404(rows_of_user(request, rows), uid=uid)
+    row = get_object_or_404(rows_of_user(request, rows), uid=uid)
+    check_role(request, row.project)  # type: ignore[attr-defined]
+    return row
 
 
 def newest_page(request: HttpRequest, rows: QuerySet[Row], size: int) -> tuple[RowPage[Row], bool]:

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from responses_app.access.permissions import projects
-from responses_app.models import File, VectorStore, VectorStoreFile
+from responses_app.models import File, Role, VectorStore, VectorStoreFile
 from responses_app.store.files import files
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.web.files.lists import newest_page, row_of_user
@@ -37,7 +37,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "stores": [(row, counts[row.pk], STATUS_WORDS[stores.status_of(row, counts[row.pk], now)]) for row in page.rows],
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
-        "projects": projects(request.user),
+        "projects": projects(request.user, Role.MEMBER),
     }
     return render(request, "web/vector_stores.html", context)
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from responses_app.access.permissions import projects
-from responses_app.models import File
+from responses_app.models import File, Role
 from responses_app.store.files import files
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.wire.file_download import download_response
@@ -32,7 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "files": page.rows,
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
-        "projects": projects(request.user),
+        "projects": projects(request.user, Role.MEMBER),
     }
     return render(request, "web/files.html", context)
 

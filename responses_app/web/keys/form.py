@@ -9,8 +9,8 @@ from django import forms
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from responses_app.access import tool_access
-from responses_app.access.permissions import is_member, projects
-from responses_app.models import ApiKey
+from responses_app.access.permissions import has_role, projects
+from responses_app.models import ApiKey, Role
 from responses_app.runs import manager
 
 LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds", "allowed_models", "allowed_tools")
@@ -46,6 +46,11 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101 - declared as such above
         field.choices = [(value, value) for value in dict.fromkeys(values)]
 
+    def keep_limits(self) -> None:
+        """Ignore the limits in the data of the form: only an admin of the project changes these."""
+        for name in LIMITS:
+            self.fields[name].disabled = True
+
     @property
     def has_limits(self) -> bool:
         """Return True if any limit is set."""
@@ -60,18 +65,18 @@ class NewKeyForm(KeyForm):
     def __init__(self, user: AbstractBaseUser | AnonymousUser, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        self.projects: Sequence[str] = projects(user)
+        self.projects: Sequence[str] = projects(user, Role.MEMBER)
         self.fields["project"].initial = next(iter(self.projects), "")
 
     def clean_project(self) -> str:
-        """Reject projects without `user` as a member. Superusers may name a new project."""
+        """Reject projects in which `user` has no role to create keys. Superusers may name a new project."""
         project: str = self.cleaned_data["project"]
-        if not is_member(self.user, project):
-            raise forms.ValidationError("You’re not a member of this project.")
+        if not has_role(self.user, project, Role.MEMBER):
+            raise forms.ValidationError("You need the role “member” in this project.")
         return project
 
     def create_key(self) -> tuple[ApiKey, str]:
         """Create the key. Return the row and the secret."""
         data = self.cleaned_data
         limits = {name: data[name] for name in LIMITS}
-        return ApiKey.make(data["name"], data["project"], **limits)
+        return ApiKey.make(data["name"], data["project"], owner=self.user, **limits)

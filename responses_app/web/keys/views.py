@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import F, QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -14,11 +15,14 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from responses_app.access.permissions import projects
-from responses_app.models import ApiKey
+from responses_app.access.permissions import has_role, projects
+from responses_app.models import ApiKey, Role
 from responses_app.store import audit_log
 from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
+from responses_app.web.roles import needed_role
+
+NO_MEMBER = "To create keys you need the role “member” in a project. Ask an admin of the project."
 
 
 @never_cache
@@ -27,6 +31,8 @@ from responses_app.web.keys.form import KeyForm, NewKeyForm
 def index(request: HttpRequest) -> HttpResponse:
     """List keys and create a key at GET and POST /keys. Only the first page after the POST shows the secret."""
     form = NewKeyForm(request.user, _post_data(request))
+    if form.is_bound and not form.projects:
+        raise PermissionDenied(NO_MEMBER)
     if form.is_bound and form.is_valid():
         key, secret = form.create_key()
         new_secret.put(request, secret)
@@ -34,8 +40,11 @@ def index(request: HttpRequest) -> HttpResponse:
         return redirect("keys")
     context: dict[str, Any] = {
         "section": "keys",
-        "keys": _keys_of_user(request).order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
+        "keys": _keys_of_user(request)
+        .select_related("owner")
+        .order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
         "form": form,
+        "admin_projects": projects(request.user, Role.ADMIN),
         "secret": new_secret.take(request),
         "base_url": request.build_absolute_uri("/v1"),
     }
@@ -52,6 +61,8 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the name and the limits of a key at GET and POST /keys/N."""
     key = get_object_or_404(_keys_of_user(request), pk=pk)
     form = KeyForm(_post_data(request), instance=key)
+    if not has_role(request.user, key.project, Role.ADMIN):
+        form.keep_limits()
     if form.is_bound and form.is_valid():
         # Other columns may have changed meanwhile, such as `last_used_at` and `revoked_at`.
         form.instance.save(update_fields=KeyForm.Meta.fields)
@@ -88,4 +99,6 @@ def _post_data(request: HttpRequest) -> QueryDict | None:
 
 
 def _keys_of_user(request: HttpRequest) -> QuerySet[ApiKey]:
-    return ApiKey.objects.filter(project__in=projects(request.user))
+    """Return the keys that the user may change: all of the own projects for an admin, and the own keys for a member."""
+    keys = Q(owner=request.user.pk, project__in=projects(request.user, needed_role(request)))
+    return ApiKey.objects.filter(keys | Q(project__in=projects(request.user, Role.ADMIN)))

@@ -7,8 +7,8 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from responses_app.access.permissions import visible_responses
-from responses_app.models import Direction, Response
+from responses_app.access.permissions import has_role, visible_responses
+from responses_app.models import Direction, Response, Role
 from responses_app.runs.ids import is_id
 from responses_app.store import audit_log
 from responses_app.store.log import reader
@@ -16,6 +16,7 @@ from responses_app.web.response.properties import request_properties
 from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.responses.numbers import parse_number
 from responses_app.web.responses.rows import ResponseStats, excerpts
+from responses_app.web.roles import check_role
 
 TABS = (
     ("response", "Conversation"),
@@ -32,10 +33,14 @@ MISSING = "No response with this ID in your projects. It may have been deleted."
 
 
 def get_response(request: HttpRequest, uid: str) -> Response:
-    """Return the response, if visible to the user. Raise Http404. The audit log gets an entry, unless the user made the request."""
+    """Return the response, if visible to the user. Raise Http404, or PermissionDenied without the role that the page needs.
+
+    The audit log gets an entry, unless the user made the request.
+    """
     row = visible_responses(request.user).select_related("key", "conversation").filter(uid=uid).first() if is_id(uid) else None
     if row is None:
         raise Http404(MISSING)
+    check_role(request, row.project)
     if row.user_id != request.user.pk:
         audit_log.record_once(audit_log.actor_of(request), "response.read", f"response {row.uid}", row.project)
     return row
@@ -51,6 +56,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "tabs": TABS,
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
+        "is_member": has_role(request.user, row.project, Role.MEMBER),
         "running": row.ended_at is None,
         "reruns": reruns_of(row),
         "properties": request_properties(row),

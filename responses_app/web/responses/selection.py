@@ -17,12 +17,13 @@ from django.views.decorators.http import require_POST
 
 from responses_app.access.permissions import visible_responses
 from responses_app.errors import ApiError
-from responses_app.models import Response
+from responses_app.models import Response, Role
 from responses_app.runs import manager
 from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.web.responses.numbers import plural
+from responses_app.web.roles import check_role
 
 # A page of the list has fewer rows.
 MAX_SELECTED = 100
@@ -34,6 +35,8 @@ MAX_SELECTED = 100
 async def act(request: HttpRequest) -> HttpResponseBase:
     """Handle POST /responses/selection: `action` for the responses with the ids `uid`. A deletion is confirmed on a page of its own."""
     rows = await sync_to_async(_selected)(request)
+    if request.POST.get("action") in {"cancel", "delete"}:
+        await sync_to_async(_check_members)(request, rows)
     match request.POST.get("action"):
         case "compare" if len(rows) > 1:
             query = "&".join(f"column={row.uid}" for row in rows[1:4])
@@ -53,6 +56,11 @@ async def act(request: HttpRequest) -> HttpResponseBase:
         case _:
             await sync_to_async(messages.error)(request, "Check the responses first: two or more to compare.")
     return redirect(_list_url(request))
+
+
+def _check_members(request: HttpRequest, rows: Sequence[Response]) -> None:
+    for project in {row.project for row in rows}:
+        check_role(request, project, Role.MEMBER)
 
 
 def _selected(request: HttpRequest) -> list[Response]:

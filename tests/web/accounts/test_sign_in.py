@@ -18,7 +18,7 @@ from django.test import Client, TestCase
 from django.utils import timezone
 
 from responses_app.access import api_keys, browser_key, permissions
-from responses_app.models import ApiKey, LoginAttempt, Membership
+from responses_app.models import ApiKey, LoginAttempt, Membership, Role
 from responses_app.web.accounts import login_throttle, sign_in
 from responses_app.web.delivery import csp
 from tests.support.api.case import HELLO as GREETING
@@ -138,11 +138,11 @@ class MembershipTest(TestCase):
         Membership.objects.create(user=ada, project="p")
         self.assertEqual(permissions.projects(ada), ["p"])
         self.assertEqual(permissions.projects(root), ["default", "p", "zoo"])
-        self.assertTrue(permissions.is_member(ada, "p"))
-        self.assertFalse(permissions.is_member(ada, "q"))
-        self.assertTrue(permissions.is_member(root, "q"))
+        self.assertTrue(permissions.has_role(ada, "p", Role.MEMBER))
+        self.assertFalse(permissions.has_role(ada, "q", Role.VIEWER))
+        self.assertTrue(permissions.has_role(root, "q", Role.ADMIN))
         ada.is_active = False
-        self.assertEqual((permissions.projects(ada), permissions.is_member(ada, "p")), ([], False))
+        self.assertEqual((permissions.projects(ada), permissions.has_role(ada, "p", Role.VIEWER)), ([], False))
 
 
 class BrowserKeyTest(ApiCase):

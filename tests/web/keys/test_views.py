@@ -98,7 +98,9 @@ class KeysTest(WebCase):
         for path in ("", "/revoke"):
             with self.subTest(path=path):
                 self.assertEqual(self.client.post(f"/keys/{key.pk}{path}").status_code, 404)
-        self.assertContains(self.client.post("/keys", {"name": "x", "project": "q"}), "not a member of this project")
+        self.assertContains(
+            self.client.post("/keys", {"name": "x", "project": "q"}), "You need the role “member” in this project."
+        )
         self.assertContains(self.client.post("/keys", {"name": "", "project": "p"}), "Name: This field is required")
         self.client.post("/keys", {"name": "mine", "project": "p"})
         self.assertEqual(list(ApiKey.objects.exclude(pk=key.pk).values_list("name", "project")), [("mine", "p")])
