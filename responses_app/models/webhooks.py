@@ -32,7 +32,7 @@ class WebhookEndpoint(models.Model):
 
 
 class DeliveryStatus(models.TextChoices):
-    """Status of a delivery. A pending delivery is sent when it is due."""
+    """Status of a delivery. A pending delivery is sent at `due_at`."""
 
     PENDING = "pending"
     DELIVERED = "delivered"

@@ -1,4 +1,4 @@
-"""Webhook pages: the endpoints of the user's projects, and the deliveries of an endpoint with a button that sends one again."""
+"""Webhook pages: the endpoints of the user's projects, and the deliveries of an endpoint with a button to resend."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EndpointForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    """List the endpoints and create one at GET and POST /webhooks. Only the first page after the POST shows the secret."""
+    """List the endpoints and create an endpoint at GET and POST /webhooks. Only the first page after the POST shows the secret."""
     form = EndpointForm(request.user, request.POST if request.method == "POST" else None)
     if form.is_bound and not form.projects:
         raise PermissionDenied(NO_ADMIN)
@@ -85,7 +85,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Show the deliveries at GET /webhooks/ID, newest first. A POST gives the endpoint a new secret; the old one is valid for a day."""
+    """Show the deliveries at GET /webhooks/ID, newest first. A POST gives the endpoint a new secret; the old secret is valid for a day."""
     endpoint = _endpoint(request, uid)
     if request.method == "POST":
         new_secret.put(request, rotate(endpoint, keep_old=True))

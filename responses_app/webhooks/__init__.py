@@ -1,1 +1,1 @@
-"""Webhooks: signed POST requests to the endpoints of a project when its background responses end."""
+"""Webhooks: signed POST requests to the endpoints of a project at the end of background responses."""

@@ -45,7 +45,7 @@ async def deliver_webhooks(clock: Clock = timezone.now, poll_s: float = POLL_S) 
 
 
 async def deliver_due(clock: Clock = timezone.now) -> int:
-    """Send all deliveries that are due now, one after the other. Return their number."""
+    """Send all deliveries that are due now, in order. Return the number of attempts."""
     count = 0
     while (row := await call_in_thread(webhooks.claim_next, clock())) is not None:
         await _deliver(row, clock)
@@ -70,7 +70,7 @@ def _end(slots: ProjectShares, project: str, ended: asyncio.Event, _task: asynci
 
 
 async def _deliver(row: WebhookDelivery, clock: Clock) -> None:
-    """Send a claimed delivery and note the outcome. A cancellation returns it to the queue; an error lets the lease end."""
+    """Send a claimed delivery and note the outcome. A cancellation returns the delivery to the queue; an error lets the lease end."""
     event = WebhookEvent(row.uid, row.event_uid, row.event_type, row.response_uid, row.created_at)
     try:
         answer: WebhookAnswer = await send_event(row.endpoint, event, clock())

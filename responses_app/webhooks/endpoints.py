@@ -16,7 +16,7 @@ OLD_SECRET_VALID: Final = timedelta(hours=24)
 
 
 def new_endpoint(project: str, **columns: Any) -> tuple[WebhookEndpoint, str]:
-    """Make an endpoint, not inserted yet, and its secret. `columns` are `name`, `url` and `event_types`."""
+    """Make an endpoint, not inserted yet, and the secret. `columns` are `name`, `url` and `event_types`."""
     uid, secret, now = f"we_{uuid_utils.uuid7().hex}", new_secret(), timezone.now()
     row = WebhookEndpoint(uid=uid, project=project, created_at=now, updated_at=now, **columns)
     row.secret, row.secret_hint = encrypt_secret(uid, secret), secret_hint(secret)
@@ -24,7 +24,7 @@ def new_endpoint(project: str, **columns: Any) -> tuple[WebhookEndpoint, str]:
 
 
 def rotate(row: WebhookEndpoint, *, keep_old: bool) -> str:
-    """Give an endpoint a new secret and return it. With `keep_old`, deliveries are signed with both for 24 hours."""
+    """Give an endpoint a new secret and return the secret. With `keep_old`, deliveries are signed with both for 24 hours."""
     now, secret = timezone.now(), new_secret()
     row.old_secret, row.old_secret_until = (row.secret, now + OLD_SECRET_VALID) if keep_old else (None, None)
     row.secret, row.secret_hint, row.updated_at = encrypt_secret(row.uid, secret), secret_hint(secret), now

@@ -1,4 +1,4 @@
-"""One POST request to a webhook endpoint: checked address, no redirects, bounded time."""
+"""POST request to a webhook endpoint: checked address, no redirects, bounded time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WebhookEvent:
 async def send_event(
     endpoint: WebhookEndpoint, event: WebhookEvent, now: datetime, timeout_s: float = TIMEOUT_S
 ) -> WebhookAnswer:
-    """Sign `event` with the secrets valid at `now`, and POST it to `endpoint`. Wait at most `timeout_s` seconds."""
+    """Sign `event` with the secrets valid at `now`, and send a POST to `endpoint`. Wait at most `timeout_s` seconds."""
     secrets, body = signing_secrets(endpoint, now), event.body()
     if not secrets:
         return WebhookAnswer(error=UNDECRYPTABLE)

@@ -34,7 +34,7 @@ class WebhookReceiver:
 
 @contextmanager
 def webhook_receiver(statuses: Sequence[int] = (200,), *, silent: bool = False) -> Iterator[WebhookReceiver]:
-    """Run a receiver on a free port of 127.0.0.1. A `silent` one answers when `released` is set."""
+    """Run a receiver on a free port of 127.0.0.1. A `silent` receiver answers when `released` is set."""
     receiver = WebhookReceiver(statuses=list(statuses))
     if not silent:
         receiver.released.set()

@@ -1,4 +1,4 @@
-"""Webhook pages: an endpoint with its secret shown once, its deliveries, a resend, and projects of others."""
+"""Webhook pages: an endpoint with the secret shown once, deliveries, a resend, and projects of others."""
 
 from __future__ import annotations
 

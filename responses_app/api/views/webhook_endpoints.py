@@ -66,7 +66,7 @@ async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """DELETE /v1/webhook_endpoints/{id}, with its deliveries."""
+    """DELETE /v1/webhook_endpoints/{id}, with all deliveries."""
     del request
     await (await _find(key, uid)).adelete()
     return json_response({"id": uid, "object": "webhook_endpoint.deleted", "deleted": True})

@@ -36,7 +36,7 @@ SELECT current_setting('max_connections')::int - current_setting('superuser_rese
 
 
 def checks() -> list[tuple[str, Check]]:
-    """Return the checks of the database; only the first one if the database does not answer."""
+    """Return the checks of the database; only the first check if the database does not answer."""
     first: list[tuple[str, Check]] = [("database", check_connection)]
     if connection_problem() is not None:
         return first

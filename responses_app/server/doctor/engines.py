@@ -40,7 +40,7 @@ def check_models() -> CheckResults:
 
 
 def check_engines() -> CheckResults:
-    """Check that the engine of each URL answers; an engine inside the server needs its model on this machine."""
+    """Check that the engine of each URL answers; no engine is started."""
     for entry in settings.RESPONSES_MODELS.split():
         name, _, text = entry.partition("=")
         for url in split_urls(text):

@@ -34,7 +34,7 @@ OK, WARNING, FAILED, SKIPPED = FindingStatus.OK, FindingStatus.WARNING, FindingS
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
-    """Run checks one after the other and yield their findings. An exception of a check is a failed finding."""
+    """Run checks in order and yield the findings. An exception of a check is a failed finding."""
     for name, check in checks:
         try:
             for status, message in check():

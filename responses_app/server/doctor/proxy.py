@@ -37,7 +37,7 @@ NO_BUFFERING: Final = "Switch buffering off: nginx `proxy_buffering off`, and no
 
 
 def checks(url: str, key: str, wait_s: float) -> list[tuple[str, Check]]:
-    """Return the checks of the server at `url`; only the first two if it does not answer. `wait_s` is the length of the silence."""
+    """Return the checks of the server at `url`; only the first two if nothing answers. `wait_s` is the length of the silence."""
     url = url.rstrip("/")
     first: list[tuple[str, Check]] = [("TLS", partial(check_tls, url)), ("proxy", partial(check_answer, url))]
     if _is_failed(first[0][1]) or _is_failed(first[1][1]):
@@ -52,7 +52,7 @@ def checks(url: str, key: str, wait_s: float) -> list[tuple[str, Check]]:
 
 
 def check_tls(url: str) -> CheckResults:
-    """Check the certificate as a client does: its issuer, its name and the days that it is still valid."""
+    """Check the certificate as a client does: issuer, name and remaining days."""
     parts = urlsplit(url)
     if parts.scheme == "http":
         status = OK if parts.hostname in LOCAL else WARNING
@@ -100,7 +100,7 @@ def check_answer(url: str) -> CheckResults:
 
 
 def check_host(url: str) -> CheckResults:
-    """POST a form with the header Origin: Django refuses it unless Host and scheme are those of the browser."""
+    """POST a form with the header Origin: Django refuses the form unless Host and scheme are those of the browser."""
     with httpx2.Client(base_url=url, timeout=LIMIT_S) as client:
         client.get("/sign-in")
         token = next((value for name, value in client.cookies.items() if name.startswith("csrftoken")), "")
@@ -143,7 +143,7 @@ def check_body_size(url: str, key: str) -> CheckResults:
 
 
 def check_buffering(url: str, key: str) -> CheckResults:
-    """Stream a response and compare the arrival of its first and last piece."""
+    """Stream a response and compare the arrival of the first and the last piece."""
     model = _model(url, key)
     if model is None:
         yield SKIPPED, "The server has no model that is ready."
@@ -165,7 +165,7 @@ def check_buffering(url: str, key: str) -> CheckResults:
 
 
 def check_websocket(url: str, key: str, wait_s: float) -> CheckResults:
-    """Open a WebSocket, and with `wait_s` check that it is still open after that many seconds without a message."""
+    """Open a WebSocket, and with `wait_s` check that the connection is open after that many seconds without a message."""
     try:
         with _connect(urlsplit(url)) as link:
             status = _upgrade(link, urlsplit(url), key)
@@ -193,7 +193,7 @@ def check_websocket(url: str, key: str, wait_s: float) -> CheckResults:
 
 
 def _upgrade(link: socket.socket, parts: SplitResult, key: str) -> int:
-    """Send the handshake of a WebSocket and return the status of the answer; 0 without one."""
+    """Send the handshake of a WebSocket and return the status of the answer; 0 without an answer."""
     lines = [
         f"GET {parts.path}/v1/responses HTTP/1.1",
         f"Host: {parts.netloc}",

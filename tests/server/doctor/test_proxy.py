@@ -72,7 +72,7 @@ def test_checks_without_a_key_are_skipped_and_a_wrong_key_is_named(shared: Serve
 
 @contextmanager
 def tls_server(folder: Path, days: int) -> Iterator[int]:
-    """Accept TLS connections with a certificate for 127.0.0.1, which is its own authority, and yield the port."""
+    """Accept TLS connections with a certificate for 127.0.0.1, which is self-signed, and yield the port."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())

@@ -97,10 +97,17 @@ class Server:
 
     def manage(self, *arguments: str, **environ: str) -> str:
         """Run `manage.py` beside the running server and return the output."""
+        done = self.run_manage(self.folder, *arguments, root=self.root, **environ)
+        done.check_returncode()
+        return done.stdout.strip()
+
+    @staticmethod
+    def run_manage(folder: Path, *arguments: str, root: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run `manage.py` with a data folder, whether a server runs there or not."""
         inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        command = [str(self.root / ".venv" / "bin" / "python"), str(self.root / "manage.py"), *arguments]
-        environ = {**inherited, "RESPONSES_DATA_DIR": str(self.folder), **environ}
-        return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+        command = [str(root / ".venv" / "bin" / "python"), str(root / "manage.py"), *arguments]
+        environ = {**inherited, "RESPONSES_DATA_DIR": str(folder), **environ}
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
 
     def sql(self, statement: str) -> None:
         """Execute a statement in the embedded Postgres as the superuser."""

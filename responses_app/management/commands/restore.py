@@ -1,0 +1,42 @@
+"""`manage.py restore DIR`: checks a backup, and restores the database, the storage and the data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from responses_app.server.backup import embedded, restoring
+from responses_app.server.backup.manifest import BackupError
+
+
+class Command(BaseCommand):
+    """Command `restore`."""
+
+    help = "Restore a backup of manage.py backup. The server must be stopped. With --check, only compare the backup with its manifest."
+    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
+        parser.add_argument("folder", metavar="DIR", type=Path, help="folder of the backup")
+        parser.add_argument("--check", action="store_true", help="compare all checksums and read the dump, and write nothing")
+        parser.add_argument("--overwrite", action="store_true", help="replace a database that is not empty")
+
+    def handle(self, *_args: Any, folder: Path, check: bool, overwrite: bool, **_options: Any) -> None:
+        """Run the command."""
+        folder = folder.resolve()
+        try:
+            if check:
+                manifest = restoring.check_backup(folder)
+                self.stdout.write(
+                    f"The backup of {manifest.created_at} is complete: {len(manifest.files)} files are as written."
+                )
+                return
+            with embedded.database(needs_stopped_server=True):
+                rows = restoring.restore(folder, overwrite=overwrite)
+        except (BackupError, psycopg.Error, OSError) as error:
+            raise CommandError(str(error).strip()) from error
+        self.stdout.write(f"Restored: {', '.join(f'{count} {name}' for name, count in rows.items())}.")
+        self.stdout.write("Next: manage.py migrate, which bin/serve runs by itself, and start the server.")

@@ -1,0 +1,172 @@
+"""Check and restore of a backup: nothing is changed before all checksums are compared, and the tables are replaced in a transaction."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from django.core.files.base import File as StorageFile
+
+from responses_app.installation.data_dir import data_dir
+from responses_app.server.backup import programs
+from responses_app.server.backup.manifest import (
+    DUMP,
+    FILES,
+    KEYS,
+    SECRET_FILES,
+    BackupError,
+    Manifest,
+    check_files,
+    secret_key_id,
+)
+from responses_app.server.backup.writing import count_rows
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.db import session_parameters
+from responses_app.store.files import storage
+from responses_app.store.health import known_migrations
+
+# Tables whose rows make a database one that is in use.
+IN_USE: Final = ("responses", "conversations", "files", "API keys", "accounts")
+# Entries of a dump that belong to the database and not to the server: the role may not make extensions.
+LEFT_OUT: Final = (" EXTENSION ", " SCHEMA ", "COMMENT - EXTENSION", "COMMENT - SCHEMA")
+_WORKERS_SQL: Final = (
+    "SELECT count(*) FROM responses_app_worker WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s)"
+)
+# Removes the tables and functions of the server, in the transaction of the restore.
+_DROP_SQL: Final = r"""
+DO $$ DECLARE thing text; BEGIN
+  FOR thing IN
+    SELECT format('TABLE %s', c.oid::regclass) FROM pg_class c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND c.relname ~ '^(responses_app|auth|django|account|socialaccount)_'
+    UNION ALL
+    SELECT format('ROUTINE %s', p.oid::regprocedure) FROM pg_proc p
+    WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '^responses_app_'
+  LOOP
+    EXECUTE format('DROP %s CASCADE', thing);
+  END LOOP;
+END $$;
+"""
+
+
+def check_backup(folder: Path) -> Manifest:
+    """Compare a backup with its manifest, and read the contents of the dump. Raises BackupError. Nothing is written."""
+    manifest = Manifest.read(folder)
+    check_files(folder, manifest)
+    _entries(folder, manifest)
+    known = known_migrations()
+    later = [f"{app}.{name}" for app, name in manifest.migrations.items() if f"{app}.{name}" not in known]
+    if later:
+        raise BackupError(
+            f"The backup is of a later version of the server (migration {later[0]}). Restore it with that version."
+        )
+    return manifest
+
+
+def restore(folder: Path, *, overwrite: bool) -> dict[str, int]:
+    """Restore a backup into DATABASE_URL, the storage and the data folder. Return the counts of rows.
+
+    Raises BackupError before any change if the database is in use, unless `overwrite`, or if a server runs on it.
+    """
+    manifest = check_backup(folder)
+    with psycopg.connect(**session_parameters(), autocommit=True) as link:
+        _check_target(link, overwrite)
+    _check_secret_key(folder, manifest)
+    _restore_files(folder, manifest)
+    _restore_database(folder, manifest)
+    _restore_secrets(folder)
+    with psycopg.connect(**session_parameters(), autocommit=True) as link:
+        rows = count_rows(link)
+    if rows != manifest.rows:
+        raise BackupError(f"The database has other rows than the manifest: {rows}. Do not use it; restore again.")
+    return rows
+
+
+def _check_target(link: psycopg.Connection[Any], overwrite: bool) -> None:
+    if not _has_table(link, "responses_app_worker"):
+        return
+    ((workers,),) = link.execute(_WORKERS_SQL, [WORKER_TIMEOUT_S]).fetchall()
+    if workers:
+        raise BackupError(f"{workers} processes of a server use the database. Stop the server first.")
+    counts = count_rows(link)
+    in_use = [f"{counts[name]} {name}" for name in IN_USE if counts[name]]
+    if in_use and not overwrite:
+        raise BackupError(f"The database is not empty: {', '.join(in_use)}. --overwrite replaces all of it.")
+
+
+def _check_secret_key(folder: Path, manifest: Manifest) -> None:
+    """Refuse a SECRET_KEY of the environment that cannot read the backup. The key of the data folder is replaced."""
+    if secret_key_id() != manifest.secret_key_id and not (folder / KEYS / SECRET_FILES[0]).exists():
+        raise BackupError(
+            "SECRET_KEY is not that of the backup, which has no key file. Set SECRET_KEY to the key of that server."
+        )
+
+
+def _restore_files(folder: Path, manifest: Manifest) -> None:
+    """Copy the files into the storage, before the rows with the names."""
+    for file in manifest.files:
+        if not file.path.startswith(f"{FILES}/"):
+            continue
+        name, target = file.path.removeprefix(f"{FILES}/"), storage.storage()
+        if target.exists(name):
+            target.delete(name)
+        with (folder / file.path).open("rb") as stream:
+            stored = target.save(name, StorageFile(stream, name=name))
+        if stored != name:
+            target.delete(stored)
+            raise BackupError(f"The storage has stored {name} under another name. Use an empty storage.")
+
+
+def _restore_database(folder: Path, manifest: Manifest) -> None:
+    """Replace the tables by the dump, in a single transaction."""
+    entries, (conninfo, environ) = _entries(folder, manifest), programs.connection_arguments()
+    major = _major(manifest)
+    with tempfile.TemporaryDirectory() as temporary:
+        contents, drop = Path(temporary, "contents"), Path(temporary, "drop.sql")
+        contents.write_text("\n".join(entries) + "\n")
+        drop.write_text(_DROP_SQL)
+        reading: list[str | Path] = [programs.find_program("pg_restore", major), "--no-owner", "--no-acl", "--file=-"]
+        reading += [f"--use-list={contents}", folder / DUMP]
+        writing: list[str | Path] = [programs.find_program("psql", major), "--no-psqlrc", "--quiet", "--single-transaction"]
+        writing += ["--set=ON_ERROR_STOP=1", f"--dbname={conninfo}", "--output=/dev/null", f"--file={drop}", "--file=-"]
+        with (
+            tempfile.TemporaryFile("w+") as messages,
+            subprocess.Popen(reading, stdout=subprocess.PIPE, stderr=messages) as reader,
+        ):
+            writer = subprocess.run(writing, stdin=reader.stdout, stderr=subprocess.PIPE, env=environ, text=True, check=False)
+            if reader.stdout is not None:
+                reader.stdout.close()
+            if reader.wait() or writer.returncode:
+                messages.seek(0)
+                raise BackupError(programs.failure("restore of the database", messages.read() + writer.stderr))
+
+
+def _restore_secrets(folder: Path) -> None:
+    """Copy the secret files into the data folder, and rename files of other contents there."""
+    for name in SECRET_FILES:
+        source, target = folder / KEYS / name, data_dir() / name
+        if not source.exists():
+            continue
+        if target.exists() and target.read_bytes() != source.read_bytes():
+            target.replace(target.with_name(f"{name}.before-restore"))
+        target.touch(0o600)
+        target.write_bytes(source.read_bytes())
+
+
+def _entries(folder: Path, manifest: Manifest) -> list[str]:
+    """Return the entries of the dump to restore. Raises BackupError if the dump cannot be read."""
+    _, environ = programs.connection_arguments()
+    program = programs.find_program("pg_restore", _major(manifest))
+    lines = programs.run([program, "--list", folder / DUMP], environ).splitlines()
+    return [line for line in lines if not line.startswith(";") and not any(kind in line for kind in LEFT_OUT)]
+
+
+def _major(manifest: Manifest) -> int:
+    return int(manifest.postgres.split(".")[0])
+
+
+def _has_table(link: psycopg.Connection[Any], name: str) -> bool:
+    return bool(link.execute("SELECT to_regclass(%s) IS NOT NULL", [name]).fetchall()[0][0])

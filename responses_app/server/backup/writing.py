@@ -1,0 +1,131 @@
+"""Making of a backup while the server runs: dump and list of files come from the same snapshot of the database."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from django.conf import settings
+
+from responses_app.installation.data_dir import data_dir
+from responses_app.server.backup import programs
+from responses_app.server.backup.manifest import (
+    DUMP,
+    FILES,
+    KEYS,
+    SECRET_FILES,
+    BackupError,
+    BackupFile,
+    Manifest,
+    describe,
+    secret_key_id,
+)
+from responses_app.store.db import session_parameters
+from responses_app.store.files import storage
+
+# Tables whose rows are counted in the manifest, by name.
+COUNTED: Final = {
+    "responses": "responses_app_response",
+    "items": "responses_app_item",
+    "conversations": "responses_app_conversation",
+    "files": "responses_app_file",
+    "API keys": "responses_app_apikey",
+    "accounts": "auth_user",
+}
+_MIGRATIONS_SQL: Final = "SELECT app, max(name) FROM django_migrations GROUP BY app ORDER BY app"
+
+
+def write_backup(folder: Path) -> Manifest:
+    """Write a backup into a new or empty folder and return the manifest. Raises BackupError and psycopg.Error."""
+    _make_empty(folder)
+    with psycopg.connect(**session_parameters()) as link:
+        link.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        snapshot = str(_value(link, "SELECT pg_export_snapshot()"))
+        version = str(_value(link, "SHOW server_version"))
+        dump = _dump(folder, snapshot, int(version.split(".")[0]))
+        files, missing = _copy_files(folder, link)
+        manifest = Manifest(
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            postgres=version,
+            secret_key_id=secret_key_id(),
+            migrations=dict(link.execute(_MIGRATIONS_SQL).fetchall()),
+            rows=count_rows(link),
+            files=[dump, *files, *_copy_secrets(folder)],
+            missing=missing,
+        )
+    manifest.write(folder)
+    return manifest
+
+
+def count_rows(link: psycopg.Connection[Any]) -> dict[str, int]:
+    """Count the rows of the main tables."""
+    return {name: int(_value(link, f"SELECT count(*) FROM {table}")) for name, table in COUNTED.items()}  # noqa: S608 - constants
+
+
+def has_secret_file() -> bool:
+    """Return whether SECRET_KEY is in the data folder, and so in the backup, and not in the environment alone."""
+    file = data_dir() / SECRET_FILES[0]
+    return file.exists() and file.read_text().strip() == settings.SECRET_KEY
+
+
+def _make_empty(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise BackupError(f"{folder} is not empty. Name a new folder.")
+    folder.chmod(0o700)
+
+
+def _dump(folder: Path, snapshot: str, server_major: int) -> BackupFile:
+    program, (conninfo, environ) = programs.find_program("pg_dump", server_major), programs.connection_arguments()
+    file = folder / DUMP
+    options = ("--format=custom", "--compress=1", "--no-owner", "--no-acl", f"--snapshot={snapshot}", f"--file={file}")
+    programs.run([program, *options, f"--dbname={conninfo}"], environ)
+    file.chmod(0o600)
+    return describe(folder, file)
+
+
+def _copy_files(folder: Path, link: psycopg.Connection[Any]) -> tuple[Sequence[BackupFile], Sequence[str]]:
+    """Copy the files of the snapshot. Return these, and the names of files whose bytes the storage does not have any more."""
+    (folder / FILES).mkdir(mode=0o700)
+    copied, missing = list[BackupFile](), list[str]()
+    for name in _stored_names(link):
+        target = folder / FILES / name
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with storage.storage().open(name) as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy, 1024 * 1024)
+        except FileNotFoundError:
+            # Deleted since the snapshot.
+            missing.append(name)
+            continue
+        target.chmod(0o600)
+        copied.append(describe(folder, target))
+    return copied, missing
+
+
+def _stored_names(link: psycopg.Connection[Any]) -> Iterator[str]:
+    rows = link.execute(
+        "SELECT storage_name FROM responses_app_file UNION SELECT storage_name FROM responses_app_containerfile ORDER BY 1"
+    )
+    return (name for (name,) in rows.fetchall())
+
+
+def _copy_secrets(folder: Path) -> Iterator[BackupFile]:
+    """Copy the secret files of the data folder, with mode 0600."""
+    (folder / KEYS).mkdir(mode=0o700)
+    for name in SECRET_FILES:
+        source, target = data_dir() / name, folder / KEYS / name
+        if source.exists():
+            target.touch(0o600)
+            target.write_bytes(source.read_bytes())
+            yield describe(folder, target)
+
+
+def _value(link: psycopg.Connection[Any], sql: str) -> Any:
+    row = link.execute(sql.encode()).fetchone()
+    assert row is not None  # noqa: S101 - a query that returns one row
+    return row[0]

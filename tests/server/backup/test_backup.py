@@ -1,0 +1,143 @@
+"""`manage.py backup` while responses are written, and `restore` into another data folder, against real servers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from responses_app.server.backup.manifest import DUMP, NAME
+from tests.support.server.requests import call, create, retrieve
+from tests.support.server.serve_command import EmptyServer, Server
+from tests.support.web.chat_visitor import tape
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("backup")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Server]:
+    server = Server(folder / "data", "--engine", tape(folder))
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture(scope="module")
+def backup(server: Server, folder: Path) -> Path:
+    """A backup that was made while responses were written; `expected.json` beside it lists the expected objects."""
+    uploaded = call(server, "POST", "files", files={"file": ("a.txt", b"Foxes hunt." * 1000)}, data={"purpose": "user_data"})
+    container = call(server, "POST", "containers", json={"name": "c"}).json()["id"]
+    path = f"containers/{container}/files"
+    in_container = call(server, "POST", path, files={"file": ("b.txt", b"Bread.")}).json()["id"]
+    conversation = call(server, "POST", "conversations", json={}).json()["id"]
+    response = create(server, model="chat", input="markdown", conversation=conversation)
+    expected = {"file": uploaded.json()["id"], "container_file": f"{path}/{in_container}", "response": response["id"]}
+    (folder / "expected.json").write_text(json.dumps(expected))
+    ended, count = threading.Event(), [0]
+
+    def write() -> None:
+        while not ended.is_set():
+            create(server, model="chat", input="markdown")
+            count[0] += 1
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        server.manage("backup", str(folder / "backup"))
+    finally:
+        ended.set()
+        writing.join()
+    assert count[0] > 0
+    return folder / "backup"
+
+
+def manage(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py` with a data folder whose server does not run."""
+    return Server.run_manage(data, *arguments)
+
+
+def test_a_backup_is_complete_and_closed_to_others(backup: Path) -> None:
+    manifest = json.loads((backup / NAME).read_text())
+    assert manifest["rows"]["responses"] >= 1
+    assert manifest["missing"] == []
+    paths = {file["path"] for file in manifest["files"]}
+    assert {DUMP, "keys/secret_key", "keys/api_key"} <= paths
+    assert len([path for path in paths if path.startswith("files/")]) == 2
+    for path in backup.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0 or path.name == NAME
+    assert backup.stat().st_mode & 0o777 == 0o700
+
+
+def test_check_writes_nothing_and_finds_each_change(backup: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", backup, copy], check=True)
+    done = manage(tmp_path / "data", "restore", str(copy), "--check")
+    assert (done.returncode, "is complete" in done.stdout) == (0, True), done.stderr
+    file = next((copy / "files").rglob("file-*"))
+    for name, path in (
+        ("checksum", file),
+        ("checksum", copy / DUMP),
+        ("cannot be read", copy / "keys" / "api_key"),
+        (NAME, copy / NAME),
+    ):
+        if name == "checksum":
+            whole = path.read_bytes()
+            path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+        else:
+            whole = path.read_bytes()
+            path.unlink()
+        done = manage(tmp_path / "data", "restore", str(copy), "--check")
+        assert done.returncode == 1
+        assert name in done.stderr
+        path.write_bytes(whole)
+    assert not (tmp_path / "data" / "postgres").exists()
+
+
+def test_a_backup_needs_an_empty_folder(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("x")
+    done = manage(server.folder, "backup", str(tmp_path))
+    assert (done.returncode, "is not empty" in done.stderr) == (1, True)
+
+
+def test_a_running_server_is_not_overwritten(server: Server, backup: Path) -> None:
+    done = manage(server.folder, "restore", str(backup), "--overwrite")
+    assert (done.returncode, "A server runs" in done.stderr) == (1, True)
+
+
+def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backup: Path, tmp_path: Path) -> None:
+    expected, data = json.loads((backup.parent / "expected.json").read_text()), tmp_path / "new"
+    done = manage(data, "restore", str(backup))
+    assert done.returncode == 0, done.stderr
+    again = manage(data, "restore", str(backup))
+    assert (again.returncode, "--overwrite replaces" in again.stderr) == (1, True)
+    done = manage(data, "restore", str(backup), "--overwrite")
+    assert done.returncode == 0, done.stderr
+    restored = EmptyServer(data, "--engine", tape(tmp_path))
+    try:
+        restored.ready()
+        assert restored.key == server.key
+        for path in (
+            f"responses/{expected['response']}",
+            f"files/{expected['file']}/content",
+            f"{expected['container_file']}/content",
+        ):
+            answers = [call(one, "GET", path) for one in (server, restored)]
+            assert [answer.status_code for answer in answers] == [200, 200], path
+            assert answers[0].content == answers[1].content
+        assert create(restored, model="chat", input="markdown")["status"] == "completed"
+        assert retrieve(restored, expected["response"])["status"] == "completed"
+        page = httpx2.get(f"{restored.url}/health", timeout=30)
+        assert page.status_code == 200
+    finally:
+        restored.end()
