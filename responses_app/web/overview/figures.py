@@ -39,7 +39,7 @@ FIGURES = """
 WITH shown AS (SELECT * FROM ({shown}) AS responses,
   LATERAL (SELECT date_part('epoch', ended_at - created_at) * 1000 AS total_ms) AS whole,
   LATERAL (SELECT coalesce(generation_ms, CASE WHEN tools = '{{}}' THEN total_ms - time_to_first_token_ms END) AS rate_ms) AS part)
-SELECT least(floor(date_part('epoch', created_at - %s) / %s)::int, %s), model, key_id, project,
+SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project,
   count(*), count(*) FILTER (WHERE status = '{failed}'), sum(input_tokens), sum(cached_tokens), sum(output_tokens),
   string_agg(int2send(round({steps} * ln(greatest(time_to_first_token_ms, 1)::float8))::int2), '')
     FILTER (WHERE time_to_first_token_ms IS NOT NULL),
@@ -162,7 +162,7 @@ def _counts(rows: QuerySet[Response], time_range: TimeRange) -> list[tuple[Any, 
     with transaction.atomic(), connection.cursor() as cursor:
         # Postgres cannot estimate the number of groups, and would sort all rows by group instead of hashing them.
         cursor.execute("SET LOCAL work_mem = '64MB'; SET LOCAL enable_sort = off")
-        cursor.execute(sql, [*params, time_range.since, time_range.step.total_seconds(), time_range.slots - 1])
+        cursor.execute(sql, [*params, [time_range.start_of(slot) for slot in range(time_range.slots)]])
         counts: list[tuple[Any, ...]] = cursor.fetchall()
         return counts
 

@@ -125,9 +125,11 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
 
 def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumber]:
     """Return the numbers of a table row, each with the query of its responses. Durations are in seconds."""
+    # Most numbers of a row lead to the same list.
+    same = urlencode(query)
 
     def cell(text: str, **more: str) -> LinkedNumber:
-        return LinkedNumber(text, urlencode({**query, **more}))
+        return LinkedNumber(text, urlencode({**query, **more}) if more else same)
 
     first, rate, total = (
         [None if value is None else value / 1000 for value in one.percentiles]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 # Codes for a factor of e: a code is `round(STEPS * ln(value))`, so a decoded value differs by 1 % at most.
 STEPS = 50
@@ -38,12 +40,10 @@ class Distribution:
     @cached_property
     def percentiles(self) -> Sequence[float | None]:
         """Return for each of `PERCENTS` the smallest value that so many values do not exceed (nearest rank), None without values."""
-        count = self._counts.total()
-        ranks = [math.ceil(count * percent / 100) for percent in PERCENTS]
-        values: list[float | None] = []
-        passed = 0
-        for code in sorted(self._counts):
-            passed += self._counts[code]
-            while len(values) < len(ranks) and passed >= ranks[len(values)]:
-                values.append(math.exp(code / STEPS))
-        return values or [None] * len(PERCENTS)
+        if not self._counts:
+            return [None] * len(PERCENTS)
+        codes = sorted(self._counts)
+        # Number of values up to each code.
+        passed = list(accumulate(map(self._counts.__getitem__, codes)))
+        ranks = [math.ceil(passed[-1] * percent / 100) for percent in PERCENTS]
+        return [math.exp(codes[bisect_left(passed, rank)] / STEPS) for rank in ranks]
