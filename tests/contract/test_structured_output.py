@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from openai import OpenAI
+from openai import AsyncOpenAI
+from openai.types.responses import Response
 
 from tests.support.contract_server import Address
 
@@ -15,13 +17,6 @@ pytestmark = pytest.mark.engine
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": kind} for kind in ("string", "integer", "number", "boolean"))
 # The limit of the demo models is 512.
 MAX_TOKENS = 511
-
-
-@pytest.fixture
-def client(server: Address) -> Iterator[OpenAI]:
-    """Open a client of the server."""
-    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def record(**properties: Any) -> dict[str, Any]:
@@ -65,21 +60,36 @@ EXAMPLES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
-@pytest.mark.parametrize(("question", "schema"), EXAMPLES)
-def test_answer_to_a_schema_ends(client: OpenAI, model: str, question: str, schema: dict[str, Any]) -> None:
-    text: Any = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
-    made = client.responses.create(model=model, input=question, text=text, temperature=0)
+MODELS = ["demo-chat", "demo-harmony"]
+ANY: Any = {"type": "json_object"}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def answers(server: Address, request: pytest.FixtureRequest) -> list[Response]:
+    """Ask a model for all examples and for any object side by side: an engine answers many for little more than one."""
+    schemas = [{"type": "json_schema", "name": "answer", "schema": schema, "strict": True} for _, schema in EXAMPLES]
+    questions = [(question, text) for (question, _), text in zip(EXAMPLES, schemas, strict=True)]
+    return asyncio.run(_ask(server, request.param, [*questions, ("A person as JSON.", ANY)]))
+
+
+async def _ask(server: Address, model: str, questions: Sequence[tuple[str, Any]]) -> list[Response]:
+    async with AsyncOpenAI(base_url=server.base, api_key=server.key, max_retries=0) as client:
+        create = client.responses.create
+        return await asyncio.gather(
+            *(create(model=model, input=question, text={"format": form}, temperature=0) for question, form in questions)
+        )
+
+
+@pytest.mark.parametrize("index", range(len(EXAMPLES)), ids=[question for question, _ in EXAMPLES])
+def test_answer_to_a_schema_ends(answers: list[Response], index: int) -> None:
+    made = answers[index]
     assert made.status == "completed"
     assert made.usage is not None
     assert made.usage.output_tokens <= MAX_TOKENS
-    assert list(json.loads(made.output_text)) == schema["required"]
+    assert list(json.loads(made.output_text)) == EXAMPLES[index][1]["required"]
 
 
-@pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
-def test_answer_as_any_json_object_ends(client: OpenAI, model: str) -> None:
-    made = client.responses.create(
-        model=model, input="A person as JSON.", text={"format": {"type": "json_object"}}, temperature=0
-    )
+def test_answer_as_any_json_object_ends(answers: list[Response]) -> None:
+    made = answers[-1]
     assert made.status == "completed"
     assert isinstance(json.loads(made.output_text), dict)
