@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
+from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.http import HttpRequest
 
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api.http import HAS_RESPONSE
+from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import ServiceUnavailable
+from responses_app.models import Response, StoredRequest
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.execute.endings import error_of
 from responses_app.runs.execute.run import Run
+from responses_app.store import repeats
 from responses_app.store.log import reader
+from responses_app.store.log.token_log import decode_tokens
 from responses_app.wire.event_stream import EventStream
 from responses_app.wire.sse import StreamEncoder
 
 FAILED = "response.failed"
+MAX_EVENT_NUMBER = 2**31 - 1
 
 
 class RunStream(EventStream):
@@ -41,14 +48,15 @@ class RunStream(EventStream):
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """Run of a request, whose first events are durable, and the place of the request in the limits of the key.
-
-    `prompt_tokens` is the length of the first prompt, as far as it is known before the engine has counted.
-    """
+    """Run of a request, whose first events are durable, and the place of the request in the limits of the key."""
 
     run: Run
-    prompt_tokens: int
+    first_prompt: GenerateRequest
     ticket: AdmittedRequest
+
+    async def prompt_tokens(self) -> int:
+        """Return the length of the first prompt; images count as one token where the engine has not counted them."""
+        return self.first_prompt.length or len(self.first_prompt.prompt)
 
     def stream(self, request: HttpRequest, encoder: StreamEncoder) -> RunStream:
         """Return the stream of the run. The run ends with the client."""
@@ -63,9 +71,34 @@ class StartedRun:
             manager.current().client_disconnected(self.run)
             raise
         snapshot = reader.snapshot_bytes(frame.data)
-        if frame.type == FAILED and (error := error_of(orjson.loads(snapshot))) is not None:
-            raise error
-        return snapshot
+        return _without_failure(snapshot) if frame.type == FAILED else snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRun:
+    """Run of an earlier request that the client has sent again: its stream begins at the first event."""
+
+    row: Response
+
+    async def prompt_tokens(self) -> int:
+        """Return the length of the first prompt."""
+        stored = await StoredRequest.objects.aget(response=self.row)
+        return len(decode_tokens(bytes(stored.prompt_tokens)))
+
+    def stream(self, request: HttpRequest, encoder: StreamEncoder) -> EventStream:
+        """Return the stream of the log. The run goes on without its client."""
+        return EventStream(request, lambda push: _repeat(self.row, push), encoder)
+
+    async def snapshot(self) -> bytes:
+        """Wait for the end and return the response in JSON. Raises ApiError for a failed response."""
+        async with aclosing(manager.current().subscribe(self.row, MAX_EVENT_NUMBER)) as batches:
+            async for _ in batches:
+                pass
+        snapshot = await reader.snapshot(self.row.pk)
+        if snapshot is None:
+            raise ServiceUnavailable("The server is being restarted, and the response goes on. Send the request again.")
+        await sync_to_async(repeats.forget)(self.row.pk)
+        return _without_failure(snapshot)
 
 
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
@@ -76,7 +109,48 @@ async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequ
         request.META[HAS_RESPONSE] = True
         await ticket.release()
     ticket.release_on_end(run)
-    return StartedRun(run, prepared.request.length or len(prepared.request.prompt), ticket)
+    return StartedRun(run, prepared.request, ticket)
+
+
+async def start_or_repeat(
+    request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest, *, by_body: bool
+) -> StartedRun | RepeatedRun:
+    """Start the run, or find the run of the same request, whose process has died. Raises ApiError.
+
+    The request is known by its `Idempotency-Key`, or else by its body where `by_body` and RESPONSES_RESUME_API_FORMATS are true.
+    """
+    order = replace(order, fingerprint=_fingerprint(request, order, by_body=by_body))
+    row = await sync_to_async(repeats.find)(order.fingerprint) if order.fingerprint else None
+    if row is None:
+        return await start(request, order, ticket)
+    request.META[HAS_RESPONSE] = True
+    await ticket.release()
+    return RepeatedRun(row)
+
+
+def _fingerprint(request: HttpRequest, order: CreateRequest, *, by_body: bool) -> str:
+    sender = f"{order.project} {order.key} {order.user} {request.path}".encode()
+    key = request.headers.get("idempotency-key", "")
+    if key:
+        return repeats.fingerprint(repeats.KEY, sender, key.encode(), request.body)
+    return repeats.fingerprint(repeats.BODY, sender, request.body) if by_body and settings.RESPONSES_RESUME_API_FORMATS else ""
+
+
+async def _repeat(row: Response, push: Push | None) -> FrameBatches:
+    """Yield the frames of a response. A client that has them all sends the next equal request for another response."""
+    async with aclosing(manager.current().subscribe(row, push=push)) as batches:
+        async for batch in batches:
+            yield batch
+            if batch and batch[-1].type in reader.TERMINAL:
+                await sync_to_async(repeats.forget)(row.pk)
+
+
+def _without_failure(snapshot: bytes) -> bytes:
+    """Return the snapshot. Raises the ApiError of a failed response."""
+    error = error_of(orjson.loads(snapshot))
+    if error is not None:
+        raise error
+    return snapshot
 
 
 async def _wait_terminal(run: Run) -> EventFrame:

@@ -94,6 +94,14 @@ class Response(models.Model):
         db_default="",
         help_text="The API of its request.",
     )
+    fingerprint = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Hash of a request that may be sent again.",
+    )
     # No constraint: it would lock the user's row in each insert.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -146,6 +154,7 @@ class Response(models.Model):
             models.Index(fields=("user", "-id"), name="response_user", condition=models.Q(user__isnull=False)),
             # Partial indexes: most responses are no reruns, and have no tools and no metadata.
             models.Index(fields=("rerun_of",), name="response_rerun", condition=~models.Q(rerun_of="")),
+            models.Index(fields=("fingerprint", "-id"), name="response_fingerprint", condition=~models.Q(fingerprint="")),
             models.Index(fields=("project", "api_format", "-id"), name="response_format", condition=~models.Q(api_format="")),
             GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
             GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),

@@ -40,6 +40,8 @@ class CreateRequest:
     # Running time in seconds after which the response ends incomplete; None for no limit.
     max_run_seconds: int | None = None
     store: bool = True
+    # Hash of the request, with which a client that sends it again finds the response; empty if that is not wanted.
+    fingerprint: str = ""
     # API format of the request, as in `models.ApiFormat`; empty for Responses.
     api_format: str = ""
     stream: bool = False

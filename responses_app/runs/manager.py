@@ -79,7 +79,7 @@ class RunManager:
                 maintenance = asyncio.get_running_loop().create_task(
                     upkeep(self.served), name="upkeep", context=contextvars.Context()
                 )
-                log_follower = LogFollower(lease_keeper.wake, self._cancelled)
+                log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled)
                 self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served))
                 self.services.warm_up.start()
             return self.services

@@ -120,6 +120,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         previous_uid=create_request.previous_response_id,
         rerun_of=create_request.rerun_of or "",
         api_format=create_request.api_format,
+        fingerprint=create_request.fingerprint,
         user_id=create_request.user,
         conversation_id=before.conversation,
         history=list(before.keys),

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from responses_app.access import rate_limits, request_access
 from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
-from responses_app.api.started_run import start
+from responses_app.api.started_run import start_or_repeat
 from responses_app.api.views.response_list import metadata_filter
 from responses_app.api_formats.chat_completions.chunks import ChunkEncoder
 from responses_app.api_formats.chat_completions.completion import completion, completion_id, response_id
@@ -41,7 +41,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         chat = await request_body.parse_body(request, key, make)
         with chat.paths.translated():
             order = request_access.authorize(key, chat.order)
-            started = await start(request, order, ticket)
+            started = await start_or_repeat(request, order, ticket, by_body=order.stream)
             if order.stream:
                 encoder = ChunkEncoder(include_usage=chat.include_usage, obfuscate=order.obfuscate)
                 response: HttpResponseBase = started.stream(request, encoder)

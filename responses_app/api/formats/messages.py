@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.access import rate_limits, request_access
 from responses_app.api.http import REQUEST_ID, json_response
-from responses_app.api.started_run import start
+from responses_app.api.started_run import start_or_repeat
 from responses_app.api_formats.messages.message import message
 from responses_app.api_formats.messages.request import parse_request
 from responses_app.api_formats.messages.stream import MessageEncoder
@@ -26,9 +26,9 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         parsed = await request_body.parse_body(request, key, make)
         with parsed.paths.translated():
             order = request_access.authorize(key, parsed.order)
-            started = await start(request, order, ticket)
+            started = await start_or_repeat(request, order, ticket, by_body=True)
             if order.stream:
-                encoder = MessageEncoder(shows_thinking=parsed.shows_thinking, prompt_tokens=started.prompt_tokens)
+                encoder = MessageEncoder(shows_thinking=parsed.shows_thinking, prompt_tokens=await started.prompt_tokens())
                 response: HttpResponseBase = started.stream(request, encoder)
             else:
                 snapshot = orjson.loads(await started.snapshot())

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
@@ -16,6 +17,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.store.cluster.notify import Notifier
 from responses_app.store.db import check_connection
 from responses_app.store.log import reader
+from responses_app.store.repeats import lock_number
 
 # Seconds between polls with a connection for NOTIFY, and without.
 POLL_CONNECTED_S, POLL_DISCONNECTED_S = 1.0, 0.2
@@ -26,16 +28,16 @@ LOST_LIMIT = 60.0
 
 
 class LogFollower:
-    """Followers and notifications of a process.
+    """Followers and notifications of the process `worker`.
 
     `work` is called when there may be a lease to claim, `cancel` with the primary key of a response to be cancelled.
     """
 
-    def __init__(self, notify_work: Callable[[], None], notify_cancel: Callable[[int], None]) -> None:
+    def __init__(self, worker: UUID, notify_work: Callable[[], None], notify_cancel: Callable[[int], None]) -> None:
         self._work, self._cancel = notify_work, notify_cancel
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._followed: dict[int, float] = {}
-        self._notifier = Notifier(self._on_notification)
+        self._notifier = Notifier(self._on_notification, lock_number(worker))
 
     def notify_events(self, run: Run) -> None:
         """Notify the followers of a run of this process in other processes about more events, if there are followers."""

@@ -21,6 +21,7 @@ from typing import Any
 import psycopg
 
 from responses_app.store.db import listen_parameters
+from responses_app.store.repeats import HOLD_SQL
 
 logger = logging.getLogger("responses.signals")
 
@@ -37,9 +38,13 @@ OnNotification = Callable[[str, list[int]], None]
 
 
 class Notifier:
-    """Sender and receiver of notifications: two tasks. Calls `on_notification(kind, keys)` on the event loop."""
+    """Sender and receiver of notifications: two tasks. Calls `on_notification(kind, keys)` on the event loop.
 
-    def __init__(self, on_notification: OnNotification) -> None:
+    The connection of the receiver holds the advisory lock `lock_number`, by which other processes see that this one lives.
+    """
+
+    def __init__(self, on_notification: OnNotification, lock_number: int) -> None:
+        self._lock_number = lock_number
         self.connected = False
         self._on_notification = on_notification
         self._queued: dict[tuple[str, int], None] = {}
@@ -68,6 +73,7 @@ class Notifier:
         while True:
             try:
                 async with await _connect() as link:
+                    await link.execute(HOLD_SQL, [self._lock_number])
                     await link.execute(f"LISTEN {CHANNEL}")
                     self.connected = True
                     self._on_notification("work", [])  # Notifications may have been lost before LISTEN.

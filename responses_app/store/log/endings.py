@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from responses_app.models import Response, Status
 from responses_app.protocol.items.registry import FAMILIES
+from responses_app.store import repeats
 from responses_app.store.db import execute_prepared
 from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
 from responses_app.store.log.records import Append, Ending
@@ -24,6 +25,7 @@ ENDING_COLUMNS: Final = {
     "time_to_first_token_ms": "integer",
     "generation_ms": "integer",
     "tools": "text[]",
+    "fingerprint": "text",
 }
 _TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.items())
 # One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
@@ -102,6 +104,9 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
     for append in appends:
         log, ending = append.log, _ending(append)
         _set_columns(log.row, ending)
+        if log.epoch == 1:
+            # The client has the end of the stream from the process to which the request was sent.
+            log.row.fingerprint = repeats.after_end(log.row.fingerprint)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
         epoch = None if log.request is None else log.epoch
         webhook = {"background": log.row.background, "project": log.row.project}

@@ -29,6 +29,7 @@ RESPONSE_COLUMNS: Final = {
     "previous_uid": "text",
     "rerun_of": "text",
     "api_format": "text",
+    "fingerprint": "text",
     "user_id": "integer",
     "history": "bigint[]",
     "conversation_id": "bigint",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from unittest.mock import patch
+from uuid import uuid4
 
 from django.db import OperationalError, connections
 from django.test import TransactionTestCase
@@ -26,7 +27,7 @@ class LogFollowerTest(TransactionTestCase):
     async def test_a_follower_goes_on_behind_a_lost_connection(self) -> None:
         recorder, one = LogWriter(), log("resp_followed")
         await durable(recorder, Append(one, [frame(0)], opens=True))
-        follower = LogFollower(lambda: None, lambda pk: None)
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
         reconnection = patch("responses_app.runs.recover.log_follower.check_connection", wraps=check_connection)
         try:
             with reconnection as reconnect:
@@ -44,7 +45,7 @@ class LogFollowerTest(TransactionTestCase):
             await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
-        follower = LogFollower(lambda: None, lambda pk: None)
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_pages", side_effect=OperationalError("gone"))
         try:
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):

@@ -16,24 +16,15 @@ import httpx2
 import pytest
 
 from responses_app.protocol.conformance import StreamValidator
-from tests.support.api.case import tokens
+from tests.support.engines.slow_script import WORDS, slow_engine
 from tests.support.server.processes import named
 from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
 
-WORDS = [f" word{number}" for number in range(60)]
-PAUSE = 0.05
-
 
 @pytest.fixture
 def slow(tmp_path: Path) -> str:
-    """Return the URL of an engine that takes three seconds for an answer."""
-    chunks: list[dict[str, Any]] = [{"tokens": tokens("<|channel|>final<|message|>Once")}]
-    for word in WORDS:
-        chunks += [{"delay": PAUSE}, {"tokens": tokens(word)}]
-    path = tmp_path / "slow.jsonl"
-    path.write_text(json.dumps({"chunks": [*chunks, {"tokens": tokens("<|return|>")}]}) + "\n")
-    return f"script://{path}?loop=1"
+    return slow_engine(tmp_path)
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

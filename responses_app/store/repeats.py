@@ -1,0 +1,60 @@
+"""Requests that are sent again: the response to the first one, if the process that answered it has died.
+
+Libraries repeat a request whose connection broke. With an idempotency key the repeated request belongs to the response of the
+first one. Without a key, that is so only if the process of the first one is gone: two equal requests of a living process are two.
+A process holds a lock of Postgres for as long as its connection for notifications lives.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+from uuid import UUID
+
+from responses_app.models import Response
+
+# Seconds after its end in which the response of a request without a key is found.
+WINDOW_S: Final = 60.0
+# First letter of a fingerprint: of an idempotency key, or of a body.
+KEY, BODY = "k", "b"
+# `pg_locks` has the two halves of the number of an advisory lock.
+FIND_SQL: Final = """
+SELECT response.* FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
+WHERE response.fingerprint = %(fingerprint)s AND (
+  %(has_key)s OR response.ended_at > clock_timestamp() - make_interval(secs => %(window)s)
+  OR (response.ended_at IS NULL AND (lease.epoch > 1 OR lease.worker IS NULL OR NOT EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+    AND (classid::bigint << 32) | objid::bigint = ('x' || left(replace(lease.worker::text, '-', ''), 16))::bit(64)::bigint
+  )))
+) ORDER BY response.id DESC LIMIT 1
+"""
+HOLD_SQL: Final = "SELECT pg_advisory_lock_shared(%s)"
+
+
+def fingerprint(letter: str, *parts: bytes) -> str:
+    """Return the hash of a request: KEY or BODY, and what identifies the sender and the request."""
+    digest = blake2b(digest_size=24)
+    for part in parts:
+        digest.update(b"%d:%b" % (len(part), part))
+    return letter + digest.hexdigest()
+
+
+def after_end(fingerprint: str) -> str:
+    """Return the fingerprint of a response that has ended in its first process: only an idempotency key stays."""
+    return fingerprint if fingerprint.startswith(KEY) else ""
+
+
+def lock_number(worker: UUID) -> int:
+    """Return the number of the lock of a process, as FIND_SQL computes it: the first eight bytes, signed."""
+    return int.from_bytes(worker.bytes[:8], signed=True)
+
+
+def forget(pk: int) -> None:
+    """Forget the fingerprint of a body, because the client has the whole response."""
+    Response.objects.filter(pk=pk, fingerprint__startswith=BODY).update(fingerprint="")
+
+
+def find(fingerprint: str) -> Response | None:
+    """Find the response to which a repeated request belongs."""
+    values = {"fingerprint": fingerprint, "has_key": fingerprint.startswith(KEY), "window": WINDOW_S}
+    return next(iter(Response.objects.raw(FIND_SQL, values)), None)

@@ -1,0 +1,113 @@
+"""A stream whose process is killed: the client sends the request again and gets the same stream from its start."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from responses_app.installation.database_url import superuser_url
+from tests.support.engines.slow_script import WORDS, slow_engine
+from tests.support.server.processes import all_named
+from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
+
+WEB = "server.processes.web_process"
+HI = [{"role": "user", "content": "Hi"}]
+PATHS = {"/v1/messages": {"max_tokens": 500}, "/v1/chat/completions": {}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("repeated")
+    server = Server(folder / "data", "--engine", slow_engine(folder), "--web", "2")
+    yield server.ready()
+    server.end()
+
+
+def events(server: Server, path: str, **headers: str) -> Iterator[dict[str, Any]]:
+    """Send the request and yield the events of its stream."""
+    body = {"model": "slow", "messages": HI, "stream": True, **PATHS[path]}
+    headers = {"Authorization": f"Bearer {server.key}", **headers}
+    with httpx2.stream("POST", server.url + path, json=body, headers=headers, timeout=60) as answer:
+        assert answer.status_code == 200, answer.read()
+        for line in answer.iter_lines():
+            if line.startswith("data: {"):
+                event = json.loads(line.removeprefix("data: "))
+                yield {key: value for key, value in event.items() if key != "obfuscation"}
+
+
+def cut_stream(server: Server, path: str, **headers: str) -> list[dict[str, Any]]:
+    """Return the first events of a stream, after which the web processes are killed, and wait until these have been replaced."""
+    seen: list[dict[str, Any]] = []
+    old = set(all_named(server.process.pid, WEB))
+    stream = events(server, path, **headers)
+    with pytest.raises(httpx2.HTTPError):
+        read_and_kill(stream, seen, old)
+    wait_until(lambda: len(set(all_named(server.process.pid, WEB)) - old) == 2 and is_ready(server))
+    return seen
+
+
+def read_and_kill(stream: Iterator[dict[str, Any]], seen: list[dict[str, Any]], processes: set[int]) -> None:
+    """Read a stream into `seen`, and kill the processes after 12 events."""
+    for event in stream:
+        seen.append(event)
+        if len(seen) == 12:
+            for pid in processes:
+                os.kill(pid, signal.SIGKILL)
+
+
+def is_ready(server: Server) -> bool:
+    try:
+        return httpx2.get(f"{server.url}/health/ready", timeout=5).status_code == 200
+    except httpx2.HTTPError:
+        return False
+
+
+def count_responses(server: Server) -> int:
+    with psycopg.connect(superuser_url(server.folder)) as connection:
+        row = connection.execute("SELECT count(*) FROM responses_app_response").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def text_of(stream: list[dict[str, Any]]) -> str:
+    """Return the text of the events of either format."""
+    deltas = [event.get("delta", {}) for event in stream]
+    deltas += [choice["delta"] for event in stream for choice in event.get("choices", ())]
+    return "".join(delta.get("text") or delta.get("content") or "" for delta in deltas)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_repeated_request_gets_the_same_stream_from_its_start(server: Server, path: str) -> None:
+    before = count_responses(server)
+    seen = cut_stream(server, path)
+    again = list(events(server, path))
+    assert again[: len(seen)] == seen
+    assert text_of(again) == "Once" + "".join(WORDS)
+    assert count_responses(server) == before + 1
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_equal_requests_of_a_living_process_have_their_own_responses(server: Server, path: str) -> None:
+    before = count_responses(server)
+    first, second = events(server, path), events(server, path)
+    ids = {json.dumps(next(stream).get("message", {}).get("id")) + str(number) for number, stream in enumerate((first, second))}
+    assert len(ids) == 2
+    list(first)
+    list(second)
+    assert count_responses(server) == before + 2
+
+
+def test_an_idempotency_key_gets_the_same_stream_also_from_a_living_process(server: Server) -> None:
+    before = count_responses(server)
+    first = list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "once"}))
+    assert list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "once"})) == first
+    assert count_responses(server) == before + 1
+    assert list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "twice"})) != first
