@@ -20,7 +20,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
 from django.http.response import HttpResponseBase
 
-from responses_app.observability.records import keep_request
+from responses_app.observability.records import note
 from responses_app.wire.sse import StreamInterrupted
 
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -120,7 +120,7 @@ class ApiHandler(ASGIHandler):
             return
         await request_started.asend(sender=self.__class__, scope=scope)
         request, refusal = self.create_request(scope, body)
-        keep_request(request)
+        note(request=request)
         try:
             if refusal is not None:
                 await self.send_response(refusal, send)

@@ -33,7 +33,7 @@ from responses_app.access.gate import LOG_PATHS, KeyGate  # noqa: E402
 from responses_app.errors import Unauthorized  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
 from responses_app.observability.asgi import observed_http, observed_socket  # noqa: E402
-from responses_app.observability.records import keep_request  # noqa: E402
+from responses_app.observability.records import note  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
@@ -85,7 +85,7 @@ class Handler(ASGIHandler):
     def create_request(self, scope: Mapping[str, Any], body_file: Any) -> Any:
         """Create the request, and keep it for the observers (overrides Django)."""
         request, refusal = super().create_request(scope, body_file)
-        keep_request(request)
+        note(request=request)
         return request, refusal
 
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:

@@ -209,10 +209,11 @@ RESPONSES_METRICS_TOKEN = check_token("RESPONSES_METRICS_TOKEN", envstr("RESPONS
 RESPONSES_METRICS_DIR = DATA_DIR / "metrics"
 
 LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+envchoice("RESPONSES_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "responses_app.utils.log_format.LineFormatter"}},
+    "formatters": {"line": {"()": "responses_app.utils.log_format.make_formatter"}},
     "filters": {"refusals": {"()": "responses_app.utils.refusals.RefusalFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # Daphne, Twisted and other libraries. Without a root handler Python writes warnings to stderr, not escaped.

@@ -80,7 +80,9 @@ class GenerateRequest:
     output of an earlier request that this request continues; `sampling.max_tokens` counts the remaining tokens only. `owner` is
     the project: engines schedule projects in turn. `session` is equal for all turns of a chain: engines with the same session share
     a prefix. With `may_join` a busy process may take the tokens of a short time together, as one chunk.
-    `lora` is the name of a LoRA adapter of the engine, empty for the base model.
+    `lora` is the name of a LoRA adapter of the engine, empty for the base model. `request_id` is the id of the HTTP request for the
+    engine's log, `traceparent` the trace for its spans; both may be empty. A pool appends host and port of each engine that it uses to
+    `used_engines`.
     """
 
     id: str
@@ -96,6 +98,9 @@ class GenerateRequest:
     session: str = ""
     may_join: bool = True
     lora: str = ""
+    request_id: str = ""
+    traceparent: str = ""
+    used_engines: list[str] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

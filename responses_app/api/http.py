@@ -23,6 +23,7 @@ from responses_app.errors import (
     RateLimited,
 )
 from responses_app.models import ApiKey
+from responses_app.observability.records import note
 from responses_app.runs.ids import new_id
 from responses_app.store import refused_requests
 from responses_app.store.refused_requests import RequestPlace
@@ -57,6 +58,7 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
         began, request_id = time.monotonic(), new_id("req_")
         request.META[REQUEST_ID] = request_id
+        note(request_id=request_id)
         try:
             response = await _serve(handlers, request, path, public)
         except Exception as error:
@@ -118,6 +120,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)
     request.META[API_KEY] = key
+    note(key_id=key.pk, project=key.project)
     return await handler(request, key, **path)
 
 
@@ -125,6 +128,7 @@ async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
     """Answer unknown paths below the API with a JSON 404."""
     del path
     began, request_id = time.monotonic(), new_id("req_")
+    note(request_id=request_id)
     response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id, request.path)
     return _with_headers(response, began, request_id)
 

@@ -16,6 +16,7 @@ from responses_app.api.http import HAS_RESPONSE
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import ServiceUnavailable
 from responses_app.models import Response, StoredRequest
+from responses_app.observability.records import current_request, traceparent
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
@@ -103,7 +104,9 @@ class RepeatedRun:
 
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
     """Start the run of a request. Raises ApiError; then nothing was stored."""
-    run, prepared = await manager.current().start_run(order)
+    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent()))
+    if (record := current_request.get()) is not None:
+        record.keep_run(run.writer.response, run.engine_name)
     if run.publisher.is_stored:
         # From now on the row of the response counts against the limit, and shows how the request ends.
         request.META[HAS_RESPONSE] = True

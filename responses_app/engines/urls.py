@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from responses_app.engine_interface import Engine
+
 # Schemes of which a model may have several URLs.
 POOLED = ("http", "https")
 _SEPARATOR = re.compile(r",(?=[a-z]+://)")
@@ -40,6 +42,11 @@ def location(url: str) -> str:
     """Return the URL without key and parameters: the name of the engine for operators and for the choice of a session."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
+
+def engine_host(engine: Engine) -> str:
+    """Return host and port of the engine at a URL, else `local`."""
+    return urlsplit(getattr(engine, "base", "")).netloc or "local"
 
 
 def _check(urls: Sequence[str]) -> None:

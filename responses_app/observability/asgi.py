@@ -19,7 +19,7 @@ async def observed_http(application: Application, scope: dict[str, Any], receive
     """Handle an HTTP request and report it at the end, also if the client has left."""
     if not events.is_observed():
         return await application(scope, receive, send)
-    record = ObservedRequest(scope["method"], scope["path"])
+    record = ObservedRequest.of_scope(scope["method"], scope)
     current_request.set(record)
 
     async def send_and_note(message: Any) -> None:
@@ -41,7 +41,8 @@ async def observed_socket(application: Application, scope: dict[str, Any], recei
     """Handle a WebSocket and report the handshake when it is answered."""
     if not events.is_observed():
         return await application(scope, receive, send)
-    record = ObservedRequest("GET", scope["path"])
+    record = ObservedRequest.of_scope("GET", scope)
+    current_request.set(record)
     answers = {"websocket.accept": SWITCHING_PROTOCOLS, "websocket.close": FORBIDDEN}
 
     async def send_and_note(message: Any) -> None:

@@ -36,6 +36,7 @@ def endpoint(record: ObservedRequest) -> str:
     return OTHER if record.request is not None else _endpoint_of_path(record.path)
 
 
+@lru_cache(maxsize=1024)
 def _endpoint_of_path(path: str) -> str:
     try:
         return pattern(resolve(path).route)

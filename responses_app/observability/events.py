@@ -6,53 +6,45 @@ Each function calls all observers. Without observers an event costs an empty loo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from responses_app.observability.records import EndedResponse, ObservedRequest
 
 
-class Observer(Protocol):
-    """Receiver of events."""
+class Observer:
+    """Receiver of events; a subclass overrides the methods of the events that it needs."""
 
     def request_ended(self, record: ObservedRequest) -> None:
         """Receive an HTTP request that was answered, or whose client has left; for a WebSocket, the handshake."""
-        ...
+
+    def socket_request_ended(self, record: ObservedRequest) -> None:
+        """Receive a request on a WebSocket whose response has ended."""
 
     def response_ended(self, record: EndedResponse) -> None:
         """Receive a response that has ended in this process."""
-        ...
 
     def runs_changed(self, count: int) -> None:
         """Receive the number of responses that this process runs."""
-        ...
 
     def sockets_changed(self, count: int) -> None:
         """Receive the number of open WebSockets of this process."""
-        ...
 
     def started(self, waited_s: float) -> None:
         """Receive the seconds that a request, or a response in the queue, has waited for its start."""
-        ...
 
     def committed(self, seconds: float) -> None:
         """Receive the duration of a commit of events."""
-        ...
 
     def taken_over(self) -> None:
         """Receive the take-over of a response from another process."""
-        ...
 
     def rate_limited(self) -> None:
         """Receive a request on a WebSocket that a limit has refused. An HTTP request has the status 429."""
-        ...
 
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Receive whether each engine is up, by model and by host and port."""
-        ...
 
     def sessions_counted(self, counts: Mapping[str, int]) -> None:
         """Receive the number of sessions of the database, by state."""
-        ...
 
 
 _observers: list[Observer] = []
@@ -72,6 +64,12 @@ def request_ended(record: ObservedRequest) -> None:
     """Report an HTTP request."""
     for observer in _observers:
         observer.request_ended(record)
+
+
+def socket_request_ended(record: ObservedRequest) -> None:
+    """Report a request on a WebSocket."""
+    for observer in _observers:
+        observer.socket_request_ended(record)
 
 
 def response_ended(record: EndedResponse) -> None:

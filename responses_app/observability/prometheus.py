@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from responses_app.observability import slots
 from responses_app.observability.endpoints import endpoint
+from responses_app.observability.events import Observer
 from responses_app.observability.records import EndedResponse, ObservedRequest
 
 FOLDER: Final = "metrics"
@@ -85,7 +86,7 @@ def render(folder: Path) -> bytes:
     return generate_latest(file_registry(folder))
 
 
-class PrometheusObserver:
+class PrometheusObserver(Observer):
     """Observer that counts. Each response and each request is observed once, and no token."""
 
     def __init__(self, models: Iterable[str], registry: CollectorRegistry | None = None) -> None:

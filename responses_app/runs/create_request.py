@@ -63,6 +63,8 @@ class CreateRequest:
     logprobs: int | None = None
     # The `x-request-id` of the request.
     request_id: str = ""
+    # The trace of the request (W3C Trace Context), which engines and MCP servers continue; empty without a trace.
+    traceparent: str = ""
     previous_response_id: str | None = None
     # Response with which the prompt is compared for `prompt_cache_diagnostics`.
     comparison_response_id: str | None = None

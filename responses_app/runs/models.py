@@ -24,6 +24,7 @@ from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.engine_interface import Engine, EngineUnavailable, EngineUnreachable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import open_engine
+from responses_app.engines.urls import engine_host
 from responses_app.errors import InvalidRequest
 
 logger = logging.getLogger("responses.models")
@@ -116,8 +117,7 @@ class ServedModel:
         members = getattr(self.engine, "statuses", None)
         if members is not None:
             return {(self.name, urlsplit(member.name).netloc): member.is_up for member in members}
-        host = urlsplit(getattr(self.engine, "base", "")).netloc.rpartition("@")[2]
-        return {(self.name, host or "local"): await self.engine.is_healthy()}
+        return {(self.name, engine_host(self.engine)): await self.engine.is_healthy()}
 
     async def open(self) -> None:
         """Load the dialect. Models load in sequence, because two threads cannot import transformers. Raises ValueError, OSError."""

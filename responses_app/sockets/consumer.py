@@ -19,6 +19,7 @@ from responses_app.access.refusals import note_refusal
 from responses_app.errors import ApiError, Forbidden, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 from responses_app.observability import events
+from responses_app.observability.records import ObservedRequest, note
 from responses_app.runs import manager
 from responses_app.runs.ids import new_id
 from responses_app.sockets import incoming, steering
@@ -80,6 +81,12 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Return True if the client uses the Open Responses profile."""
         return str(self.scope["path"]).startswith(profiles.OPEN)
 
+    def observed_request(self) -> ObservedRequest:
+        """Return a record of a request on the connection, for the observers."""
+        record = ObservedRequest.of_scope("WEBSOCKET", self.scope)
+        record.request_id, record.project = self.request_id, self.project
+        return record
+
     async def authenticate(self) -> ApiKey:
         """Check the API key again, because a key may be revoked meanwhile. Raise ApiError for a revoked key or an expired connection."""
         if self._is_expired:
@@ -130,6 +137,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         """Authenticate and accept the connection. A refusal is an HTTP response with the API's error object."""
         self.request_id = new_id("req_")
+        note(request_id=self.request_id)
         self._streams = StreamRegistry(self)
         self._authorization = self._header(b"authorization")
         self._writer = direct_writer(self.scope)

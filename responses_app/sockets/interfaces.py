@@ -8,6 +8,7 @@ from typing import Protocol
 
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
+from responses_app.observability.records import ObservedRequest
 from responses_app.runs.context_cache import CachedContext
 
 
@@ -17,6 +18,10 @@ class SocketConnection(Protocol):
     open_responses: bool
     # The id of the request that opened the connection.
     request_id: str
+
+    def observed_request(self) -> ObservedRequest:
+        """Return a record of a request on the connection, for the observers."""
+        ...
 
     async def authenticate(self) -> ApiKey:
         """Authenticate the connection again. Raise ApiError if the key is revoked or no more responses may start."""

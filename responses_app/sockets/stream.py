@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
@@ -18,6 +19,8 @@ from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
+from responses_app.observability import events
+from responses_app.observability.records import ObservedRequest
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.context_cache import CachedContext, cache_context
@@ -149,10 +152,17 @@ class Stream:
             self._peers.on_idle()
 
     async def _process(self, queued: QueuedRequest) -> None:
+        record = self._connection.observed_request()
         try:
-            active = await self._admit(queued)
+            await self._process_observed(queued, record)
+        finally:
+            events.socket_request_ended(record)
+
+    async def _process_observed(self, queued: QueuedRequest, record: ObservedRequest) -> None:
+        try:
+            active = await self._admit(queued, record)
         except Exception as error:
-            await self._refuse(queued, error)
+            record.status = await self._refuse(queued, error)
             return
         self.active = active
         try:
@@ -166,18 +176,23 @@ class Stream:
         if active.last is None or active.last.type not in TERMINAL:
             await self._connection.close_interrupted()
             return
+        record.status = HTTPStatus.OK
         await self._continue_steered(active)
 
-    async def _admit(self, queued: QueuedRequest) -> ActiveResponse:
+    async def _admit(self, queued: QueuedRequest, record: ObservedRequest) -> ActiveResponse:
         """Validate a queued request, check the limits of the API key and start the response. Raise ApiError."""
         if isinstance(queued, ApiError):
             raise queued
         key = await self._connection.authenticate()
+        record.key_id = key.pk
         async with manager.current().starts.turn(key.project), rate_limits.admit(key) as admission:
             size = queued.size if isinstance(queued, CreateFrame) else 0
             parsed = await request_body.off_loop(key, size, queued.to_request, key)
-            request = request_access.authorize(key, replace(parsed, request_id=self._connection.request_id))
+            request = request_access.authorize(
+                key, replace(parsed, request_id=record.request_id, traceparent=record.traceparent)
+            )
             active = await self._start(queued, request, admission)
+            record.keep_run(active.run.writer.response, active.run.engine_name)
             try:
                 if active.run.publisher.is_stored:
                     # From here on the row of the response counts as its slot.
@@ -206,18 +221,19 @@ class Stream:
         size = queued.size + (before.request_bytes if before else 0)
         return ActiveResponse(run, prepared, token_cache, request, admission, size, stale_steers)
 
-    async def _refuse(self, queued: QueuedRequest, error: Exception) -> None:
-        """Send the error of a request without a response, and evict the cached context of `previous_response_id`."""
+    async def _refuse(self, queued: QueuedRequest, error: Exception) -> int:
+        """Send the error of a request without a response, and evict the cached context. Return the status of the error."""
         mapped = self._connection.map_error(error)
         if isinstance(queued, FollowUp):
             await self._fail_steers(queued.steers, "successor_creation_failed", mapped.message)
-            return
+            return mapped.status
         if isinstance(queued, CreateFrame):
             self._evict(queued.previous_response_id)
             if self._pending is not None and self._pending[0] == queued.previous_response_id:
                 steers, self._pending = self._pending[1], None
                 await self._fail_steers(steers, "successor_creation_failed", mapped.message)
         await self._connection.send(encode_error(mapped, self.name))
+        return mapped.status
 
     async def _send_events(self, active: ActiveResponse) -> None:
         """Send every event of the response."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+from datetime import UTC, datetime
 
 from responses_app.utils.invisible import escaped
 
@@ -21,17 +24,44 @@ class LineFormatter(logging.Formatter):
         super().__init__(LINE)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format the record. A traceback is formatted anew, even if `exc_text` has a cached text."""
+        """Format the record."""
         record.message = record.getMessage()
         record.asctime = self.formatTime(record, self.datefmt)
-        details = [str(getattr(record, "detail", ""))]
-        if record.exc_info:
-            details.append(self.formatException(record.exc_info))
-        elif record.exc_text:
-            details.append(record.exc_text)
-        if record.stack_info:
-            details.append(self.formatStack(record.stack_info))
-        return escaped(self.formatMessage(record)) + "".join(continued(detail) for detail in details if detail)
+        return escaped(self.formatMessage(record)) + "".join(map(continued, _details(self, record)))
+
+
+class JsonFormatter(logging.Formatter):
+    """Formatter of log lines as JSON objects in ASCII: text of a client can neither make a line nor control a terminal.
+
+    `extra={"fields": mapping}` adds fields in place of the message. Tracebacks and details are in `detail`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format the record."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname, "logger": record.name}
+        fields = getattr(record, "fields", None)
+        line |= {"message": record.getMessage()} if fields is None else fields
+        if details := _details(self, record):
+            line["detail"] = "\n".join(details)
+        return json.dumps(line, default=str)
+
+
+def make_formatter() -> logging.Formatter:
+    """Return the formatter that RESPONSES_LOG_FORMAT names; also called in processes without Django settings."""
+    return JsonFormatter() if os.environ.get("RESPONSES_LOG_FORMAT") == "json" else LineFormatter()
+
+
+def _details(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
+    """Return the texts behind the message of a record. A traceback is formatted anew, even if `exc_text` has a cached text."""
+    details = [str(getattr(record, "detail", ""))]
+    if record.exc_info:
+        details.append(formatter.formatException(record.exc_info))
+    elif record.exc_text:
+        details.append(record.exc_text)
+    if record.stack_info:
+        details.append(formatter.formatStack(record.stack_info))
+    return [detail for detail in details if detail]
 
 
 def continued(text: str) -> str:
@@ -40,16 +70,16 @@ def continued(text: str) -> str:
 
 
 def escape_all_handlers() -> None:
-    """Set LineFormatter on the stream handlers of all libraries, for example of vLLM."""
+    """Set the formatter of this server on the stream handlers of all libraries, for example of vLLM."""
     loggers = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     for logger in loggers:
         for handler in logger.handlers:
-            if isinstance(handler, logging.StreamHandler) and not isinstance(handler.formatter, LineFormatter):
-                handler.setFormatter(LineFormatter())
+            if isinstance(handler, logging.StreamHandler) and not isinstance(handler.formatter, LineFormatter | JsonFormatter):
+                handler.setFormatter(make_formatter())
 
 
 def log_to_stderr() -> None:
     """Log to stderr from level INFO, in a process without Django settings."""
     handler = logging.StreamHandler()
-    handler.setFormatter(LineFormatter())
+    handler.setFormatter(make_formatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import sys
@@ -14,7 +15,7 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404
 from django.test import Client
 
-from responses_app.utils.log_format import CONTINUATION, LineFormatter, escape_all_handlers
+from responses_app.utils.log_format import CONTINUATION, JsonFormatter, LineFormatter, escape_all_handlers, make_formatter
 from responses_app.utils.refusals import RefusalFilter
 
 FORGED = "x\r\n2026-11-22 00:00:00,000 ERROR   responses.run: FORGED\x1b]0;pwned\x07\u2028\u202e\x9b"
@@ -60,7 +61,7 @@ def test_a_detail_and_a_traceback_of_another_formatter_are_escaped() -> None:
 def test_every_handler_of_the_settings_has_the_format() -> None:
     logging: Any = settings.LOGGING
     made = [logging["formatters"][one["formatter"]]["()"] for one in logging["handlers"].values()]
-    assert made == ["responses_app.utils.log_format.LineFormatter"]
+    assert made == ["responses_app.utils.log_format.make_formatter"]
     assert logging["root"]["handlers"] == ["stderr"]
 
 
@@ -107,3 +108,25 @@ def test_a_page_that_refuses_writes_one_line(capfd: pytest.CaptureFixture[str], 
     logged = capfd.readouterr().err.splitlines()
     assert not [line for line in logged if "Traceback" in line]
     assert len([line for line in logged if "Forbidden (Permission denied): /chat" in line]) == 1
+
+
+def test_json_is_one_line_in_ascii_with_fields_and_traceback() -> None:
+    try:
+        raise ValueError(FORGED)
+    except ValueError as error:
+        text = JsonFormatter().format(record("failed: %s", FORGED, error=error))
+    assert text.isascii()
+    assert text.isprintable()
+    line = json.loads(text)
+    assert line["message"] == f"failed: {FORGED}"
+    assert line["detail"].startswith("Traceback")
+    assert json.loads(JsonFormatter().format(record("x", fields={"route": FORGED})))["route"] == FORGED
+
+
+@pytest.mark.parametrize(("value", "formatter"), [("json", JsonFormatter), ("text", LineFormatter), (None, LineFormatter)])
+def test_environment_names_the_formatter(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, formatter: type[logging.Formatter]
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("RESPONSES_LOG_FORMAT", value)
+    assert type(make_formatter()) is formatter

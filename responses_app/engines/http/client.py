@@ -147,23 +147,23 @@ class HttpVllm:
         return self._compile_queue.generate(request, self._generate)
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        client = self._open_client()
+        client, engine_id = self._open_client(), codec.engine_id(request)
         content = codec.encode_body(request, self.model, self._priorities)
         answer = codec.GenerateStreamParser(request)
-        self._running.add(request.id)
+        self._running.add(engine_id)
         try:
             async with aclosing(self._parts(client, content, codec.headers(request, self._session_header))) as parts:
                 async for data in parts:
                     if chunk := answer.feed(data):
                         yield chunk
             last_chunk = answer.last_chunk()
-            self._running.discard(request.id)
+            self._running.discard(engine_id)
             yield last_chunk
         except RequestRejected:
-            self._running.discard(request.id)
+            self._running.discard(engine_id)
             raise
         except EngineOverloaded as error:
-            self._running.discard(request.id)
+            self._running.discard(engine_id)
             await self._begin_refusal(error)
             raise
         except EngineUnavailable:
@@ -171,9 +171,9 @@ class HttpVllm:
             raise
         finally:
             # Closing the connection aborts the generation too, unless a proxy leaves the connection to the server open.
-            if request.id in self._running:
-                self._running.discard(request.id)
-                self._spawn_abort(request.id)
+            if engine_id in self._running:
+                self._running.discard(engine_id)
+                self._spawn_abort(engine_id)
 
     async def _begin_refusal(self, error: EngineOverloaded) -> None:
         """Begin the pause after a refusal. Raises EngineUnavailable if a proxy has answered for an engine that is away."""

@@ -46,7 +46,7 @@ def encode_body(request: GenerateRequest, model: str | None, priorities: bool) -
     if request.constraint:
         params["structured_outputs"] = structured_fields(request.constraint)
     fields: dict[str, Any] = {
-        "request_id": request.id,
+        "request_id": engine_id(request),
         "model": model,
         "token_ids": list(request.prompt),
         "sampling_params": params,
@@ -74,11 +74,17 @@ def _logprobs_parameter(logprobs: int | None) -> int | None:
 
 
 def headers(request: GenerateRequest, session_header: str) -> dict[str, str]:
-    """Return the headers of a request, by which a router in between sends all turns of a chain to the same engine.
+    """Return the headers of a request: id, trace, and session, by which a router sends all turns of a chain to the same engine.
 
     vLLM takes the request id from the header and ignores the body; requests are aborted by the same id.
     """
-    return {"X-Request-Id": request.id, session_header: request.session or request.id}
+    fields = {"X-Request-Id": engine_id(request), session_header: request.session or request.id}
+    return {**fields, "traceparent": request.traceparent} if request.traceparent else fields
+
+
+def engine_id(request: GenerateRequest) -> str:
+    """Return the id of a request for vLLM's log: that of the HTTP request, by which a proxy logs it too, and that of the response."""
+    return f"{request.request_id}-{request.id}" if request.request_id else request.id
 
 
 def error_for(status: int, content: bytes, retry_after: str | None = None) -> RequestRejected | EngineUnavailable:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
+from urllib.parse import urlsplit
 
 from responses_app.engine_interface import Chunk, Engine, GenerateRequest
 from responses_app.engines.pool.availability import Availability
@@ -46,6 +47,7 @@ class PoolMember:
         """Generate chunks, see `Engine.generate`, and count the request."""
         self.in_flight += 1
         self.requests += 1
+        request.used_engines.append(urlsplit(self.name).netloc)
         try:
             async with aclosing(self.engine.generate(request)) as chunks:
                 async for chunk in chunks:

@@ -26,7 +26,7 @@ GENERATE, ABORT, COUNT, PING = "generate", "abort", "count", "ping"
 MODEL, CHUNK, ERROR, COUNTED, PONG = "model", "chunk", "error", "counted", "pong"
 
 # Fields of a request that a frame carries as bytes, or in a form of their own.
-_SEPARATE = frozenset({"prompt", "images", "sampling", "constraint"})
+_SEPARATE = frozenset({"prompt", "images", "sampling", "constraint", "used_engines"})
 _PLAIN = tuple(field.name for field in fields(GenerateRequest) if field.name not in _SEPARATE)
 # The token ids of a prompt: unsigned, four bytes each.
 _TOKENS = "I"

@@ -22,6 +22,7 @@ from responses_app.engine_interface import (
     GenerateRequest,
     Sampling,
 )
+from responses_app.engines.urls import engine_host
 
 logger = logging.getLogger("responses.generation")
 
@@ -96,6 +97,12 @@ class Generation:
                 # Another engine of a pool continues at once.
                 if fruitless >= MAX_FRUITLESS_ATTEMPTS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
                     raise
+
+    @property
+    def engine_name(self) -> str:
+        """Host and port of the engine that has generated last, else `local`."""
+        used_engines = self.request.used_engines
+        return used_engines[-1] if used_engines else engine_host(self._engine)
 
     async def warm_up(self) -> None:
         """Have the engine read the prompt without generating. Raises EngineUnavailable, RequestRejected."""

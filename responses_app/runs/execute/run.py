@@ -122,7 +122,9 @@ class Run:
             raise self._endings.problem or InternalError("The response ended before it began.")
         return self.broadcast.frames[-1]
 
-    # Control
+    def engine_name(self) -> str:
+        """Return host and port of the engine that has generated last, else `local`."""
+        return self._rounds.current.generation.engine_name
 
     def keep_task(self, task: asyncio.Task[None]) -> None:
         """Set the task that executes `run`. Called once by the run manager."""

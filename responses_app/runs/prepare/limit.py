@@ -82,6 +82,8 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         length=prompt.length if prompt.measured else None,
         owner=request.project,
         session=context.session,
+        request_id=request.request_id,
+        traceparent=request.traceparent,
     )
 
 

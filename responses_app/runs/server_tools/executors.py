@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -56,7 +57,10 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     async def claim(request_id: str) -> bool:
         return request_id in await sync_to_async(approvals.claim)(create_request.project, [request_id], uid)
 
-    known = {label: servers.server_of(tool, create_request.secrets.get(label, {})) for label, tool in tools.items()}
+    known = {
+        label: replace(servers.server_of(tool, create_request.secrets.get(label, {})), traceparent=create_request.traceparent)
+        for label, tool in tools.items()
+    }
     sessions = (RecordedSessions if create_request.uses_recorded_results else McpSessions)(
         known, ToolLimits.from_settings(), create_request.project
     )

@@ -206,7 +206,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         if self.requests and hasattr(self, "_path"):
             line = self._command.decode("latin1"), self._decoded_path()
             self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]))
-            events.request_ended(ObservedRequest(*line, refusal.status))
+            events.request_ended(ObservedRequest(*line, refusal.status, request_id=request_id))
 
     def _cors_headers(self) -> list[Header]:
         """Return the headers that let a script of an allowed origin read the refusal."""

@@ -19,7 +19,8 @@ Json: TypeAlias = Mapping[str, Any]
 class McpServer:
     """MCP server with the label `label`: an HTTP server at `url`, or a program `command` of the operator.
 
-    `headers` and `environment` have credentials. An operator's server may have an internal address.
+    `headers` and `environment` have credentials. An operator's server may have an internal address. `traceparent` is the trace of the
+    request (W3C Trace Context), which the server continues; empty without a trace.
     """
 
     label: str
@@ -28,6 +29,7 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_operators: bool = False
+    traceparent: str = ""
 
     @property
     def identity(self) -> bytes:

@@ -20,6 +20,7 @@ from mcp_types import (
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
+    RequestParamsMeta,
 )
 from pydantic import TypeAdapter
 
@@ -166,7 +167,10 @@ class McpSession:
     async def _call(self, name: str, arguments: Mapping[str, Any], on_progress: Any) -> CallToolResult | InputRequiredResult:
         """Call a tool without checking the result: patterns of a server's schema could block the process for hours."""
         session = self._open_client
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
+        params = CallToolRequestParams(name=name, arguments=dict(arguments))
+        if self._server.traceparent:
+            params.meta = RequestParamsMeta(traceparent=self._server.traceparent)  # type: ignore[typeddict-unknown-key]
+        request = CallToolRequest(params=params)
         try:
             return await session.send_request(request, _RESULTS, progress_callback=on_progress)
         except MCPError as error:

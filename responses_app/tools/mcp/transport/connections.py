@@ -91,10 +91,11 @@ class Connections:
         limits = self._limits
         pinned = PinnedTransport(settings.RESPONSES_MCP_PRIVATE_HOSTS, allow_internal=self._server.is_operators)
         self._http = FailureTransport(pinned, self._on_failure)
+        trace = {"traceparent": self._server.traceparent} if self._server.traceparent else {}
         return httpx2.AsyncClient(
             transport=self._http,
             trust_env=False,
             follow_redirects=False,
-            headers={"User-Agent": "Verbatim", **self._server.headers, "Accept-Encoding": "identity"},
+            headers={"User-Agent": "Verbatim", **trace, **self._server.headers, "Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(limits.connect_timeout_s, read=limits.call_timeout_s),
         )
