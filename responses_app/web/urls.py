@@ -57,6 +57,7 @@ urlpatterns = [
     path(RESPONSE, conversation.show, name="response"),
     path(f"{RESPONSE}/events", events.index, name="response-events"),
     path(f"{RESPONSE}/events/<int:place>", events.show, name="response-event"),
+    path(f"{RESPONSE}/events/times", events.times, name="response-event-times"),
     path(f"{RESPONSE}/wire", wire.show, name="response-wire"),
     path(f"{RESPONSE}/prompt", prompt.show, name="response-prompt"),
     path(f"{RESPONSE}/cache", cache.show, name="response-cache"),

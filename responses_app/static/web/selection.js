@@ -7,7 +7,9 @@ const options = timeline ? [...timeline.querySelectorAll("[role=option]")] : [];
 const marked = () => document.querySelectorAll("#response .view [data-item]");
 let current = new URL(location.href).searchParams.get(PARAMETER) ?? document.querySelector("#response .view tr[aria-current], .timeline [aria-selected=true]")?.dataset.item ?? null;
 
-function show(uid) {
+/** Marks the item everywhere on the page. */
+export function mark(uid) {
+  current = uid;
   for (const one of marked()) {
     if (one.dataset.item === uid) one.setAttribute("aria-current", "true");
     else one.removeAttribute("aria-current");
@@ -24,8 +26,7 @@ function withParameter(href, uid) {
 }
 
 export async function select(uid) {
-  current = uid;
-  show(uid);
+  mark(uid);
   history.replaceState(history.state, "", withParameter(location.href, uid));
   const part = document.querySelector("#selected");
   if (!uid) return part.replaceChildren();
@@ -73,7 +74,8 @@ export function selection() {
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches(".view [data-item]")) select(event.target.dataset.item);
-    else if (event.key === "Escape" && current && !event.target.closest("input, textarea, dialog")) {
+    // The page of an event always shows the item of the event.
+    else if (event.key === "Escape" && current && !document.querySelector("#event") && !event.target.closest("input, textarea, dialog")) {
       event.preventDefault();
       event.stopImmediatePropagation();
       select(null);

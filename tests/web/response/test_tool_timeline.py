@@ -143,6 +143,17 @@ class RoundsTest(TestCase):
         ]
         self.assertEqual(segments(stored(4, events)), [[("Prefill", 0, 100, 0, ""), ("Text", 100, 120, 0, "")]])
 
+    def test_item_without_duration_has_a_segment(self) -> None:
+        message = {"item": {"id": "msg_1", "type": "message"}}
+        events: list[Logged] = [
+            ("response.in_progress", 0, {}),
+            ("response.output_item.added", 90, message),
+            (TEXT, 90, {}),
+            (DONE, 90, message),
+            ("response.completed", 90, {}),
+        ]
+        self.assertEqual(segments(stored(5, events)), [[("Prefill", 0, 90, 0, ""), ("Text", 90, 90, 0, "msg_1")]])
+
     def test_the_wait_for_tools_is_in_the_sums_once(self) -> None:
         sums = [(name, ms) for name, _, ms in drawn(stored()).sums]
         self.assertEqual(sums, [("prefill", 200), ("run", 540), ("tool", 100), ("text", 160)])

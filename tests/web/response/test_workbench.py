@@ -76,15 +76,15 @@ def test_click_selects_the_same_item_in_turns_timeline_and_events_and_the_addres
     expect(inspector(page)).to_be_empty()
     turn(page, asked.call).locator(".head").click()
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
-    # The bars of the call: its arguments and its run.
-    expect(selected_bars(page)).to_have_count(2)
+    # The bars of the call: its run, and its arguments if they took time.
+    expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
     expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo · events \d+–\d+ · tokens \d+–\d+"))
     expect(inspector(page)).to_contain_text("mcp_call.completed")
     expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
 
     page.reload()
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
-    expect(selected_bars(page)).to_have_count(2)
+    expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
     page.get_by_role("navigation", name="Views of this response").get_by_role("link", name="Events").click()
     rows = page.locator("#events tr[aria-current=true]")
     expect(rows.first).to_contain_text("response.output_item.added")
@@ -132,7 +132,7 @@ def test_event_page_selects_the_item_of_the_event(page: Page, asked: Asked) -> N
     page.goto(f"{asked.url}?selected={asked.call}")
     inspector(page).get_by_role("listitem").first.get_by_role("link").click()
     expect(page.get_by_role("heading", level=2).first).to_contain_text("response.output_item.added")
-    expect(selected_bars(page)).to_have_count(2)
+    expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
 
 
 def test_shared_link_shows_the_selection_without_scripts(chromium: Browser, signed_in: StorageState, asked: Asked) -> None:
@@ -140,8 +140,87 @@ def test_shared_link_shows_the_selection_without_scripts(chromium: Browser, sign
     page = context.new_page()
     page.goto(f"{asked.url}?selected={asked.call}")
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
-    expect(selected_bars(page)).to_have_count(2)
+    expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
     expect(inspector(page)).to_contain_text("get_weather · demo")
     page.goto(f"{asked.url}?selected=nothing")
     expect(inspector(page)).to_be_empty()
+    context.close()
+
+
+def number_of(page: Page) -> int:
+    return int(page.url.rpartition("/")[2])
+
+
+def test_keys_and_slider_step_through_the_events_with_the_state_beside(page: Page, asked: Asked, axe: str) -> None:
+    page.goto(f"{asked.url}/events")
+    page.get_by_role("link", name="Step through").click()
+    heading, state = page.get_by_role("heading", level=2).first, page.locator("#state")
+    expect(heading).to_contain_text("Event 0 · response.created")
+    # The keys work once the module is loaded.
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("Event 0 of"))
+    page.keyboard.press("ArrowRight")
+    expect(heading).to_contain_text("Event 1 · response.in_progress")
+    expect(page).to_have_url(f"{asked.url}/events/1")
+    expect(state.locator("[data-item]")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(state.get_by_role("article", name="Tools of demo")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(heading).to_contain_text("Event 1 ·")
+    expect(state.locator("[data-item]")).to_have_count(0)
+    # The slider goes to any event; the item of the event is selected.
+    slider = page.get_by_label("Event", exact=True).and_(page.get_by_role("slider"))
+    last = int(slider.get_attribute("max") or 0)
+    slider.fill(str(last - 1))
+    expect(heading).to_contain_text("response.output_item.done")
+    expect(state).to_contain_text("It is mild in Oslo.")
+    expect(inspector(page)).to_contain_text("Assistant message")
+    expect(selected_bars(page)).to_have_attribute("data-item", asked.message)
+    assert violations(page, axe) == []
+    # The first Escape leaves the slider.
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{asked.url}/events")
+
+
+def test_play_shows_the_events_at_the_recorded_speed_until_paused(page: Page, chat_server: Server) -> None:
+    uid = chat_server.ask(model="chat", input="slowly").json()["id"]
+    url = f"{chat_server.url}/responses/{uid}/events"
+    times = page.request.get(f"{url}/times").json()
+    page.goto(f"{url}/0")
+    play, state = page.locator("#player button"), page.locator("#state")
+    page.evaluate(
+        "document.querySelector('#player button').addEventListener('click', () => (window.begin ??= performance.now()))"
+    )
+    play.click()
+    expect(state).to_contain_text("word3 ")
+    elapsed = page.evaluate("performance.now() - window.begin")
+    shown = int(page.get_by_role("slider").input_value())
+    play.click()
+    expect(play).to_have_text("Play")
+    assert elapsed >= times[shown] - 1
+    # The state at the pause, and no more of it.
+    expect(page.get_by_role("heading", level=2).first).to_contain_text(f"Event {number_of(page)} ·")
+    assert shown <= number_of(page) < len(times) - 1
+    expect(state).to_contain_text("word3")
+    expect(state).not_to_contain_text("word59")
+    page.get_by_role("slider").fill(str(len(times) - 4))
+    expect(page.get_by_role("heading", level=2).first).to_contain_text(f"Event {len(times) - 4} ·")
+    play.click()
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("response.completed")
+    expect(state).to_contain_text("word59")
+
+
+def test_play_with_reduced_motion_shows_an_item_when_it_is_done(
+    chromium: Browser, signed_in: StorageState, chat_server: Server
+) -> None:
+    uid = chat_server.ask(model="chat", input="slowly").json()["id"]
+    context = chromium.new_context(storage_state=signed_in, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{chat_server.url}/responses/{uid}/events/0")
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("Event 0 of"))
+    page.locator("#player button").click()
+    expect(page.locator("#player output")).to_contain_text(re.compile(r"^\d\d of"))
+    text, place = page.evaluate("[document.querySelector('#state').textContent, document.querySelector('#player input').value]")
+    assert "word" not in text, place
+    expect(page.locator("#state")).to_contain_text("word59")
     context.close()

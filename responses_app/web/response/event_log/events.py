@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -17,11 +17,12 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
 from responses_app.web.render.block_parts import BlockPart
-from responses_app.web.render.item_blocks import ItemBlock
+from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock, ItemRenderer
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
+from responses_app.web.response.items import set_durations
 from responses_app.web.response.problem_notice import problems_of
 from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.response.timelines.event_groups import EventGroup, group
@@ -37,6 +38,8 @@ READ_STEPS = (12, 36, 96)
 # Fields of a snapshot in the excerpt. All other fields are the same in all snapshots.
 SNAPSHOT_FIELDS = ("status", "error", "incomplete_details", "usage", "model")
 MAX_JSON_CHARS = 60_000
+# Characters of the state as JSON, and of each text in it.
+MAX_STATE_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,12 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
     if form == "folded":
         return HttpResponse(orjson.dumps(state), content_type="application/json")
     event, headers = orjson.loads(frame.data), event_headers(row.pk)
-    drawn = timeline(headers, item_spans(row.pk, headers))
+    spans = item_spans(row.pk, headers)
+    drawn = timeline(headers, spans)
     text, left_out = truncate(pretty_json(event), MAX_JSON_CHARS)
-    state_text, state_left_out = truncate(pretty_json(state), MAX_JSON_CHARS)
+    state_text, state_left_out = truncate(pretty_json(state), MAX_STATE_CHARS)
+    blocks = ItemRenderer(max_text_chars=MAX_STATE_CHARS).blocks(cast("list[dict[str, Any]]", state["output"]) if state else [])
+    set_durations(blocks, [header for header in headers if header.number <= place], spans)
     return render_page(
         request,
         row,
@@ -110,8 +116,20 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
         # Without the rates, which are on the page of all events.
         timeline=replace(drawn, bars=()) if drawn else None,
         state=state_text,
+        state_status=(state or {}).get("status"),
+        state_blocks=blocks,
+        item_templates=TEMPLATES,
         state_left_out=state_left_out,
     )
+
+
+@never_cache
+@login_required
+@require_safe
+def times(request: HttpRequest, uid: str) -> HttpResponse:
+    """Send GET /responses/ID/events/times: the milliseconds of each event, in order."""
+    row = get_response(request, uid)
+    return JsonResponse([header.ms for header in event_headers(row.pk)], safe=False)
 
 
 def _pictures(item: Mapping[str, Any] | None) -> ItemBlock | None:

@@ -119,6 +119,7 @@ def timeline(headers: Sequence[EventHeader], spans: Sequence[ItemSpan] = ()) -> 
     total = headers[-1].ms
     phases = [phase for phase in _merge(_phases(headers, spans)) if phase[2] > phase[1]]
     segments = [*_written(phases, spans, total), *_run(spans, total)]
+    segments += _short(spans, {segment.uid for segment in segments}, headers)
     shown = sorted(segments, key=lambda segment: segment.start - segment.end)[:MAX_SEGMENTS]
     return Timeline(
         _rows(shown, round_starts(headers)), _sums(phases), bars(_deltas(headers), total, WIDTH, _pause(headers)), total
@@ -138,6 +139,16 @@ def _run(spans: Sequence[ItemSpan], total: int) -> Iterator[Segment]:
     for span in spans:
         if span.run:
             yield Segment("run", item_title(span.item), *span.run, total, span.uid)
+
+
+def _short(spans: Sequence[ItemSpan], drawn: set[str], headers: Sequence[EventHeader]) -> Iterator[Segment]:
+    """Yield a segment without duration for each item that has no other."""
+    times = {header.number: header.ms for header in headers}
+    for span in spans:
+        if span.uid not in drawn:
+            name = {"message": "text", "reasoning": "reasoning"}.get(str(span.item.get("type")), "tool")
+            label = item_title(span.item) if name == "tool" else LABELS[name]
+            yield Segment(name, label, times[span.last], times[span.last], headers[-1].ms, span.uid)
 
 
 def _rows(segments: Sequence[Segment], starts: Sequence[int]) -> list[TimelineRow]:
