@@ -13,6 +13,9 @@ from responses_app.connect.facts import ModelFacts
 
 LIMIT_S: Final = 120.0
 CONNECT_LIMIT_S: Final = 10.0
+# Clients of other API formats than Responses, and the path of each below the base URL.
+CHAT: Final = frozenset({"continue", "aider", "open-webui"})
+MESSAGES: Final = frozenset({"claude-code"})
 QUESTION: Final = "Answer with one word: are you there?"
 
 
@@ -49,6 +52,8 @@ def check_server(base_url: str) -> None:
 
 def check_connection(connection: Connection, agent: str) -> str:
     """Send the request of `agent` and return a sentence about the answer. Raises ConnectionProblem."""
+    if agent in CHAT | MESSAGES:
+        return _check_other_format(connection, agent)
     body = request_body(connection.model, agent)
     response = _request("POST", f"{connection.base_url}/responses", connection.key, body)
     answer = _streamed(response) if body.get("stream") else _json(response)
@@ -59,6 +64,26 @@ def check_connection(connection: Connection, agent: str) -> str:
     usage = answer.get("usage") or {}
     ending = f", cut at {reason}" if status == "incomplete" else ""
     return f"The model answered: {usage.get('input_tokens')} tokens in, {usage.get('output_tokens')} tokens out{ending}."
+
+
+def _check_other_format(connection: Connection, agent: str) -> str:
+    """Send a stream of Chat Completions or Messages and return a sentence about the answer. Raises ConnectionProblem."""
+    path = "messages" if agent in MESSAGES else "chat/completions"
+    response = _request("POST", f"{connection.base_url}/{path}", connection.key, other_body(connection.model, agent))
+    events = [json.loads(line.removeprefix("data: ")) for line in response.text.splitlines() if line.startswith("data: {")]
+    if problem := next((event["error"] for event in events if event.get("error")), None):
+        raise ConnectionProblem(f"The model {connection.model.name!r} gave no answer: {problem.get('message')}")
+    usage: dict[str, Any] = next((event["usage"] for event in reversed(events) if event.get("usage")), {})
+    tokens = usage.get("input_tokens", usage.get("prompt_tokens")), usage.get("output_tokens", usage.get("completion_tokens"))
+    return f"The model answered: {tokens[0]} tokens in, {tokens[1]} tokens out."
+
+
+def other_body(model: ModelFacts, agent: str) -> dict[str, Any]:
+    """Return the body that a client of Messages or Chat Completions sends."""
+    body: dict[str, Any] = {"model": model.name, "messages": [{"role": "user", "content": QUESTION}], "stream": True}
+    if agent in MESSAGES:
+        return {**body, "max_tokens": 64, "system": [{"type": "text", "text": "You are an agent."}]}
+    return {**body, "max_tokens": 64, "stream_options": {"include_usage": True}}
 
 
 def request_body(model: ModelFacts, agent: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import yaml
 
 from responses_app.connect.agents.table import AGENTS
 from responses_app.connect.changes import plan, write
-from responses_app.connect.check import request_body
+from responses_app.connect.check import CHAT, MESSAGES, request_body
 from responses_app.connect.codex_models import codex_model
 from responses_app.connect.connection import Connection
 from responses_app.connect.edits.errors import CannotEdit
@@ -108,7 +108,7 @@ def test_cline_has_a_provider_and_a_model(tmp_path: Path) -> None:
 
 def test_vscode_replaces_its_own_group_alone(tmp_path: Path) -> None:
     path = tmp_path / ".config" / "Code" / "User" / "chatLanguageModels.json"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('[{"name": "Other", "vendor": "ollama"}]')
     other, group = json.loads(written("vscode", tmp_path)["chatLanguageModels.json"])
     assert (other["name"], group["vendor"], group["apiType"]) == ("Other", "customendpoint", "responses")
@@ -145,13 +145,16 @@ def test_openai_python_needs_variables_alone(tmp_path: Path) -> None:
         ("zed", ".config/zed/settings.json"),
         ("cline", ".cline/data/settings/models.json"),
         ("vscode", ".config/Code/User/chatLanguageModels.json"),
+        ("claude-code", ".claude/settings.json"),
+        ("aider", ".aider.model.metadata.json"),
+        ("continue", ".continue/config.yaml"),
         ("llm", ".config/io.datasette.llm/extra-openai-models.yaml"),
     ],
 )
 @pytest.mark.parametrize("content", [b"[broken", b"\xff\xfe"])
 def test_file_that_cannot_be_parsed_is_refused_by_name(agent: str, name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with pytest.raises(CannotEdit, match=path.name):
         plan(AGENTS[agent], Connection("http://127.0.0.1:8000/v1", KEY, SEES), tmp_path, {})
@@ -165,7 +168,34 @@ def test_small_context_is_told() -> None:
     assert [AGENTS[name].context_problem(size) for name, size in (("codex", 32768), ("llm", 1))] == [None, None]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+def test_claude_code_has_its_variables_in_the_settings(tmp_path: Path) -> None:
+    settings = json.loads(written("claude-code", tmp_path)["settings.json"])
+    assert settings["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8000"
+    assert (settings["env"]["ANTHROPIC_MODEL"], settings["env"]["ANTHROPIC_AUTH_TOKEN"]) == (SEES.name, KEY)
+    path = tmp_path / "other" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"permissions": {"allow": ["Bash"]}, "env": {"A": "1"}}')
+    changed = json.loads(written("claude-code", tmp_path, CLAUDE_CONFIG_DIR=str(path.parent))["settings.json"])
+    assert (changed["permissions"], changed["env"]["A"]) == ({"allow": ["Bash"]}, "1")
+
+
+def test_continue_has_a_model_of_its_own(tmp_path: Path) -> None:
+    config = yaml.safe_load(written("continue", tmp_path)["config.yaml"])
+    (model,) = config["models"]
+    assert (model["apiBase"], model["model"], model["provider"]) == ("http://127.0.0.1:8000/v1", SEES.name, "openai")
+    assert "image_input" in model["capabilities"]
+    path = tmp_path / ".continue" / "config.yaml"
+    path.write_text("name: Mine\nmodels: [{name: x}]\n")
+    with pytest.raises(CannotEdit, match="other models"):
+        plan(AGENTS["continue"], Connection("http://127.0.0.1:8000/v1", KEY, SEES), tmp_path, {})
+
+
+def test_aider_has_the_facts_about_the_model(tmp_path: Path) -> None:
+    facts = json.loads(written("aider", tmp_path)[".aider.model.metadata.json"])
+    assert facts[f"openai/{SEES.name}"]["max_input_tokens"] == 32768
+
+
+@pytest.mark.parametrize("agent", sorted(set(AGENTS) - CHAT - MESSAGES))
 def test_check_sends_an_effort_that_the_model_takes(agent: str) -> None:
     assert "reasoning" not in request_body(PLAIN, agent)
     if agent != "openai-python":

@@ -7,6 +7,7 @@ from typing import Final
 
 from responses_app.connect.agents.codex import CODEX
 from responses_app.connect.agents.editors import VSCODE, ZED
+from responses_app.connect.agents.other_formats import AIDER, CLAUDE_CODE, CONTINUE, OPEN_WEBUI
 from responses_app.connect.agents.terminal import CLINE, GOOSE, LLM, OPENCODE
 from responses_app.connect.connection import Agent, Connection
 
@@ -24,5 +25,19 @@ OPENAI_PYTHON: Final = Agent(
     note="The library reads both variables. It has no configuration file.",
 )
 AGENTS: Final[Mapping[str, Agent]] = {
-    agent.name: agent for agent in (CODEX, OPENCODE, ZED, CLINE, VSCODE, GOOSE, LLM, OPENAI_PYTHON)
+    agent.name: agent
+    for agent in (
+        CODEX,
+        CLAUDE_CODE,
+        OPENCODE,
+        ZED,
+        CLINE,
+        VSCODE,
+        CONTINUE,
+        AIDER,
+        GOOSE,
+        LLM,
+        OPEN_WEBUI,
+        OPENAI_PYTHON,
+    )
 }

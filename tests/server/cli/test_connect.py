@@ -71,3 +71,9 @@ def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None
     (tmp_path / ".codex" / "config.toml").write_text("model = ")
     assert "config.toml cannot be edited: no TOML" in refusal(shared, tmp_path, "codex", "--url", shared.url, "--write")
     assert (tmp_path / ".codex" / "config.toml").read_text() == "model = "
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "continue", "aider", "open-webui"])
+def test_clients_of_other_formats_are_checked_in_their_format(shared: Server, tmp_path: Path, agent: str) -> None:
+    printed = connect(shared, tmp_path, agent, "--write", "--key", shared.key)
+    assert re.search(r"The model answered: \d+ tokens in, \d+ tokens out\.", printed)

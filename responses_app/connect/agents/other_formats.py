@@ -1,0 +1,111 @@
+"""Clients of Messages and of Chat Completions: Claude Code, Continue, Aider and Open WebUI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from responses_app.connect.connection import Agent, ConfigFile, Connection
+from responses_app.connect.edits import jsonc
+from responses_app.connect.edits.errors import CannotEdit
+
+
+def _claude_code(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    name = connection.model.name
+    variables = {
+        "ANTHROPIC_BASE_URL": connection.root,
+        "ANTHROPIC_AUTH_TOKEN": connection.key,
+        "ANTHROPIC_MODEL": name,
+        # For titles and summaries.
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL": name,
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(connection.model.max_output),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+    def edit(text: str) -> str:
+        for variable, value in variables.items():
+            text = jsonc.set_value(text, ["env", variable], value)
+        return text
+
+    folder = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    return [ConfigFile(folder / "settings.json", edit, is_secret=True)]
+
+
+def _continue(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    model = connection.model
+    entry: dict[str, Any] = {
+        "name": f"Verbatim {model.name}",
+        "provider": "openai",
+        "model": model.name,
+        "apiBase": connection.base_url,
+        "apiKey": connection.key,
+        "roles": ["chat", "edit", "apply"],
+        "capabilities": ["tool_use", *(["image_input"] if model.supports_images else [])],
+        "defaultCompletionOptions": {"contextLength": model.context_window, "maxTokens": model.max_output},
+    }
+    config = {"name": "Verbatim", "version": "0.0.1", "schema": "v1", "models": [entry]}
+    text_of_config = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+
+    def edit(text: str) -> str:
+        if not text.strip() or _is_own(text):
+            return text_of_config
+        raise CannotEdit(
+            f"it has other models. Add this one to 'models' by hand: {json.dumps({**entry, 'apiKey': 'YOUR_KEY'})}"
+        )
+
+    folder = Path(environ.get("CONTINUE_GLOBAL_DIR") or home / ".continue")
+    return [ConfigFile(folder / "config.yaml", edit, is_secret=True)]
+
+
+def _is_own(text: str) -> bool:
+    """Return whether a configuration of Continue has only a model that an earlier run has written. Raises CannotEdit."""
+    try:
+        config = yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise CannotEdit(f"it cannot be parsed: {error}") from error
+    return isinstance(config, dict) and config.get("name") == "Verbatim" and len(config.get("models") or ()) == 1
+
+
+def _aider(connection: Connection, home: Path, _environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    model = connection.model
+    facts = {
+        "litellm_provider": "openai",
+        "mode": "chat",
+        "max_input_tokens": model.context_window,
+        "max_output_tokens": model.max_output,
+        "input_cost_per_token": 0,
+        "output_cost_per_token": 0,
+        "supports_vision": model.supports_images,
+    }
+    path = home / ".aider.model.metadata.json"
+    return [ConfigFile(path, lambda text: jsonc.set_value(text, [f"openai/{model.name}"], facts))]
+
+
+CLAUDE_CODE: Final = Agent(
+    "claude-code",
+    "Claude Code",
+    _claude_code,
+    "claude",
+    note="Claude Code shows no context window of other models: it compacts by its own count.",
+    first_prompt=18_000,
+)
+CONTINUE: Final = Agent("continue", "Continue", _continue, "cn")
+AIDER: Final = Agent(
+    "aider",
+    "Aider",
+    _aider,
+    "aider --model openai/MODEL",
+    lambda connection: {"OPENAI_API_BASE": connection.base_url, "OPENAI_API_KEY": connection.key},
+)
+OPEN_WEBUI: Final = Agent(
+    "open-webui",
+    "Open WebUI",
+    lambda *_: (),
+    "open-webui serve",
+    lambda connection: {"OPENAI_API_BASE_URL": connection.base_url, "OPENAI_API_KEY": connection.key},
+    note="Open WebUI reads the variables at its first start, and its settings later.",
+)
