@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from responses_app.observability import events
 from responses_app.observability.start import start_observing
 from responses_app.runs import manager
 
@@ -32,4 +33,5 @@ async def lifespan(
     await receive()
     await manager.current().drain(DRAIN_S)
     await manager.current().close()
+    events.close()
     await send({"type": "lifespan.shutdown.complete"})

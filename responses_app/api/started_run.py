@@ -106,7 +106,7 @@ async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequ
     """Start the run of a request. Raises ApiError; then nothing was stored."""
     run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent()))
     if (record := current_request.get()) is not None:
-        record.keep_run(run.writer.response, run.engine_name)
+        record.keep_run(lambda: run.writer.response, run.engine_name, order.input)
     if run.publisher.is_stored:
         # From now on the row of the response counts against the limit, and shows how the request ends.
         request.META[HAS_RESPONSE] = True

@@ -21,6 +21,7 @@ async def observed_http(application: Application, scope: dict[str, Any], receive
         return await application(scope, receive, send)
     record = ObservedRequest.of_scope(scope["method"], scope)
     current_request.set(record)
+    events.request_began(record)
 
     async def send_and_note(message: Any) -> None:
         if message["type"] == "http.response.start":

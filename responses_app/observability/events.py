@@ -1,17 +1,21 @@
 """Events that observers get: the only interface between the server and its metrics.
 
-Each function calls all observers. Without observers an event costs an empty loop. An observer must not raise and must not wait.
+Each function calls all observers. Without observers an event costs an empty loop. An observer must not wait.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
-from responses_app.observability.records import EndedResponse, ObservedRequest
+from responses_app.observability.records import EndedCall, EndedResponse, EndedRound, ObservedRequest
 
 
 class Observer:
     """Receiver of events; a subclass overrides the methods of the events that it needs."""
+
+    def request_began(self, record: ObservedRequest) -> None:
+        """Receive an HTTP request before it is handled, or a request on a WebSocket."""
 
     def request_ended(self, record: ObservedRequest) -> None:
         """Receive an HTTP request that was answered, or whose client has left; for a WebSocket, the handshake."""
@@ -21,6 +25,15 @@ class Observer:
 
     def response_ended(self, record: EndedResponse) -> None:
         """Receive a response that has ended in this process."""
+
+    def round_ended(self, ended: EndedRound) -> None:
+        """Receive a round of generation that has ended."""
+
+    def call_ended(self, ended: EndedCall) -> None:
+        """Receive a call of a server tool that has ended."""
+
+    def close(self) -> None:
+        """Receive the end of the process."""
 
     def runs_changed(self, count: int) -> None:
         """Receive the number of responses that this process runs."""
@@ -47,6 +60,8 @@ class Observer:
         """Receive the number of sessions of the database, by state."""
 
 
+logger = logging.getLogger("responses.serve")
+
 _observers: list[Observer] = []
 
 
@@ -60,67 +75,86 @@ def is_observed() -> bool:
     return bool(_observers)
 
 
+def request_began(record: ObservedRequest) -> None:
+    """Report the begin of a request."""
+    _report("request_began", record)
+
+
+def round_ended(ended: EndedRound) -> None:
+    """Report a round of generation."""
+    _report("round_ended", ended)
+
+
+def call_ended(ended: EndedCall) -> None:
+    """Report a call of a server tool."""
+    _report("call_ended", ended)
+
+
+def _report(event: str, *values: object) -> None:
+    """Call the method `event` of each observer. A defect of an observer must not harm a request."""
+    for observer in _observers:
+        try:
+            getattr(observer, event)(*values)
+        except Exception:
+            logger.exception("an observer failed")
+
+
+def close() -> None:
+    """Report the end of the process to the observers, and forget them."""
+    while _observers:
+        _observers.pop().close()
+
+
 def request_ended(record: ObservedRequest) -> None:
     """Report an HTTP request."""
-    for observer in _observers:
-        observer.request_ended(record)
+    _report("request_ended", record)
 
 
 def socket_request_ended(record: ObservedRequest) -> None:
     """Report a request on a WebSocket."""
-    for observer in _observers:
-        observer.socket_request_ended(record)
+    _report("socket_request_ended", record)
 
 
 def response_ended(record: EndedResponse) -> None:
     """Report a response that has ended."""
-    for observer in _observers:
-        observer.response_ended(record)
+    _report("response_ended", record)
 
 
 def runs_changed(count: int) -> None:
     """Report the number of responses that run."""
-    for observer in _observers:
-        observer.runs_changed(count)
+    _report("runs_changed", count)
 
 
 def sockets_changed(count: int) -> None:
     """Report the number of open WebSockets."""
-    for observer in _observers:
-        observer.sockets_changed(count)
+    _report("sockets_changed", count)
 
 
 def started(waited_s: float) -> None:
     """Report the wait of a start in seconds."""
-    for observer in _observers:
-        observer.started(waited_s)
+    _report("started", waited_s)
 
 
 def committed(seconds: float) -> None:
     """Report the duration of a commit."""
-    for observer in _observers:
-        observer.committed(seconds)
+    _report("committed", seconds)
 
 
 def taken_over() -> None:
     """Report a take-over."""
-    for observer in _observers:
-        observer.taken_over()
+    _report("taken_over")
 
 
 def rate_limited() -> None:
     """Report a refused request of a WebSocket."""
-    for observer in _observers:
-        observer.rate_limited()
+    _report("rate_limited")
 
 
 def engines_checked(states: Mapping[tuple[str, str], bool]) -> None:
     """Report whether each engine is up."""
-    for observer in _observers:
-        observer.engines_checked(states)
+    _report("engines_checked", states)
 
 
 def sessions_counted(counts: Mapping[str, int]) -> None:
     """Report the sessions of the database."""
-    for observer in _observers:
-        observer.sessions_counted(counts)
+    _report("sessions_counted", counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,8 @@ class ObservedRequest:
     """Request: what the transport knows of it, and what the views add. `began` is a monotonic time in seconds.
 
     `request` is Django's request, whose route is the endpoint; without one the path is looked up. `key_id` is the primary key of the API
-    key. `traceparent` is the trace of the caller (W3C Trace Context), `engine` returns host and port of the engine.
+    key. `traceparent` is the trace of the caller (W3C Trace Context), or the span of this request if there is one; `engine` returns host
+    and port of the engine. `response` returns the response of the request as it is now, `request_input` the items of its input.
     """
 
     method: str
@@ -37,15 +38,23 @@ class ObservedRequest:
     project: str = ""
     model: str = ""
     engine: Callable[[], str] | None = None
+    response: Callable[[], Mapping[str, Any]] | None = None
+    request_input: Sequence[Mapping[str, Any]] = ()
+    # The span of OpenTelemetry, if the request is traced.
+    span: Any = None
 
     @property
     def trace_id(self) -> str:
         """Id of the trace; empty without a trace."""
         return self.traceparent[3:35]
 
-    def keep_run(self, response: Mapping[str, Any], engine: Callable[[], str]) -> None:
-        """Keep what the log shows of the response that the request has begun."""
-        self.response_id, self.model, self.engine = response["id"], response["model"], engine
+    def keep_run(
+        self, response: Callable[[], Mapping[str, Any]], engine: Callable[[], str], request_input: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Keep what log and trace show of the response that the request has begun."""
+        snapshot = response()
+        self.response_id, self.model, self.engine = snapshot["id"], snapshot["model"], engine
+        self.response, self.request_input = response, request_input
 
     @classmethod
     def of_scope(cls, method: str, scope: Mapping[str, Any]) -> ObservedRequest:
@@ -72,6 +81,29 @@ class EndedResponse:
     token_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class EndedRound:
+    """Round of generation that has ended; `finish` is None after a failure. `began_ns` is a time in nanoseconds since 1970."""
+
+    traceparent: str
+    began_ns: int
+    response: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    finish: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """Call of a server tool that has ended: the item of the call, and the result."""
+
+    traceparent: str
+    began_ns: int
+    item: Mapping[str, Any]
+    result: object
+
+
+# The trace of the run of the current task, for rounds and calls; empty without a trace.
+current_trace: ContextVar[str] = ContextVar("trace of the run", default="")
 current_request: ContextVar[ObservedRequest | None] = ContextVar("record of the request", default=None)
 
 

@@ -85,6 +85,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Return a record of a request on the connection, for the observers."""
         record = ObservedRequest.of_scope("WEBSOCKET", self.scope)
         record.request_id, record.project = self.request_id, self.project
+        events.request_began(record)
         return record
 
     async def authenticate(self) -> ApiKey:

@@ -192,7 +192,7 @@ class Stream:
                 key, replace(parsed, request_id=record.request_id, traceparent=record.traceparent)
             )
             active = await self._start(queued, request, admission)
-            record.keep_run(active.run.writer.response, active.run.engine_name)
+            record.keep_run(lambda: active.run.writer.response, active.run.engine_name, request.input)
             try:
                 if active.run.publisher.is_stored:
                     # From here on the row of the response counts as its slot.

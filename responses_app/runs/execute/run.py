@@ -15,6 +15,7 @@ from django.db import DatabaseError
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, InternalError, InvalidRequest
 from responses_app.observability import events
+from responses_app.observability.records import current_trace
 from responses_app.protocol.deltas import Compaction
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.create_request import CreateRequest
@@ -58,6 +59,7 @@ class RunOptions:
     max_run_seconds: int | None = None
     compaction_hook: CompactionHook | None = None
     diagnostics_hook: DiagnosticsHook | None = None
+    traceparent: str = ""
 
     @classmethod
     def from_request(
@@ -65,7 +67,8 @@ class RunOptions:
     ) -> RunOptions:
         """Return the options of the run of `create_request`."""
         emits, generates = create_request.emit_error_event, create_request.generate
-        return cls(emits, generates, create_request.max_run_seconds, compaction_hook, diagnostics_hook)
+        max_run_seconds, traceparent = create_request.max_run_seconds, create_request.traceparent
+        return cls(emits, generates, max_run_seconds, compaction_hook, diagnostics_hook, traceparent)
 
 
 class Run:
@@ -186,6 +189,7 @@ class Run:
     async def run(self) -> None:
         """Run to the end: a single terminal event, or a handover to another process."""
         self._began = time.monotonic()
+        current_trace.set(self._options.traceparent)
         handed_over = False
         try:
             handed_over = await self._execute_until_rejected()

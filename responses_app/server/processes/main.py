@@ -16,7 +16,7 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
 from responses_app.installation import data_dir as local_data_dir
-from responses_app.observability import slots
+from responses_app.observability import events, slots
 from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
@@ -227,6 +227,7 @@ def _work(
     finally:
         progress.line("Stopping ...")
         life.close()
+        events.close()
         close_connections()
 
 

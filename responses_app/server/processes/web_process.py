@@ -53,6 +53,7 @@ def _serve(options: argparse.Namespace) -> int:
     django.setup(set_prefix=False)
     from django.core.exceptions import ImproperlyConfigured
 
+    from responses_app.observability import events
     from responses_app.observability.start import start_observing
     from responses_app.runs import manager
     from responses_app.server.bootstrap.database import close_connections
@@ -77,6 +78,7 @@ def _serve(options: argparse.Namespace) -> int:
         return life.code
     finally:
         life.close()
+        events.close()
         close_connections()
 
 

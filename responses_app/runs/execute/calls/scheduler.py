@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Set
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +13,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from responses_app.engine_interface import Chunk
+from responses_app.observability import events
+from responses_app.observability.records import EndedCall, current_trace
 from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
@@ -197,6 +200,7 @@ class CallScheduler:
 
     async def _run(self, call: PendingCall) -> None:
         """Run `call`, and add progress and the result to the deltas that arrived."""
+        began_ns = time.time_ns()
         try:
             result = await self._tools.run(call.item, lambda delta: self._add(call, delta))
             if self._check is not None:
@@ -209,6 +213,7 @@ class CallScheduler:
                 raise
             logger.exception("%s: tool failed", call.item["id"])
             result = self._tools.failure(call.item, f"The tool failed: {type(error).__name__}.")
+        events.call_ended(EndedCall(current_trace.get(), began_ns, call.item, result))
         self._add(call, result, is_result=True)
 
     def _add(self, call: PendingCall, delta: Delta, *, is_result: bool = False) -> None:

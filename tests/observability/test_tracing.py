@@ -1,0 +1,209 @@
+"""Spans of requests, rounds and calls of tools, with and without content, and a start without the extra."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+from websockets.sync.client import connect
+
+from responses_app.installation.data_dir import ROOT
+from responses_app.observability import events, genai
+from responses_app.observability.records import ObservedRequest, current_request
+from responses_app.observability.tracing import TracingObserver
+from tests.support.api.case import HELLO, KeyedClient, record_text
+from tests.support.api.mcp_case import McpCase
+from tests.support.observability.trace_receiver import trace_receiver
+from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
+
+TRACE_ID: Final = "0af7651916cd43dd8448eb211c80319c"
+PARENT: Final = f"00-{TRACE_ID}-b7ad6b7169203331-01"
+DELETE: Final = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
+LISTING: Final = "execute_tool mcp_list_tools"
+SECRET: Final = "the secret of the client"
+
+
+class TracingTest(McpCase):
+    """A response with a call of an MCP tool, and so two rounds. The spans stay in memory."""
+
+    def spans(self, *, with_content: bool) -> InMemorySpanExporter:
+        """Observe this process up to the end of the test."""
+        exporter = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        events.add_observer(TracingObserver(provider, with_content=with_content))
+        self.addCleanup(events.close)
+        return exporter
+
+    async def traced(self, client: KeyedClient, **body: Any) -> tuple[ObservedRequest, dict[str, Any]]:
+        """Make a request in the trace of a caller, as the ASGI application does."""
+        headers = [(b"traceparent", PARENT.encode())]
+        record = ObservedRequest.of_scope("POST", {"path": "/v1/responses", "headers": headers})
+        current_request.set(record)
+        events.request_began(record)
+        tool = {**self.tool, "require_approval": "never"}
+        response = await self.post(client, tools=[tool], instructions=SECRET, **body)
+        record.status = response.status_code
+        events.request_ended(record)
+        current_request.set(None)
+        return record, response.json()
+
+    async def test_request_has_spans_of_its_rounds_and_calls(self) -> None:
+        exporter = self.spans(with_content=False)
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            record, response = await self.traced(client, max_output_tokens=500)
+            sent = [request.traceparent for request in self.engine.requests]
+        spans = exporter.get_finished_spans()
+        server = next(span for span in spans if span.kind is SpanKind.SERVER)
+        assert server.context is not None
+        assert server.parent is not None
+        self.assertEqual((server.name, f"{server.context.trace_id:032x}"), ("POST /v1/responses", TRACE_ID))
+        self.assertEqual(f"{server.parent.span_id:016x}", PARENT.split("-")[2])
+        self.assertEqual(sent, [record.traceparent] * 2, "the engine gets the span of the request as the parent")
+        self.assertEqual(record.traceparent, f"00-{TRACE_ID}-{server.context.span_id:016x}-01")
+        self.assertEqual(
+            attributes(server),
+            {
+                "http.request.method": "POST",
+                "http.route": "/v1/responses",
+                "http.response.status_code": 200,
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": "verbatim",
+                "gen_ai.request.model": "m",
+                "gen_ai.response.model": "m",
+                "gen_ai.response.id": response["id"],
+                "gen_ai.response.finish_reasons": ("stop",),
+                "gen_ai.request.max_tokens": 500,
+                "gen_ai.request.temperature": response["temperature"],
+                "gen_ai.request.top_p": response["top_p"],
+                "gen_ai.output.type": "text",
+                "gen_ai.usage.input_tokens": response["usage"]["input_tokens"],
+                "gen_ai.usage.cache_read.input_tokens": 0,
+                "gen_ai.usage.output_tokens": response["usage"]["output_tokens"],
+                "gen_ai.usage.reasoning.output_tokens": 0,
+            },
+        )
+        below = [span for span in spans if span.parent is not None and span.parent.span_id == server.context.span_id]
+        self.assertEqual(sorted(span.name for span in below), ["chat m", "chat m", "execute_tool delete", LISTING])
+        rounds = [attributes(span) for span in below if span.name == "chat m"]
+        self.assertEqual(sum(one[genai.OUTPUT_TOKENS] for one in rounds), response["usage"]["output_tokens"])
+        (call,) = [attributes(span) for span in below if span.name == "execute_tool delete"]
+        self.assertEqual(call[genai.TOOL_CALL_ID], next(one["id"] for one in response["output"] if one["type"] == "mcp_call"))
+        for span in spans:
+            text = str(attributes(span))
+            self.assertNotIn(SECRET, text)
+            self.assertNotIn("a.txt", text)
+            self.assertNotIn("Hello", text)
+
+    async def test_content_is_recorded_where_it_is_asked_for(self) -> None:
+        exporter = self.spans(with_content=True)
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            await self.traced(client, input="What is new?")
+        spans = {span.name: attributes(span) for span in exporter.get_finished_spans()}
+        server, call = spans["POST /v1/responses"], spans["execute_tool delete"]
+        self.assertEqual(json.loads(server[genai.SYSTEM_INSTRUCTIONS]), [{"type": "text", "content": SECRET}])
+        user = {"role": "user", "parts": [{"type": "text", "content": "What is new?"}]}
+        self.assertEqual(json.loads(server[genai.INPUT_MESSAGES]), [user])
+        answer = {"role": "assistant", "parts": [{"type": "text", "content": "Hello there!"}]}
+        self.assertEqual(json.loads(server[genai.OUTPUT_MESSAGES])[-1], answer)
+        self.assertEqual(call[genai.TOOL_ARGUMENTS], '{"path":"a.txt"}')
+        self.assertIn("deleted a.txt", call[genai.TOOL_RESULT])
+
+    async def test_server_error_is_an_error_of_the_span(self) -> None:
+        exporter = self.spans(with_content=False)
+        async with self.serving() as client:
+            await self.hub.start()
+            self.engine.fail_for()
+            await self.traced(client)
+        (span,) = exporter.get_finished_spans()
+        self.assertEqual((span.status.status_code, attributes(span)["error.type"]), (StatusCode.ERROR, "503"))
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    values: Mapping[str, Any] = span.attributes or {}
+    return dict(values)
+
+
+def test_names_of_the_conventions_are_in_one_file() -> None:
+    named = [file for file in (ROOT / "responses_app").rglob("*.py") if '"gen_ai.' in file.read_text()]
+    assert named == [Path(genai.__file__)]
+
+
+@pytest.fixture
+def traced(tmp_path: Path, tape: str) -> Iterator[tuple[Server, Any]]:
+    """Run a server that sends its spans to a collector."""
+    with trace_receiver() as receiver:
+        server = Server(
+            tmp_path / "data",
+            "--engine",
+            tape,
+            "--web",
+            "2",
+            OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url,
+            OTEL_BSP_SCHEDULE_DELAY="100",
+        )
+        yield server.ready(), receiver
+        server.end()
+
+
+def test_server_sends_spans_of_http_and_websocket(traced: tuple[Server, Any]) -> None:
+    server, receiver = traced
+    assert server.ask().status_code == 200
+    assert httpx2.get(f"{server.url}/health").status_code in (200, 503)
+    headers = {"Authorization": f"Bearer {server.key}", "traceparent": PARENT}
+    with connect(f"ws://127.0.0.1:{server.port}/v1/responses", additional_headers=headers) as socket:
+        socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "Hi"}))
+        while json.loads(socket.recv())["type"] != "response.completed":
+            pass
+    wait_until(lambda: receiver.named("WEBSOCKET /v1/responses") and receiver.named("POST /v1/responses"))
+    wait_until(lambda: len(receiver.named("chat tape")) == 2)
+    (socket_span,) = receiver.named("WEBSOCKET /v1/responses")
+    assert socket_span.trace_id.hex() == TRACE_ID
+    (http_span,) = receiver.named("POST /v1/responses")
+    assert not http_span.parent_span_id
+    assert {span.parent_span_id for span in receiver.named("chat tape")} == {socket_span.span_id, http_span.span_id}
+    assert receiver.services == {"verbatim"}
+    assert {span.name for span in receiver.spans} == {"WEBSOCKET /v1/responses", "POST /v1/responses", "chat tape"}
+
+
+def test_last_spans_are_sent_at_the_end(tmp_path: Path, tape: str) -> None:
+    with trace_receiver() as receiver:
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_SERVICE_NAME": "mine"}
+        before = ["env", *(f"{name}={value}" for name, value in environ.items())]
+        server = Server(tmp_path / "data", "--engine", tape, before=before)
+        try:
+            assert server.ready().ask().status_code == 200
+            assert server.stop() == 0
+        finally:
+            server.end()
+        assert len(receiver.named("POST /v1/responses")) == 1
+        assert receiver.services == {"mine"}
+
+
+def test_start_without_the_extra_logs_a_sentence(tmp_path: Path, tape: str) -> None:
+    hidden = tmp_path / "hidden" / "opentelemetry" / "exporter"
+    hidden.mkdir(parents=True)
+    # A package without the exporter stands before the installed package, which keeps its other parts.
+    (hidden / "__init__.py").write_text("")
+    (hidden.parent / "__init__.py").write_text("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n")
+    server = Server(
+        tmp_path / "data",
+        *("--engine", tape),
+        OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9",
+        PYTHONPATH=str(hidden.parents[1]),
+    )
+    try:
+        assert server.ready().ask(store=False).status_code == 200
+        assert "no traces are sent. Install the extra otel" in server.output
+        assert "Traceback" not in server.output
+    finally:
+        server.end()

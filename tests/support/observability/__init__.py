@@ -1,0 +1,1 @@
+"""Receivers of what a server reports."""
