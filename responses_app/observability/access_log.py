@@ -15,6 +15,8 @@ logger = logging.getLogger("responses.access")
 # Endpoints that programs read every few seconds: their successes are logged at the level DEBUG.
 PROBES: Final = frozenset({"/health", "/health/live", "/metrics"})
 
+MAX_METHOD_LENGTH: Final = 16
+
 
 class AccessLog(Observer):
     """Observer that writes the log of requests."""
@@ -33,7 +35,9 @@ def _log(record: ObservedRequest) -> None:
     level = logging.DEBUG if route in PROBES and record.status < 400 else logging.INFO
     if logger.isEnabledFor(level):
         ms = round((time.monotonic() - record.began) * 1000)
-        fields = {"method": record.method, "route": route, "status": record.status, "ms": ms, **_ids(record)}
+        # A client may send any word as the method; none came with a head that could not be read.
+        method = record.method[:MAX_METHOD_LENGTH] or "-"
+        fields = {"method": method, "route": route, "status": record.status, "ms": ms, **_ids(record)}
         logger.log(level, "%s", _text(fields), extra={"fields": fields})
 
 

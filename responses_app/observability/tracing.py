@@ -22,6 +22,7 @@ from responses_app.observability.records import EndedCall, EndedRound, ObservedR
 
 # Requests of other paths, such as pages, have no span.
 TRACED: Final = ("/v1/", "/openresponses/v1/")
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH", "WEBSOCKET"})
 SERVER_ERROR: Final = 500
 # Seconds in which the last spans are sent at the end of a process.
 CLOSE_LIMIT_S: Final = 3.0
@@ -48,7 +49,7 @@ class TracingObserver(Observer):
 
     def request_began(self, record: ObservedRequest) -> None:
         """Begin the span of a request, in the trace of the caller or in a new one, and let the record name it as the parent."""
-        if not record.path.startswith(TRACED):
+        if not record.path.startswith(TRACED) or record.method not in METHODS:
             return
         span = self._tracer.start_span(record.method, _context(record.traceparent), SpanKind.SERVER)
         carrier: dict[str, str] = {}

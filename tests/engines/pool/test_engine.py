@@ -120,6 +120,18 @@ def test_engine_that_dies_during_a_generation_leaves_the_rest_to_another() -> No
     asyncio.run(main())
 
 
+def test_request_names_the_engines_that_it_has_used() -> None:
+    async def main() -> None:
+        engines = {name: RemoteEngine([Recording([Fault("down", "gave up")]), WHOLE]) for name in NAMES}
+        engines[ORDER[1]] = RemoteEngine([WHOLE])
+        request = make_request(session=SESSION)
+        async with running(engines) as pool:
+            await collect(pool, request)
+        assert request.used_engines == [name.removeprefix("http://") for name in ORDER[:2]]
+
+    asyncio.run(main())
+
+
 def test_request_that_fails_on_healthy_engines_takes_none_out() -> None:
     async def main() -> None:
         engines = {name: RemoteEngine([Recording([Fault("down", "gave up")]), WHOLE]) for name in NAMES}

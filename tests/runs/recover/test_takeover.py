@@ -16,6 +16,9 @@ from django.test import AsyncClient, override_settings
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Lease, Response, Worker
+from responses_app.observability import events
+from responses_app.observability.events import Observer
+from responses_app.observability.records import EndedResponse
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
@@ -33,6 +36,20 @@ def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
     """Says its head, token by token, and then thinks for longer than any test waits."""
     line = record_text(head, **fields)
     return Recording([*line.steps, Delay(600), Tokens(tokens(tail))])
+
+
+class CountingObserver(Observer):
+    """Observer of take-overs and of responses that have ended."""
+
+    def __init__(self) -> None:
+        self.takeovers = 0
+        self.ended: list[EndedResponse] = []
+
+    def taken_over(self) -> None:
+        self.takeovers += 1
+
+    def response_ended(self, record: EndedResponse) -> None:
+        self.ended.append(record)
 
 
 class TakeoverTest(ApiCase):
@@ -77,6 +94,24 @@ class TakeoverTest(ApiCase):
     def text(self, events: list[dict[str, Any]]) -> str:
         """Return the text of the last message."""
         return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
+
+    async def test_response_that_is_taken_over_is_observed_once(self) -> None:
+        observer = CountingObserver()
+        events.add_observer(observer)
+        self.addCleanup(events.close)
+        async with self.two(slow(), record_text(WHOLE)) as (client, second):
+            uid = await self.begin(client)
+            await self.crash()
+            await self.hub.close()
+            await self.engine.start()
+            self.assertEqual((observer.takeovers, observer.ended), (0, []))
+            manager.set_current(second)
+            await second.start()
+            await self.whole(client, uid)
+        (ended,) = observer.ended
+        self.assertEqual((observer.takeovers, ended.response["id"], ended.response["status"]), (1, uid, "completed"))
+        self.assertIsNone(ended.first_token_s, "another process began the response")
+        self.assertGreater(ended.duration_s, 0)
 
     async def test_handed_over_response_continues_elsewhere_in_the_same_log(self) -> None:
         async with self.two(slow(), record_text(WHOLE, match=tokens("<|start|>user"))) as (client, second):
