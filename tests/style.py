@@ -59,7 +59,7 @@ PRONOUN: Final = re.compile(
 )
 # Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
 OTHER_FOLDERS: Final = frozenset(
-    {"support", "project", "bench", "chaos", "clients", "contract", "deploy", "docs", "hosts", "proportions"}
+    {"support", "upgrade", "project", "bench", "chaos", "clients", "contract", "deploy", "docs", "hosts", "proportions"}
 )
 SPLIT_FOLDERS: Final = frozenset({"api/context", "api/tools"})
 # Pauses of real time in tests: a call of any function `sleep`, and a timer.
