@@ -5,7 +5,7 @@ from __future__ import annotations
 from project.cors import cors_policy
 from project.env import check_database_url, check_token, database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
-from project.model_limits import parse_limits
+from project.model_limits import parse_limits, parse_prices
 from project.tls import cookie_name, proxy_header, trusted_proxies
 from responses_app.installation.data_dir import TEMPLATE_DIR, data_dir
 from responses_app.installation.database_url import default_url
@@ -133,6 +133,8 @@ RESPONSES_SHARED_PREFIX_CACHE = envbool("RESPONSES_SHARED_PREFIX_CACHE")
 RESPONSES_MAX_OUTPUT_TOKENS = parse_limits("RESPONSES_MAX_OUTPUT_TOKENS", envstr("RESPONSES_MAX_OUTPUT_TOKENS"), 16)
 RESPONSES_DEFAULT_OUTPUT_TOKENS = parse_limits("RESPONSES_DEFAULT_OUTPUT_TOKENS", envstr("RESPONSES_DEFAULT_OUTPUT_TOKENS"), 16)
 RESPONSES_MAX_RUN_SECONDS = parse_limits("RESPONSES_MAX_RUN_SECONDS", envstr("RESPONSES_MAX_RUN_SECONDS"), 1)
+RESPONSES_PRICES = parse_prices("RESPONSES_PRICES", envstr("RESPONSES_PRICES"))
+RESPONSES_CURRENCY = envstr("RESPONSES_CURRENCY", "USD").strip()
 RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, minimum=1)
 RESPONSES_MAX_SOCKETS = envint("RESPONSES_MAX_SOCKETS", 1024, minimum=1)
 # At least the largest request body, 64 MiB.

@@ -9,6 +9,7 @@
       + TooSlow             408  the request body arrived too slowly
       + PayloadTooLarge     413
       + RateLimited         429  with Retry-After
+          + InsufficientQuota    a limit of a day or a month is used up
       + InternalError       500  an error of the server or of the model
       + ServiceUnavailable  503  the engine is not reachable; with Retry-After
       + InsufficientStorage 507  the disk is almost full; responses are still answered
@@ -115,6 +116,17 @@ class RateLimited(ApiError):
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)
         self.headers = {"Retry-After": str(retry_after)}
+
+
+class InsufficientQuota(RateLimited):
+    """Limit of a day or a month used up (429). `retry_after` is in seconds. Instructs clients not to retry."""
+
+    type = "insufficient_quota"
+    default_code = "insufficient_quota"
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.headers["x-should-retry"] = "false"
 
 
 class InternalError(ApiError):

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from responses_app.access import browser_key
 from responses_app.errors import Unauthorized
-from responses_app.models import ApiKey, Membership
+from responses_app.models import ApiKey, Membership, Project
 from responses_app.store.db import release_connection
 
 # Lifetime of a cached key: a revoked key may work for so long.
@@ -96,8 +96,10 @@ def _find(secret: str) -> ApiKey | None:
     """Find a key in the database, or the browser key of a signed-in user."""
     try:
         key = browser_key.find_key(secret) or ApiKey.find(secret)
-        if key is not None and key.pk is not None:
-            _record_use(key)
+        if key is not None:
+            key.project_limits = Project.objects.filter(name=key.project).first()
+            if key.pk is not None:
+                _record_use(key)
         return key
     finally:
         # A look-up before the body belongs to no request, so no request's end returns the connection.

@@ -6,19 +6,27 @@ import asyncio
 import contextvars
 import logging
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connection, transaction
 
+from responses_app.access.reservations import Reservation, limit_reached
 from responses_app.errors import RateLimited
 from responses_app.models import ApiKey, ConcurrencySlot
 from responses_app.runs import manager
+from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.run import Run
+from responses_app.runs.prepare.planner import Reserve
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.limits import unstored
+from responses_app.store.limits.counters import LimitCharge
+from responses_app.store.limits.unstored import UnstoredEnd
+from responses_app.store.limits.usage import Spent, spent, usage_row
 
 logger = logging.getLogger("responses.limits")
 
@@ -48,32 +56,84 @@ SELECT (SELECT count(*) FROM responses_app_concurrencyslot WHERE key_id = %(key)
 
 @dataclass(slots=True)
 class AdmittedRequest:
-    """Admitted request: rate limit headers, and the concurrency slot to release, if any."""
+    """Admitted request: the concurrency slot to release, and the reservation to settle, if any."""
 
-    headers: Mapping[str, str] = field(default_factory=dict)
+    request_headers: Mapping[str, str] = field(default_factory=dict)
     slot: int | None = None
+    reservation: Reservation | None = None
+    _run: Run | None = None
+    _request: CreateRequest | None = None
 
-    def release_on_end(self, run: Run) -> None:
-        """Release the slot at the end of `run`."""
-        if self.slot is not None:
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Rate limit headers of requests and of tokens."""
+        return self.request_headers if self.reservation is None else {**self.request_headers, **self.reservation.headers}
+
+    @property
+    def reserve(self) -> Reserve | None:
+        """Function that reserves what a prepared request may use; None if nothing is limited."""
+        return None if self.reservation is None else self.reservation.reserve
+
+    async def follow(self, run: Run, request: CreateRequest) -> None:
+        """Release at the end of `run`.
+
+        From now on the row of a stored response counts as its slot, and its last append settles the reservation.
+        """
+        if run.publisher.is_stored:
+            self._take_charges()
+            await self.release()
+        else:
+            self._run, self._request = run, request
             run.on_done(self.release_soon)
 
     def release_soon(self) -> None:
-        """Release the slot in a background task. Repeated calls do nothing."""
-        if self.slot is not None:
-            _released.add(self.slot)
-            self.slot = None
+        """Release and settle in a background task. Repeated calls do nothing."""
+        if self._take():
             # An empty context, so that the task does not inherit the database thread of a request that ends.
-            task = asyncio.get_running_loop().create_task(_delete_released(), name="slots", context=contextvars.Context())
+            task = asyncio.get_running_loop().create_task(_write_released(), name="slots", context=contextvars.Context())
             _tasks.add(task)
             task.add_done_callback(_tasks.discard)
 
     async def release(self) -> None:
-        """Release the slot now, before a client can see the end of the response."""
+        """Release and settle now, before a client can see the end of the response. A response without limits does not wait."""
+        if self.slot is None and (self.reservation is None or not self.reservation.charges):
+            self.release_soon()
+        elif self._take():
+            await asyncio.shield(_write_released())
+
+    async def note_usage(self, request: CreateRequest, model: str, usage: Mapping[str, Any]) -> None:
+        """Note the usage of a request that makes no response, and release. `model` is the served model."""
+        self._note_end(request, spent(model, usage, ()))
+        self._take()
+        await asyncio.shield(_write_released())
+
+    def _take(self) -> bool:
+        """Move the slot and the reservation to what is written next. Return whether there is anything to write."""
+        is_taken = self.slot is not None
         if self.slot is not None:
             _released.add(self.slot)
             self.slot = None
-            await asyncio.shield(_delete_released())
+        run, request = self._run, self._request
+        if run is None or request is None:
+            if charges := self._take_charges():
+                unstored.pending.add(UnstoredEnd(charges, Spent(), None))
+                is_taken = True
+        elif run.writer.ended or run.broadcast.ended:
+            self._run = self._request = None
+            response = run.writer.response
+            self._note_end(request, spent(response["model"], response["usage"], response["output"]))
+            is_taken = True
+        return is_taken
+
+    def _take_charges(self) -> Sequence[LimitCharge]:
+        if self.reservation is None:
+            return ()
+        charges, self.reservation.charges = self.reservation.charges, ()
+        return charges
+
+    def _note_end(self, request: CreateRequest, total: Spent) -> None:
+        row = usage_row(request.project, request.key, request.user, request.model, total)
+        unstored.pending.add(UnstoredEnd(self._take_charges(), total, row))
 
 
 # Released slots that are not deleted yet; a failed deletion is repeated with the next one.
@@ -85,6 +145,8 @@ _tasks: set[asyncio.Task[None]] = set()
 async def admit(key: ApiKey) -> AsyncIterator[AdmittedRequest]:
     """Admit a request of this key. An exception inside releases the slot. Raises RateLimited."""
     ticket = await _acquire(key)
+    if key.all_counted_limits:
+        ticket.reservation = Reservation(key)
     try:
         yield ticket
     except asyncio.CancelledError:
@@ -118,10 +180,9 @@ def _acquire_slot(key: int, worker: UUID) -> AdmittedRequest:
         (running,) = cursor.fetchone()
         # The exception rolls the transaction back, so the request is not counted.
         if running >= max_concurrent:
-            raise RateLimited(
-                f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
-                "Try again when one of them has ended."
-            )
+            message = f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
+            refused = RateLimited(f"{message}Try again when one of them has ended.")
+            raise limit_reached(refused, "concurrent responses", "key")
         return AdmittedRequest(headers, ConcurrencySlot.objects.create(key_id=key, worker=worker).pk)
 
 
@@ -132,7 +193,7 @@ def _limited(each_minute: int, full_s: float | None) -> RateLimited:
         retry_after=max(math.ceil(wait), 1),
     )
     refused.headers |= _rate_limit_headers(each_minute, full_s or 0.0)
-    return refused
+    return limit_reached(refused, "requests per minute", "key")
 
 
 def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
@@ -145,8 +206,18 @@ def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
     }
 
 
+async def _write_released() -> None:
+    await _delete_released()
+    try:
+        await sync_to_async(unstored.pending.write)()
+    except DatabaseError as error:
+        logger.warning("usage is written later: %s", str(error).strip())
+
+
 async def _delete_released() -> None:
     free = list(_released)
+    if not free:
+        return
     try:
         await ConcurrencySlot.objects.filter(pk__in=free).adelete()
     except DatabaseError as error:

@@ -21,6 +21,7 @@ from responses_app.models import (
     ConversationItem,
     Item,
     Membership,
+    Project,
     Response,
     WebhookDelivery,
     WebhookEndpoint,
@@ -236,3 +237,11 @@ class MembershipAdmin(Audited, PlainTitleAdmin):
     list_filter = ("project", "role")
     search_fields = ("user__username", "project")
     autocomplete_fields = ("user",)
+
+
+@admin.register(Project)
+class ProjectAdmin(PlainTitleAdmin):
+    """Limits and retention of projects. A project without limits has no row."""
+
+    list_display = ("name", "tokens_per_minute", "tokens_per_day", "spend_per_month", "retention_days")
+    search_fields = ("name",)

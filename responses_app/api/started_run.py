@@ -23,6 +23,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.execute.endings import error_of
 from responses_app.runs.execute.run import Run
+from responses_app.runs.new_run import KnownContext
 from responses_app.store import repeats
 from responses_app.store.log import reader
 from responses_app.store.log.token_log import decode_tokens
@@ -104,14 +105,14 @@ class RepeatedRun:
 
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
     """Start the run of a request. Raises ApiError; then nothing was stored."""
-    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent()))
+    known = KnownContext(reserve=ticket.reserve)
+    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent()), known)
     if (record := current_request.get()) is not None:
         record.keep_run(lambda: run.writer.response, run.engine_name, order.input)
     if run.publisher.is_stored:
-        # From now on the row of the response counts against the limit, and shows how the request ends.
+        # From now on the row of the response shows how the request ends.
         request.META[HAS_RESPONSE] = True
-        await ticket.release()
-    ticket.release_on_end(run)
+    await ticket.follow(run, order)
     return StartedRun(run, prepared.request, ticket)
 
 

@@ -8,6 +8,8 @@ from responses_app.models.containers import Container, ContainerFile, FileSource
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
+from responses_app.models.limits.projects import LimitCounter, Project
+from responses_app.models.limits.usage import UsageRecord
 from responses_app.models.log import Event, LogPage, RoundPrompt, StoredRequest
 from responses_app.models.refused_requests import RefusedRequest
 from responses_app.models.responses import (
@@ -70,11 +72,13 @@ __all__ = [
     "IngestionTurn",
     "Item",
     "Lease",
+    "LimitCounter",
     "LogForm",
     "LogPage",
     "LoginAttempt",
     "Membership",
     "MemoryLimit",
+    "Project",
     "RefusedRequest",
     "Response",
     "Role",
@@ -85,6 +89,7 @@ __all__ = [
     "StoredFile",
     "StoredRequest",
     "ToolOutput",
+    "UsageRecord",
     "VectorStore",
     "VectorStoreFile",
     "WebhookDelivery",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Sequence
 from typing import Any, Self
 
 from django.conf import settings
@@ -12,6 +13,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from responses_app.installation.keyring import secret_keys
+from responses_app.models.limits.fields import CountedLimit, UsageLimits
+from responses_app.models.limits.projects import Project
 
 SECRET_BYTES = 32
 PREFIX_LENGTH = 10
@@ -22,7 +25,7 @@ MIN_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS = 16, 10_000_000
 MAX_RUN_SECONDS = 7 * 24 * 3600
 
 
-class ApiKey(models.Model):
+class ApiKey(UsageLimits):
     """API key, sent as a bearer token. A key sees the responses of a single project."""
 
     name = models.CharField(max_length=100)
@@ -78,6 +81,14 @@ class ApiKey(models.Model):
         validators=(MinValueValidator(1), MaxValueValidator(MAX_RUN_SECONDS)),
         help_text="Seconds for each response. Leave blank for no limit.",
     )
+    expires_at = models.DateTimeField(
+        "expiry date", null=True, blank=True, help_text="The key is refused from this time on. Leave blank for never."
+    )
+    # Secret that the last rotation replaced, which is valid until then.
+    old_digest = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False, db_index=True)
+    old_valid_until = models.DateTimeField(
+        null=True, editable=False, help_text="The secret before the rotation is refused then."
+    )
     # State of the token bucket (GCRA): each request moves this time forward by 60 s / requests_per_minute.
     rate_limit_until = models.DateTimeField(
         null=True, editable=False, help_text="When all requests of a minute are available again."
@@ -85,12 +96,25 @@ class ApiKey(models.Model):
 
     # Primary key of the person of a browser key, which has no row.
     user_pk: int | None = None
+    # Limits of the project, loaded with the key; None without such limits.
+    project_limits: Project | None = None
 
     class Meta:
         verbose_name = "API key"
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def limited_name(self) -> tuple[str, str]:
+        """The scope and the primary key."""
+        return "key", str(self.pk)
+
+    @property
+    def all_counted_limits(self) -> Sequence[CountedLimit]:
+        """The counted limits of the key and of its project. A browser key has those of the project alone."""
+        of_key = () if self.pk is None else self.counted_limits
+        return of_key if self.project_limits is None else [*of_key, *self.project_limits.counted_limits]
 
     @property
     def limits(self) -> list[str]:
@@ -104,6 +128,16 @@ class ApiKey(models.Model):
             words.append(f"{self.max_output_tokens} output tokens")
         if self.max_run_seconds is not None:
             words.append(f"{self.max_run_seconds} s")
+        if self.tokens_per_minute is not None:
+            words.append(f"{self.tokens_per_minute} tokens per minute")
+        if self.tokens_per_day is not None:
+            words.append(f"{self.tokens_per_day} tokens per day")
+        if self.spend_per_month is not None:
+            words.append(f"{self.spend_per_month} {settings.RESPONSES_CURRENCY} per month")
+        if self.tool_calls_per_day is not None:
+            words.append(f"{self.tool_calls_per_day} tool calls per day")
+        if self.retention_days is not None:
+            words.append(f"kept {self.retention_days} days")
         return words + self.allowed_models + [f"tool {name}" for name in self.allowed_tools]
 
     @staticmethod

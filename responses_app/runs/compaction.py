@@ -22,7 +22,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
 from responses_app.runs.prepare.items.summary import summary_text
-from responses_app.runs.prepare.planner import PreparedRequest, plan, plan_summary
+from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan, plan_summary
 from responses_app.runs.prepare.prompt_context import PromptContext
 
 logger = logging.getLogger("responses.compaction")
@@ -32,11 +32,11 @@ Json: TypeAlias = Mapping[str, Any]
 FULL = 0.75
 
 
-async def compact(create_request: CreateRequest, served: ServedModel) -> dict[str, Any]:
+async def compact(create_request: CreateRequest, served: ServedModel, reserve: Reserve | None = None) -> dict[str, Any]:
     """Return the `response.compaction` object for the context of `create_request`. Nothing is stored. Raises ApiError."""
     uid, create_request = new_id("resp_"), replace(create_request, compacts=False)
     context = (await plan(PromptContext(uid, create_request, served))).context
-    summary, figures = await _summarize(uid, context, create_request, context.items)
+    summary, figures = await _summarize(uid, context, create_request, context.items, reserve)
     return {
         "id": uid,
         "object": "response.compaction",
@@ -82,10 +82,12 @@ async def compact_if_full(
 
 
 async def _summarize(
-    uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json]
+    uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json], reserve: Reserve | None = None
 ) -> tuple[str, dict[str, Any]]:
     """Generate a summary of `items` in a single round. Return the summary and the usage. Raises ApiError."""
     request, parser = await plan_summary(uid, context, create_request, items)
+    if reserve is not None:
+        await reserve(PreparedRequest(context, request, parser))
     generation, output = Generation(context.served.engine, request, context.dialect.token_text), DeltaCollector()
     round = Round(generation, parser, request.length or len(request.prompt))
     try:

@@ -10,6 +10,8 @@ from typing import Any, Final
 import orjson
 from django.conf import settings
 
+from responses_app.store.limits.counters import LimitCharge
+
 # A `compact_threshold` that the server chooses: a share of the context window of the model.
 OWN_THRESHOLD: Final = 0
 
@@ -79,6 +81,9 @@ class CreateRequest:
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
+    # Reservations in the counters of limits, and the calls of server tools that a limit leaves; None for any number.
+    charges: Sequence[LimitCharge] = ()
+    granted_calls: int | None = None
     # HTTP headers for MCP servers by label, with credentials: never stored in clear and never repeated.
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
@@ -98,7 +103,8 @@ class CreateRequest:
     def max_server_calls(self) -> int:
         """Calls of server tools that the response may have: `max_tool_calls`, or the setting if that is less."""
         most: int = settings.RESPONSES_TOOL_CALLS
-        return min(most, self.echo.get("max_tool_calls") or most)
+        granted = most if self.granted_calls is None else self.granted_calls
+        return min(most, granted, self.echo.get("max_tool_calls") or most)
 
     def dump(self) -> str:
         """Return the request as JSON without the input, which is stored as items, and without the secrets."""
@@ -113,6 +119,7 @@ class CreateRequest:
         values = orjson.loads(text)
         known = {one.name for one in fields(cls)}
         values["include"] = frozenset(values["include"])
+        values["charges"] = [LimitCharge(**charge) for charge in values.get("charges", ())]
         stored = {name: value for name, value in values.items() if name in known}
         return cls(**{**stored, "input": input, "secrets": secrets or {}})
 

@@ -27,7 +27,7 @@ from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.maintenance import upkeep
 from responses_app.runs.models import ServedModel, find_model, models_from_settings, opening_state, start_all
 from responses_app.runs.new_run import NOTHING_KNOWN, KnownContext, RunOwner, prepare_run
-from responses_app.runs.prepare.planner import PreparedRequest
+from responses_app.runs.prepare.planner import PreparedRequest, Reserve
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.services import Services
@@ -123,12 +123,12 @@ class RunManager:
             uid = new_id("resp_")
             return await count_input_tokens(uid, create_request, served, self._tools_for(create_request, uid))
 
-    async def compact(self, create_request: CreateRequest) -> dict[str, Any]:
+    async def compact(self, create_request: CreateRequest, reserve: Reserve | None = None) -> dict[str, Any]:
         """Return the `response.compaction` object. Raises ApiError; nothing is stored."""
         await self._ensure_started()
         self._check_capacity()
         with self.admission.admitted(create_request.project):
-            return await compact(create_request, self.model(create_request.model))
+            return await compact(create_request, self.model(create_request.model), reserve)
 
     def subscribe(self, response: Run | Response, after: int = -1, push: Push | None = None) -> FrameBatches:
         """Yield batches of frames above the number `after` up to the terminal frame; an empty batch after each silent pause.

@@ -33,7 +33,12 @@ STOP_LIMIT = 5.0
 # Characters of an unknown name that an error shows.
 LONGEST_NAME = 200
 # Settings with numbers by model.
-LIMITS_BY_MODEL = ("RESPONSES_MAX_OUTPUT_TOKENS", "RESPONSES_DEFAULT_OUTPUT_TOKENS", "RESPONSES_MAX_RUN_SECONDS")
+LIMITS_BY_MODEL = (
+    "RESPONSES_MAX_OUTPUT_TOKENS",
+    "RESPONSES_DEFAULT_OUTPUT_TOKENS",
+    "RESPONSES_MAX_RUN_SECONDS",
+    "RESPONSES_PRICES",
+)
 # Query keys of an engine URL that concern the dialect; the engine gets the others.
 DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser", "chat_template"})
 
@@ -185,8 +190,8 @@ def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str
     return names_by_alias
 
 
-def check_limits(setting: str, limits: Mapping[str, int], served: Mapping[str, ServedModel]) -> None:
-    """Check that a setting with limits by model names served models. Raises ImproperlyConfigured."""
+def check_limits(setting: str, limits: Mapping[str, object], served: Mapping[str, ServedModel]) -> None:
+    """Check that a setting with limits or prices by model names served models. Raises ImproperlyConfigured."""
     if unknown := [name for name in limits if name and name not in served]:
         raise ImproperlyConfigured(f"{setting}: {unknown[0]!r} is not a model that is served ({', '.join(served) or 'none'})")
 

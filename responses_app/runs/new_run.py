@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
 from uuid import UUID
@@ -26,7 +26,7 @@ from responses_app.runs.execute.run import Run, RunOptions
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
-from responses_app.runs.prepare.planner import PreparedRequest, plan
+from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.server_tools import approvals
 from responses_app.runs.server_tools.executors import ToolFactory
@@ -46,10 +46,14 @@ class RunOwner:
 
 @dataclass(frozen=True, slots=True)
 class KnownContext:
-    """What the caller knows of the context that a request continues: the items, and a cache of the tokens of the prompt."""
+    """What the caller knows of the context that a request continues: the items, and a cache of the tokens of the prompt.
+
+    `reserve` reserves what the prepared request may use of the limits of its key, before anything is stored.
+    """
 
     before: ConversationContext | None = None
     token_cache: TokenCache | None = None
+    reserve: Reserve | None = None
 
 
 NOTHING_KNOWN = KnownContext()
@@ -63,12 +67,16 @@ async def prepare_run(
     tools = tools_for(create_request, uid)
     context = PromptContext(uid, create_request, served, tools, token_cache=known.token_cache)
     prepared = await plan(context, known.before)
-    run = create_run(create_request, prepared, owner)
     if owner.worker is not None:
         if not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         if refusal_s := served.engine.refusal_s:
             raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))
+    if known.reserve is not None:
+        prepared = await known.reserve(prepared)
+        reserved = prepared.context.create_request
+        create_request = replace(create_request, charges=reserved.charges, granted_calls=reserved.granted_calls)
+    run = create_run(create_request, prepared, owner)
     # Last, so that a refused request uses no denial.
     await approvals.claim_denials(create_request, prepared.context.items, prepared.context.input_items, uid)
     return run, prepared
@@ -102,7 +110,8 @@ def _log(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwn
         encrypt_secrets(context.uid, create_request.secrets),
     )
     row = _row(context.uid, create_request, now, context.before)
-    return ResponseLog(row, [*context.before.unsaved, *context.input_items], context.fetched, record, owner.worker)
+    items = [*context.before.unsaved, *context.input_items]
+    return ResponseLog(row, items, context.fetched, record, owner.worker, charges=create_request.charges)
 
 
 def _row(uid: str, create_request: CreateRequest, now: float, before: ConversationContext) -> Response:

@@ -194,10 +194,7 @@ class Stream:
             active = await self._start(queued, request, admission)
             record.keep_run(lambda: active.run.writer.response, active.run.engine_name, request.input)
             try:
-                if active.run.publisher.is_stored:
-                    # From here on the row of the response counts as its slot.
-                    await admission.release()
-                admission.release_on_end(active.run)
+                await admission.follow(active.run, active.request)
             except BaseException:
                 # The client may disconnect during this await, and the run has no reader yet.
                 manager.current().client_disconnected(active.run)
@@ -213,7 +210,7 @@ class Stream:
             request = replace(request, input=[*steering.input_of(steers), *request.input])
         before = self._peers.cached(request.previous_response_id)
         token_cache = TokenCache(before.known) if before is not None else TokenCache()
-        known = KnownContext(before.context if before else None, token_cache)
+        known = KnownContext(before.context if before else None, token_cache, admission.reserve)
         run, prepared = await manager.current().start_run(request, known)
         # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None

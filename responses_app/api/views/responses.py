@@ -105,8 +105,8 @@ async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
             request, key, lambda raw: _compacted(raw, key, has_default=not profiles.is_open(request))
         )
         order = request_access.authorize(key, order)
-        made = await manager.current().compact(order)
-        await ticket.release()
+        made = await manager.current().compact(order, ticket.reserve)
+        await ticket.note_usage(order, manager.current().model(order.model).name, made["usage"])
     return json_response(profiles.to_profile(request, orjson.dumps(made)), headers=ticket.headers)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
@@ -33,6 +33,10 @@ class PreparedRequest:
     context: PromptContext
     request: GenerateRequest
     parser: OutputParser
+
+
+# Reserves what a prepared request may use of limits, and returns the request with the reservation. Raises RateLimited.
+Reserve: TypeAlias = Callable[[PreparedRequest], Awaitable[PreparedRequest]]
 
 
 @dataclass(frozen=True, slots=True)

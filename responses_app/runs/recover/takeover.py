@@ -78,7 +78,8 @@ class StoredRun:
         """Return the log to which `owner` appends."""
         lease = self.lease
         record = RequestRecord("", (), lease.model, lease.priority)
-        return ResponseLog(self.row, (), request=record, worker=owner.worker, epoch=lease.epoch)
+        charges = self.create_request.charges
+        return ResponseLog(self.row, (), request=record, worker=owner.worker, epoch=lease.epoch, charges=charges)
 
 
 async def take_over(pk: int, owner: RunOwner, models: Mapping[str, ServedModel], tools_for: ToolFactory) -> Run | None:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Sum
 
-from responses_app.models import Container, ContainerFile, File, StoredFile
+from responses_app.models import Container, ContainerFile, File, Project, StoredFile
 from responses_app.store.files import storage
 from responses_app.store.files.pending import upload_folder
 
@@ -78,7 +78,8 @@ def check_files(project: str, size: int, replaced: str | None = None) -> None:
         raise FileQuotaExceeded(
             f"This project has reached its limit of files ({most}). Delete files or containers before you add others."
         )
-    limit = settings.RESPONSES_FILES_MIB_PER_PROJECT
+    of_project = Project.objects.filter(name=project).values_list("storage_mib", flat=True).first()
+    limit = of_project or settings.RESPONSES_FILES_MIB_PER_PROJECT
     if used + size > limit * MIB:
         raise FileQuotaExceeded(
             f"The files of this project, with those in containers, may have {limit} MiB together."

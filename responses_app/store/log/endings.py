@@ -9,6 +9,8 @@ from responses_app.models import Response, Status
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store import repeats
 from responses_app.store.db import execute_prepared
+from responses_app.store.limits import counters
+from responses_app.store.limits.usage import Spent, spent
 from responses_app.store.log.openings import ITEM_COLUMNS_SQL, ITEM_ROWS_SQL, dump_rows, item_rows
 from responses_app.store.log.records import Append, Ending
 
@@ -27,7 +29,9 @@ ENDING_COLUMNS: Final = {
     "tools": "text[]",
     "fingerprint": "text",
 }
-_TYPES: Final = ", ".join(f"{name} {type}" for name, type in ENDING_COLUMNS.items())
+# What the response used beside its tokens, for its row of usage.
+USAGE_COLUMNS: Final = {"calls": "integer", "cost": "bigint"}
+_TYPES: Final = ", ".join(f"{name} {type}" for name, type in {**ENDING_COLUMNS, **USAGE_COLUMNS}.items())
 # One prepared statement with two parameters for all responses that end in a commit. Django's `bulk_update` writes a CASE for each
 # column of every row, which took 1 ms per response. `epoch` is null for a response without a lease. Only the holder of a lease may
 # end a response: `responses_app_check_leases` refuses the commit if too few leases are released.
@@ -38,8 +42,8 @@ END_SQL: Final = f"""
 WITH given AS MATERIALIZED (SELECT * FROM json_to_recordset($1) AS given(
   place integer, uid text, epoch integer, background boolean, project text, {_TYPES})),
 ending AS MATERIALIZED (
-  SELECT response.id, given.*
-  FROM given, LATERAL (SELECT id FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
+  SELECT response.*, given.* FROM given,
+    LATERAL (SELECT id, key_id, user_id, model FROM responses_app_response WHERE uid = given.uid LIMIT 1) AS response
 ), released AS (
   DELETE FROM responses_app_lease lease USING ending WHERE lease.response_id = ending.id AND lease.epoch = ending.epoch
     AND lease.response_id = ANY(ARRAY(SELECT id FROM ending))
@@ -58,6 +62,11 @@ ending AS MATERIALIZED (
   SELECT 'wh_' || replace(gen_random_uuid()::text, '-', ''), endpoint.id, event, type, events.uid, ended_at, ended_at, 'pending'
   FROM events JOIN responses_app_webhookendpoint endpoint
     ON endpoint.project = events.project AND type = ANY(endpoint.event_types) AND endpoint.disabled_at IS NULL
+), usage AS (
+  INSERT INTO responses_app_usagerecord
+    (start, seconds, project, key, "user", model, requests, input_tokens, cached_tokens, output_tokens, tool_calls, cost)
+  SELECT ended_at, 0, project, key_id, user_id, model, 1,
+    coalesce(input_tokens, 0), coalesce(cached_tokens, 0), coalesce(output_tokens, 0), calls, cost FROM ending
 )
 SELECT (SELECT array_agg(id ORDER BY id) FROM items),
   responses_app_check_leases((SELECT count(epoch) FROM given), (SELECT count(*) FROM released))
@@ -96,6 +105,8 @@ def end_logs(appends: Sequence[Append]) -> None:
     note_ended(appends, item_keys)
     if uids := extends_conversation(appends):
         execute_prepared(ADD_ITEMS_SQL, [uids])
+    if charged := [append for append in appends if append.log.charges]:
+        counters.settle(settlement(charged))
 
 
 def end_parameters(appends: Sequence[Append]) -> list[bytes]:
@@ -108,11 +119,23 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
             # The client has the end of the stream from the process to which the request was sent.
             log.row.fingerprint = repeats.after_end(log.row.fingerprint)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
-        epoch = None if log.request is None else log.epoch
-        webhook = {"background": log.row.background, "project": log.row.project}
-        rows.append({"uid": log.row.uid, "epoch": epoch, **webhook, **values})
+        total, epoch = _spent(append), None if log.request is None else log.epoch
+        other = {"background": log.row.background, "project": log.row.project, "calls": total.calls, "cost": total.cost}
+        rows.append({"uid": log.row.uid, "epoch": epoch, **other, **values})
         items += item_rows(log, ending.items)
     return [dump_rows(rows), dump_rows(items)]
+
+
+def settlement(appends: Sequence[Append]) -> bytes:
+    """Return the parameter of SETTLE_SQL for responses with reservations, in JSON."""
+    return counters.dump_differences(
+        (charge, amounts) for append in appends for amounts in (_spent(append).amounts,) for charge in append.log.charges
+    )
+
+
+def _spent(append: Append) -> Spent:
+    log, ending = append.log, _ending(append)
+    return spent(log.row.model if log.request is None else log.request.model, ending.usage, ending.items)
 
 
 def note_ended(appends: Sequence[Append], item_keys: Sequence[int] | None) -> None:

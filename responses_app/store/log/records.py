@@ -15,6 +15,7 @@ from responses_app.models import Response
 from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content.images import ImageBytes
+from responses_app.store.limits.counters import LimitCharge
 
 
 class Fenced(DatabaseError):
@@ -58,6 +59,8 @@ class ResponseLog:
     request: RequestRecord | None = None
     worker: UUID | None = None
     epoch: int = 1
+    # Reservations in the counters of limits, which the end of the response settles.
+    charges: Sequence[LimitCharge] = ()
     # Primary keys of the items, set when the items are inserted.
     input_keys: Sequence[int] = ()
     output_keys: Sequence[int] = ()

@@ -10,7 +10,15 @@ from psycopg.adapt import Transformer
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from responses_app.store.log.endings import ADD_ITEMS_SQL, END_SQL, end_parameters, extends_conversation, note_ended
+from responses_app.store.limits.counters import SETTLE_SQL
+from responses_app.store.log.endings import (
+    ADD_ITEMS_SQL,
+    END_SQL,
+    end_parameters,
+    extends_conversation,
+    note_ended,
+    settlement,
+)
 from responses_app.store.log.openings import OPEN_SQL, START_SQL, note_opened, open_parameters
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_insert import INSERT_SQL, event_arrays, text_array
@@ -25,8 +33,9 @@ SESSION_SQL = (
     b"SET enable_mergejoin TO off",
 )
 # Prepared once per connection.
-OPEN, START, EVENTS, END, ADD_ITEMS = b"open_logs", b"start_queued", b"insert_events", b"end_logs", b"add_items"
-STATEMENTS = {OPEN: OPEN_SQL, START: START_SQL, EVENTS: INSERT_SQL, END: END_SQL, ADD_ITEMS: ADD_ITEMS_SQL}
+OPEN, START, EVENTS, END = b"open_logs", b"start_queued", b"insert_events", b"end_logs"
+ADD_ITEMS, SETTLE = b"add_items", b"settle_limits"
+STATEMENTS = {OPEN: OPEN_SQL, START: START_SQL, EVENTS: INSERT_SQL, END: END_SQL, ADD_ITEMS: ADD_ITEMS_SQL, SETTLE: SETTLE_SQL}
 
 
 class TransactionConnection(LoopConnection):
@@ -61,6 +70,9 @@ class TransactionConnection(LoopConnection):
             self._execute(END, end_parameters(ended), Format.TEXT)
         if uids := extends_conversation(ended):
             self._execute(ADD_ITEMS, [text_array(uids)])
+        # Last, as other processes wait for the locks of the counters.
+        if charged := [append for append in ended if append.log.charges]:
+            self._execute(SETTLE, [settlement(charged)], Format.TEXT)
         results = await self._results()
         if opened:
             note_opened(opened, *self._row(results[OPEN]))

@@ -1,0 +1,125 @@
+"""Reservation of tokens, spend and tool calls in the limits of a key and of its project."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from responses_app.errors import InsufficientQuota, RateLimited
+from responses_app.models import ApiKey
+from responses_app.models.limits.fields import NANO, Amount, CountedLimit
+from responses_app.runs.prepare.planner import PreparedRequest
+from responses_app.store.limits import counters
+from responses_app.store.limits.counters import LimitCharge, LimitLevel, LimitNeed
+from responses_app.store.limits.prices import cost
+
+# Output tokens that are reserved where neither the request nor the model has a limit.
+DEFAULT_OUTPUT_TOKENS: Final = 4096
+
+
+def limit_reached(error: RateLimited, limit: str, scope: str) -> RateLimited:
+    """Return the error of a request that a limit of its key or project refuses. Every such refusal passes here.
+
+    `limit` is what is limited, as `tokens per minute`, and `scope` is `key` or `project`.
+    """
+    del limit, scope
+    return error
+
+
+class Reservation:
+    """Reservation of a request, empty until `reserve`. `headers` are the rate limit headers of tokens."""
+
+    def __init__(self, key: ApiKey) -> None:
+        self.headers: dict[str, str] = {}
+        self.charges: Sequence[LimitCharge] = ()
+        self._limits = key.all_counted_limits
+
+    async def reserve(self, prepared: PreparedRequest) -> PreparedRequest:
+        """Reserve what the prepared request may use, and return the request with the reservation. Raises RateLimited."""
+        needs = [need for limit in self._limits if (need := _need(limit, prepared)) is not None]
+        if not needs:
+            return prepared
+        levels = await sync_to_async(counters.reserve)(needs)
+        refused = [level for level, need in zip(levels, needs, strict=True) if level.granted < need.minimum]
+        if refused:
+            amount = {need.limit.counter: need.minimum for need in needs}
+            # The limit that lasts longest, as the client can do nothing before its end.
+            worst = max(refused, key=lambda level: level.reset_s)
+            error = _refusal(worst, amount[worst.limit.counter])
+            error.headers |= _headers([replace(level, granted=0) for level in levels])
+            raise limit_reached(error, f"{worst.limit.amount} per {worst.limit.unit}", worst.limit.scope)
+        self.charges = [level.charge for level in levels]
+        self.headers = _headers(levels)
+        calls = [level.granted for level in levels if level.limit.amount == Amount.CALLS]
+        context = prepared.context
+        request = replace(context.create_request, charges=self.charges, granted_calls=min(calls, default=None))
+        return replace(prepared, context=replace(context, create_request=request))
+
+
+def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
+    """Return what the request needs of a limit; None for nothing."""
+    request, served = prepared.context.create_request, prepared.context.served
+    if limit.amount == Amount.CALLS:
+        return None if prepared.context.tools is None else LimitNeed(limit, request.max_server_calls, 1)
+    prompt = prepared.request.length or len(prepared.request.prompt)
+    output = _output_tokens(prepared)
+    if limit.amount == Amount.SPEND:
+        nano = cost(served.name, prompt, 0, output)
+        return LimitNeed(limit, nano, nano) if nano else None
+    if request.max_output_tokens is None:
+        # A default must not exceed a small limit.
+        output = max(min(output, limit.most - prompt), 1)
+    return LimitNeed(limit, prompt + output, prompt + output)
+
+
+def _output_tokens(prepared: PreparedRequest) -> int:
+    """Return the output tokens to reserve: the limit of the request, of its model, or DEFAULT_OUTPUT_TOKENS."""
+    request, served = prepared.context.create_request, prepared.context.served
+    if not request.generate:
+        return 0
+    limit = served.max_output_tokens(request.max_output_tokens) or DEFAULT_OUTPUT_TOKENS
+    return min(limit, prepared.request.sampling.max_tokens)
+
+
+def _refusal(level: LimitLevel, needed: int) -> RateLimited:
+    limit, wait = level.limit, max(math.ceil(level.reset_s), 1)
+    what = f"{limit.amount} per {limit.unit} of this {limit.scope}"
+    numbers = f"Limit {_shown(limit, limit.most)}, Used {_shown(limit, level.used)}, Requested {_shown(limit, needed)}."
+    if limit.unit == "minute":
+        if needed > limit.most:
+            error = RateLimited(
+                f"Request too large for {what}: {numbers} Shorten the input or set a smaller 'max_output_tokens'.",
+                retry_after=wait,
+            )
+            error.headers["x-should-retry"] = "false"
+            return error
+        return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {level.reset_s:.2f}s.", retry_after=wait)
+    end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + level.reset_s), UTC)
+    return InsufficientQuota(
+        f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.", retry_after=wait
+    )
+
+
+def _shown(limit: CountedLimit, amount: int) -> str:
+    """Return an amount for a message."""
+    return f"{amount / NANO:.2f} {settings.RESPONSES_CURRENCY}" if limit.amount == Amount.SPEND else str(amount)
+
+
+def _headers(levels: Sequence[LimitLevel]) -> dict[str, str]:
+    """Return OpenAI's headers for the tightest limit of tokens: of a minute, or of a day without one of a minute."""
+    tokens = [level for level in levels if level.limit.amount == Amount.TOKENS]
+    tokens = [level for level in tokens if level.limit.unit == "minute"] or tokens
+    if not tokens:
+        return {}
+    level = min(tokens, key=lambda level: level.remaining)
+    return {
+        "x-ratelimit-limit-tokens": str(level.limit.most),
+        "x-ratelimit-remaining-tokens": str(level.remaining),
+        "x-ratelimit-reset-tokens": f"{max(level.reset_s, 0.0):.2f}s",
+    }

@@ -1,0 +1,43 @@
+"""`manage.py projectlimits NAME`: sets the limits and the retention of a project, and prints these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from responses_app.models import Project
+
+FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
+
+
+class Command(BaseCommand):
+    """Command `projectlimits`."""
+
+    help = "Set limits of a project and print all limits of the project. 0 removes a limit."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
+        parser.add_argument("name", help="name of the project")
+        for name in FIELDS:
+            field = Project._meta.get_field(name)
+            parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=str(getattr(field, "help_text", "")))
+
+    def handle(self, *_args: Any, name: str, **options: Any) -> None:
+        """Run the command."""
+        project = Project.objects.filter(name=name).first() or Project(name=name)
+        changes = {field: options[field] for field in FIELDS if options[field] is not None}
+        for field, value in changes.items():
+            setattr(project, field, None if value == "0" else value)
+        try:
+            project.full_clean()
+        except ValidationError as error:
+            raise CommandError(
+                "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+            ) from error
+        if changes:
+            project.save()
+        for field in FIELDS:
+            value = getattr(project, field)
+            self.stdout.write(f"{field.replace('_', ' ')}: {'no limit' if value is None else value}")

@@ -1,0 +1,1 @@
+"""Limits of keys and projects, the counters of these, and usage."""

@@ -1,0 +1,48 @@
+"""Limits of projects, and the counters of limits."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from responses_app.models.limits.fields import UsageLimits
+
+
+class Project(UsageLimits):
+    """Limits of a project. A project without limits needs no row: its name in keys and memberships is enough."""
+
+    name = models.CharField(max_length=100, unique=True)
+    storage_mib = models.PositiveIntegerField(
+        "storage",
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1),),
+        help_text="MiB of all files, in place of RESPONSES_FILES_MIB_PER_PROJECT. Leave blank for that setting.",
+    )
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name = "project limits"
+        verbose_name_plural = "project limits"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def limited_name(self) -> tuple[str, str]:
+        """The scope and the name of the project."""
+        return "project", self.name
+
+
+class LimitCounter(models.Model):
+    """Amount that a key or a project has used, or reserved, in the window that began at `start`."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    start = models.DateTimeField()
+    used = models.BigIntegerField()
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.used}"

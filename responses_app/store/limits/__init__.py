@@ -1,0 +1,1 @@
+"""Counters of limits, usage of tokens, and prices."""

@@ -1,0 +1,1 @@
+"""Tests of the counters of limits and of usage."""
