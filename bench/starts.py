@@ -1,4 +1,4 @@
-"""CPU time of a request up to the first event and of the end of its response, by stage, in this process.
+"""CPU time of a request up to the first event and of the end of the response, by stage, in this process.
 
     python -m bench.starts [--requests 1000] [--rounds 3] [--unstored] [--profile FILE]
 

@@ -55,7 +55,7 @@ class CapacityPlan:
 
     @property
     def kept_bytes_per_day(self) -> float:
-        """Bytes that a day adds to the tables when its logs are archived."""
+        """Bytes that a day adds to the tables when the logs are archived."""
         per_response = self.workload.events_per_response * self.costs.archived_bytes_per_event + self.costs.bytes_per_response
         return self.workload.requests_per_day * per_response
 

@@ -54,7 +54,7 @@ class WriteLoad:
         self._until = 0.0
 
     async def run(self, streams: int, seconds: float) -> None:
-        """Write for so many seconds and print the counts. The session of the writer stays until the parent has read its CPU time."""
+        """Write for so many seconds and print the counts. The session of the writer stays until the parent has read the CPU time."""
         from responses_app.store.log.writer import LogWriter
 
         writer = LogWriter()

@@ -103,7 +103,7 @@ def ran_command(word: str) -> Check:
 
 
 def has_file(name: str, content: str) -> Check:
-    """Make a check that the file `name` has the content, white space at its ends aside."""
+    """Make a check that the file `name` has the content, white space at the ends aside."""
 
     def check(outcome: TaskOutcome) -> str | None:
         path = outcome.folder / name

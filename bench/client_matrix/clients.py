@@ -99,7 +99,7 @@ class AiSdk(Driver):
 
 
 class Codex(MatrixClient):
-    """Codex CLI. `sandbox` is the `sandbox_mode` of its configuration, `context` the context window in tokens.
+    """Codex CLI. `sandbox` is the `sandbox_mode` of the configuration, `context` the context window in tokens.
 
     Each task has a new CODEX_HOME in the folder `homes`. With a home below the folder for temporary files, Codex has no sandbox.
     """

@@ -1,4 +1,4 @@
-"""Recording proxy: forwards a client's requests to a server, and records each response with its tokens and broken rules."""
+"""Recording proxy: forwards a client's requests to a server, and records each response with the tokens and broken rules."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ NEXT = "<|end|><|start|>assistant"
 
 
 def write_recording(folder: Path, tasks: Sequence[Task] = (*LIBRARY_TASKS, *CODEX_TASKS), name: str = NAME) -> str:
-    """Write the tape and return the value of `--model` for `bin/serve`. Each answer waits for the prompt of its task."""
+    """Write the tape and return the value of `--model` for `bin/serve`. Each answer waits for the prompt of the task."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     tape = folder / f"{name}.jsonl"
     distinct = {tuple(task.prompts): task for task in tasks}.values()
@@ -26,7 +26,7 @@ def write_recording(folder: Path, tasks: Sequence[Task] = (*LIBRARY_TASKS, *CODE
 
 
 def _lines(task: Task, encoding: HarmonyEncoding) -> list[dict[str, Any]]:
-    """Make the lines of a task: the last answers wait for the last prompt, each earlier answer for the prompt of its turn."""
+    """Make the lines of a task: the last answers wait for the last prompt, each earlier answer for the prompt of the turn."""
     spare = len(task.recording) - len(task.prompts)
     prompts = [*task.prompts, *[task.prompts[-1]] * spare]
     return [_line(prompt, answer, encoding) for prompt, answer in zip(prompts, task.recording, strict=True)]

@@ -22,7 +22,7 @@ RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("worker", "vllm"), ("stored
 
 
 def visible_ms(p50: float, p95: float) -> str:
-    """Return both times in milliseconds, or a dash where no answer had text: all its tokens were reasoning."""
+    """Return both times in milliseconds, or a dash where no answer had text: all the tokens were reasoning."""
     return "–" if isnan(p50) else f"{p50:.0f} ms, {p95:.0f} ms"
 
 

@@ -37,7 +37,7 @@ def same(make: Callable[[str], bytes], parallel: int = 1, **options: object) -> 
 
 
 def numbered(make: Callable[[str, int], bytes], parallel: int = 1) -> Attack:
-    """Return an attack that numbers its bodies, so that each body is new."""
+    """Return an attack that numbers the bodies, so that each body is new."""
 
     async def attack(target: MeasuredTarget) -> None:
         await repeat(target, (make(target.model, number) for number in itertools.count()), parallel)

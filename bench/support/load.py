@@ -21,7 +21,7 @@ LAG_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Streams of a round, its length, CPU seconds of the client, and delays of a timer in the client's event loop in seconds."""
+    """Streams of a round, the length, CPU seconds of the client, and delays of a timer in the client's event loop in seconds."""
 
     streams: list[StreamResult]
     seconds: float

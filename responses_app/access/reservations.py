@@ -1,4 +1,4 @@
-"""Reservation of tokens, spend and tool calls in the limits of a key and of its project."""
+"""Reservation of tokens, spend and tool calls in the limits of a key and of the project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_OUTPUT_TOKENS: Final = 4096
 
 
 def limit_reached(error: RateLimited, limit: str, scope: str) -> RateLimited:
-    """Return the error of a request that a limit of its key or project refuses. Every such refusal passes here.
+    """Return the error of a request that a limit of the key or project refuses. Every such refusal passes here.
 
     `limit` is what is limited, as `tokens per minute`, and `scope` is `key` or `project`.
     """
@@ -79,7 +79,7 @@ def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
 
 
 def _output_tokens(prepared: PreparedRequest) -> int:
-    """Return the output tokens to reserve: the limit of the request, of its model, or DEFAULT_OUTPUT_TOKENS."""
+    """Return the output tokens to reserve: the limit of the request, of the model, or DEFAULT_OUTPUT_TOKENS."""
     request, served = prepared.context.create_request, prepared.context.served
     if not request.generate:
         return 0

@@ -78,7 +78,7 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRun:
-    """Run of an earlier request that the client has sent again: its stream begins at the first event."""
+    """Run of an earlier request that the client has sent again: the stream begins at the first event."""
 
     row: Response
 
@@ -88,7 +88,7 @@ class RepeatedRun:
         return len(decode_tokens(bytes(stored.prompt_tokens)))
 
     def stream(self, request: HttpRequest, encoder: StreamEncoder) -> EventStream:
-        """Return the stream of the log. The run goes on without its client."""
+        """Return the stream of the log. The run goes on without the client."""
         return EventStream(request, lambda push: _repeat(self.row, push), encoder)
 
     async def snapshot(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Endpoint of a request: the pattern of its route, so that a label has few values and no id."""
+"""Endpoint of a request: the pattern of the route, so that a label has few values and no id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that observers get: the only interface between the server and its metrics.
+"""Events that observers get: the only interface between the server and the metrics.
 
 Each function calls all observers. Without observers an event costs an empty loop. An observer must not wait.
 """

@@ -50,7 +50,7 @@ EXTENSION: Final = "extension"
 
 
 def response_attributes(response: Mapping[str, Any]) -> Attributes:
-    """Return the attributes of a response without its content."""
+    """Return the attributes of a response without the content."""
     conversation = response.get("conversation") or {}
     values = {
         OPERATION_NAME: CHAT,
@@ -85,7 +85,7 @@ def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
 
 
 def finish_reason(response: Mapping[str, Any]) -> str:
-    """Return why a response has ended, in the words of the conventions, else its status."""
+    """Return why a response has ended, in the words of the conventions, else the status."""
     status: str = response["status"]
     if status == "completed":
         calls = [item for item in response["output"] if item["type"].endswith("_call") and "call_id" in item]
@@ -97,7 +97,7 @@ def finish_reason(response: Mapping[str, Any]) -> str:
 
 
 def content_attributes(response: Mapping[str, Any], request_input: Sequence[Mapping[str, Any]]) -> Attributes:
-    """Return the attributes with the content of a response and of its input, as JSON."""
+    """Return the attributes with the content of a response and of the input, as JSON."""
     values: Attributes = {
         INPUT_MESSAGES: json.dumps([_message(item) for item in request_input]),
         OUTPUT_MESSAGES: json.dumps([_message(item) for item in response["output"]]),

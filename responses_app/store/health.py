@@ -1,4 +1,4 @@
-"""Health of the database: a query with a time limit on a connection of its own, and the migrations that are missing."""
+"""Health of the database: a query with a time limit on a connection of the own, and the migrations that are missing."""
 
 from __future__ import annotations
 

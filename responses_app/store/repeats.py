@@ -40,7 +40,7 @@ def fingerprint(letter: str, *parts: bytes) -> str:
 
 
 def after_end(fingerprint: str) -> str:
-    """Return the fingerprint of a response that has ended in its first process: only an idempotency key stays."""
+    """Return the fingerprint of a response that has ended in the first process: only an idempotency key stays."""
     return fingerprint if fingerprint.startswith(KEY) else ""
 
 

@@ -1,4 +1,4 @@
-"""Full-text index of items: its list of new entries is merged into the index by maintenance, before a commit has to."""
+"""Full-text index of items: the list of new entries is merged into the index by maintenance, before a commit has to."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class CompositeExecutor:
         return self._of(call).is_repeatable(call)
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
-        """Run `call` by its tool."""
+        """Run `call` by the tool."""
         return await self._of(call).run(call, report)
 
     def failure(self, call: Json, message: str) -> Delta:

@@ -45,7 +45,7 @@ class OptionalParts:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallContext:
-    """Request for which a tool is opened: the tool as declared, its JSON path, the project, and the id of the response."""
+    """Request for which a tool is opened: the tool as declared, the JSON path, the project, and the id of the response."""
 
     declared: Json
     path: str
@@ -120,7 +120,7 @@ class ServerTool:
 def define_function(
     name: str, description: str, properties: Mapping[str, Json], required: Sequence[str] = (), recipient: str | None = None
 ) -> Json:
-    """Define the function `name`. `recipient` is the tool of gpt-oss that takes its place."""
+    """Define the function `name`. `recipient` is the tool of gpt-oss that takes the place."""
     schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
     recipient_field = {} if recipient is None else {RECIPIENT: recipient}
     return {

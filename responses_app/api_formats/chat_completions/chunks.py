@@ -94,7 +94,7 @@ class ChunkEncoder:
         return self._chunk(frame, b'{"role":"assistant","content":""}')
 
     def _text(self, frame: EventFrame, key: bytes) -> bytes:
-        """Encode more text. Its JSON is cut out of the event, without decoding."""
+        """Encode more text. The JSON is cut out of the event, without decoding."""
         data = frame.data
         start = data.index(_DELTA) + len(_DELTA)
         if key is TEXTS["response.output_text.delta"]:

@@ -69,7 +69,7 @@ def message(output: Iterable[Json]) -> dict[str, Any]:
 
 
 def tool_call(item: Json) -> dict[str, Any]:
-    """Return a call of a function or a custom tool, with the text of its arguments so far."""
+    """Return a call of a function or a custom tool, with the text of the arguments so far."""
     kind, key = TOOL_CALLS[item["type"]]
     return {"id": item["call_id"], "type": kind, kind: {"name": item["name"], key: item[key]}}
 
@@ -87,7 +87,7 @@ def is_url(annotation: Json) -> bool:
 
 
 def url_citation(annotation: Json, offset: int = 0) -> dict[str, Any]:
-    """Return a citation, whose indexes count from the start of the content: `offset` characters come before its part."""
+    """Return a citation, whose indexes count from the start of the content: `offset` characters come before the part."""
     moved = {name: annotation[name] + offset for name in ("start_index", "end_index")}
     return {"type": "url_citation", "url_citation": {**moved, "title": annotation["title"], "url": annotation["url"]}}
 

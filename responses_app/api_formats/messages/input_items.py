@@ -205,7 +205,7 @@ def _call(block: Item, loc: Loc) -> Item:
 
 
 def _server_result(block: Item) -> Item:
-    """Return the fields that a result adds to the item of its call."""
+    """Return the fields that a result adds to the item of the call."""
     content = block.get("content")
     if block["type"] == "mcp_tool_result":
         texts = content if isinstance(content, str) else "".join(one.get("text", "") for one in content or ())

@@ -20,7 +20,7 @@ def model_list(models: Mapping[str, ServedModel]) -> dict[str, Any]:
 
 
 def model_info(name: str, served: ServedModel) -> dict[str, Any]:
-    """Return a model; its name is also the name to show."""
+    """Return a model; the name is also the name to show."""
     return {
         "type": "model",
         "id": name,

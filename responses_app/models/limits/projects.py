@@ -9,7 +9,7 @@ from responses_app.models.limits.fields import UsageLimits
 
 
 class Project(UsageLimits):
-    """Limits of a project. A project without limits needs no row: its name in keys and memberships is enough."""
+    """Limits of a project. A project without limits needs no row: the name in keys and memberships is enough."""
 
     name = models.CharField(max_length=100, unique=True)
     storage_mib = models.PositiveIntegerField(

@@ -53,7 +53,7 @@ END $$;
 
 
 def check_backup(folder: Path) -> Manifest:
-    """Compare a backup with its manifest, and read the contents of the dump. Raises BackupError. Nothing is written."""
+    """Compare a backup with the manifest, and read the contents of the dump. Raises BackupError. Nothing is written."""
     manifest = Manifest.read(folder)
     check_files(folder, manifest)
     _entries(folder, manifest)

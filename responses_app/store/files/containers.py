@@ -24,7 +24,7 @@ async def find(project: str, uid: str) -> Container | None:
 
 
 def is_expired(row: Container, now: datetime) -> bool:
-    """Return whether the container was not used for so long that its variables are lost."""
+    """Return whether the container was not used for so long that the variables are lost."""
     return row.last_active_at + row.expires_after < now
 
 

@@ -43,7 +43,7 @@ def part_path(name: str) -> Path:
 
 @contextmanager
 def pending(name: str) -> Iterator[None]:
-    """Mark the file `name` as being added or deleted. Without an exception, the file and its row agree at the end.
+    """Mark the file `name` as being added or deleted. Without an exception, the file and the row agree at the end.
 
     An exception in the context has the mark resolved at once, as after a crash.
     """

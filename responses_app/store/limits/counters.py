@@ -1,4 +1,4 @@
-"""Counters of limits over all web processes: an amount is reserved at the start of a response, and settled at its end.
+"""Counters of limits over all web processes: an amount is reserved at the start of a response, and settled at the end.
 
 A counter has a window: a minute, a day or a month of UTC. A reservation that is never settled ends with its window.
 """
@@ -78,7 +78,7 @@ class LimitLevel:
 
     @property
     def remaining(self) -> int:
-        """Amount that is left when the request has got its part."""
+        """Amount that is left when the request has got the part."""
         return max(self.limit.most - self.used - self.granted, 0)
 
     @property

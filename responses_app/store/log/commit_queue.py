@@ -38,7 +38,7 @@ class CommitQueue:
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
     def add(self, take: TakeAppend, on_durable: OnDurable) -> None:
-        """Add the append that `take` returns when its commit begins."""
+        """Add the append that `take` returns when the commit begins."""
         self._waiting.append((take, on_durable))
         self._wake.set()
 

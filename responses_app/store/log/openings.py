@@ -145,5 +145,5 @@ def item_rows(log: ResponseLog, bodies: Iterable[Mapping[str, Any]]) -> Iterator
 
 
 def dump_rows(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Return the JSON array of rows, each with its `place`."""
+    """Return the JSON array of rows, each with the `place`."""
     return orjson.dumps([{"place": place, **row} for place, row in enumerate(rows)])

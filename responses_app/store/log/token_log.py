@@ -39,7 +39,7 @@ class RoundStart:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """Begin mark of the call at `output_index`: from here on its tool may have run."""
+    """Begin mark of the call at `output_index`: from here on the tool may have run."""
 
     output_index: int
 

@@ -52,7 +52,7 @@ class LogWriter:
         self._queues = {route: CommitQueue(self._flush) for route in Route}
 
     def enqueue(self, take: TakeAppend, on_durable: OnDurable, route: Route) -> None:
-        """Queue the append that `take` returns when its commit begins, unless `take` returns None.
+        """Queue the append that `take` returns when the commit begins, unless `take` returns None.
 
         Calls `on_durable` once, on the event loop and after this call: with None when committed, or with the error. A callback and
         no future: cancelling a waiting run must not withdraw the events.

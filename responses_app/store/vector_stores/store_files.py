@@ -138,7 +138,7 @@ def find_batch(store: VectorStore, uid: str) -> FileBatch | None:
 
 
 def cancel_batch(batch: FileBatch) -> None:
-    """Cancel the files of a batch that are not ingested yet. A worker that ingests such a file loses its claim."""
+    """Cancel the files of a batch that are not ingested yet. A worker that ingests such a file loses the claim."""
     with transaction.atomic():
         waiting = VectorStoreFile.objects.filter(batch=batch, status=StoreFileStatus.IN_PROGRESS)
         FileChunk.objects.filter(store_file__in=waiting).delete()

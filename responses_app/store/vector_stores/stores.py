@@ -108,7 +108,7 @@ def touch(stores: Sequence[VectorStore], now: datetime) -> None:
 
 
 def delete(row: VectorStore) -> None:
-    """Delete a vector store with its batches and chunks. The files stay."""
+    """Delete a vector store with the batches and chunks. The files stay."""
     row.delete()
 
 

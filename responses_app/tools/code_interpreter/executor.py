@@ -50,7 +50,7 @@ class CodeInterpreterExecutor(ServerToolExecutor):
         return ServerToolOffer(TYPES, FUNCTIONS, lambda _: CodeCall(self._session.container_id), sources=sources)
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
-        """Run the code of `call` in its container."""
+        """Run the code of `call` in the container."""
         code = call["code"]
         if len(code.encode("utf-8", "replace")) > MAX_CODE_BYTES:
             return self.failure(call, f"The code is longer than {MAX_CODE_BYTES} bytes and was not run.")

@@ -35,7 +35,7 @@ def _output(item: Json) -> str:
 
 
 def without_picture(output: Json) -> Json:
-    """Return an output without its picture, which is too long for a text."""
+    """Return an output without the picture, which is too long for a text."""
     return {"type": "image"} if output.get("type") == "image" else output
 
 

@@ -15,7 +15,7 @@ from responses_app.tools import sandbox_access
 
 
 async def end_container(container: Container) -> None:
-    """End a container in the sandbox. A sandbox that is not reachable loses the container at its expiry."""
+    """End a container in its sandbox. A sandbox that is not reachable loses the container at the expiry."""
     async with _sandbox_of(container) as sandbox:
         if sandbox is not None:
             await sandbox.delete(container.uid)
