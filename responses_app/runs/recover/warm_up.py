@@ -1,4 +1,4 @@
-"""Warm-up of a process: a first prompt of each model, made while no client waits."""
+"""Warm-up of a process: what a first request loads, and a first prompt of each model, while no client waits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Mapping
+
+from django.urls import resolve
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
@@ -18,7 +20,7 @@ GREETING = {"type": "message", "role": "user", "content": [{"type": "input_text"
 
 
 class WarmUp:
-    """Warm-up of the served models. The engine generates nothing, and nothing is read or stored."""
+    """Warm-up of the views and the served models. The engine generates nothing, and nothing is read or stored."""
 
     def __init__(self, served: Mapping[str, ServedModel]) -> None:
         self.is_done = False
@@ -37,6 +39,8 @@ class WarmUp:
 
     async def _run(self) -> None:
         try:
+            # Imports all views, which takes longer than everything else in a first request.
+            await asyncio.to_thread(resolve, "/")
             for name, served in self._served.items():
                 request = CreateRequest("", None, name, [GREETING], store=False)
                 await count_input_tokens(new_id("resp_"), request, served, None)

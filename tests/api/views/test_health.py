@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,15 @@ class HealthTest(ApiCase):
             self.assertEqual(body["checks"]["engine"]["models"], {"m": "away"})
             self.engine.recover()
             self.assertEqual((await self.ready(client))[0], 200)
+
+    async def test_engine_that_hangs_is_away_in_time(self) -> None:
+        async with self.serving() as client:
+            await self.warm(client)
+            with (
+                mock.patch.object(self.engine, "is_healthy", asyncio.Event().wait),
+                mock.patch.object(health, "ENGINE_LIMIT_S", 0.01),
+            ):
+                self.assertEqual((await self.ready(client))[1]["checks"]["engine"]["models"], {"m": "away"})
 
     async def test_process_that_drains_is_not_ready(self) -> None:
         async with self.serving() as client:
