@@ -8,9 +8,9 @@ export async function fetchFragment(url) {
   return response?.ok ? parseFragment(await response.text()) : null;
 }
 
-/** Colours the code and typesets the math of Markdown in `element`. */
+/** Colours the code and typesets the math of Markdown in `element`. Resolves when that is done. */
 export async function enhanced(element) {
-  if (element.querySelector(".markdown")) (await import("./markdown/enhance.js")).enhance(element);
+  if (element.querySelector(".markdown")) await (await import("./markdown/enhance.js")).enhance(element);
 }
 
 async function replaceFragment(element, url) {
@@ -32,7 +32,7 @@ export class OutputItem {
     this.ready = Promise.resolve();
     this.element = html ? parseFragment(html) : template(shapeOf(item));
     this.element.dataset.item = item.id;
-    if (html) enhanced(this.element);
+    if (html) this.ready = enhanced(this.element);
     else if (shapeOf(item) === "call") this.takeHead();
   }
 

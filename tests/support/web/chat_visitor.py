@@ -33,6 +33,7 @@ print("<b>hi</b>")
 SLOWLY = " ".join(f"word{number}" for number in range(60))
 BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
 GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
+FORMULAS = f"A sum:\n\n$$\\sum_{{i=1}}^n \\frac{{1}}{{i^2}}$$\n\nand $x^2$ in a line.\n\n```python\nprint(sum(range(9)))\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
 REMOTE_CALL = '<|channel|>commentary to=functions.demo__get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
 PICTURE_CALL = "<|channel|>commentary to=functions.files__picture <|constrain|>json<|message|>{}<|call|>"
@@ -58,6 +59,7 @@ LINES = [
     ("}", f"{FINAL}It is mild in Oslo.<|return|>", 0.0),
     (" unusual", f"{FINAL}Then I do not look.<|return|>", 0.0),
     ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
+    ("mathematically", f"{FINAL}{FORMULAS}<|return|>", 0.0),
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),
     ("pensively", f"{THOUGHT}{FINAL}{SLOWLY}<|return|>", 0.1),

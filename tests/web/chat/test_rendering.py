@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 
 from tests.support.web.chat_visitor import Visitor
 
+SHIFT = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+  .observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 # Characters that are handed to the renderer while a text is streamed in pieces of 20.
 COST = """async (text) => {
@@ -90,3 +92,14 @@ def test_a_failure_offers_one_way_to_try_again(visitor: Visitor) -> None:
     visitor.wait_for_end()
     expect(visitor.last.get_by_role("button", name="Try again")).to_have_count(1)
     expect(visitor.last.get_by_role("button", name="Regenerate")).to_have_count(0)
+
+
+def test_opened_thread_with_code_and_math_moves_nothing(visitor: Visitor) -> None:
+    for _ in range(3):
+        visitor.send_and_wait("mathematically", "word59")
+    page = visitor.page
+    page.goto(page.url)
+    expect(page.locator(".math math").last).to_be_visible()
+    expect(page.locator("pre.enhanced span[class^=hljs]").last).to_be_visible()
+    expect(visitor.last).to_have_attribute("aria-busy", "false")
+    assert page.evaluate(SHIFT) < 0.01

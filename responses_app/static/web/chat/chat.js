@@ -7,6 +7,9 @@ import { autoscroll } from "./autoscroll.js";
 import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
 
+// A thread appears after this time, even if the modules for code and math are not loaded.
+const MAX_DRAWING_MS = 1500;
+
 class Chat {
   constructor(root) {
     this.urls = root.dataset;
@@ -53,7 +56,7 @@ class Chat {
     this.conversation = conversation;
     if (earlier) notes.unshift(`${earlier} earlier ${earlier === 1 ? "item" : "items"} in this model’s context aren’t shown here.`);
     this.note.textContent = visible(notes.join(" "));
-    for (const data of turns) this.addTurn(data);
+    await this.addTurns(turns);
     this.updateUrl();
     autoscroll(true);
     this.composer.sendButton.disabled = false;
@@ -67,11 +70,19 @@ class Chat {
     this.note.textContent = status === 404 ? "This conversation was deleted." : "Couldn’t load this conversation. Reload to retry.";
   }
 
-  addTurn(data) {
+  // Adds the turns at once, with colours and math, which would move what is below.
+  async addTurns(turns) {
+    const hidden = new DocumentFragment();
+    for (const data of turns) this.addTurn(data, hidden);
+    await Promise.race([Promise.all(this.turns.map((turn) => turn.drawn)), new Promise((resolve) => setTimeout(resolve, MAX_DRAWING_MS))]);
+    this.list.append(hidden);
+  }
+
+  addTurn(data, list = this.list) {
     const turn = new Turn(data, this.actions, this.urls);
     turn.answered = this.answerCards(turn.input);
     this.turns.push(turn);
-    this.list.append(turn.element);
+    list.append(turn.element);
     if (turn.response) turn.complete(turn.response);
     return turn;
   }

@@ -1,5 +1,4 @@
 // Turn of a conversation: input, response and their actions.
-import { icon } from "../icon.js";
 import { enhanced, parseFragment } from "../items.js";
 import { ChatItem } from "./blocks.js";
 import { button, el, visible } from "./dom.js";
@@ -15,6 +14,7 @@ export class Turn {
     this.foot = el("footer");
     const name = el("h3", { class: "speaker" }, this.model ?? "Model");
     this.article = el("article", { class: "model", "aria-busy": "true" }, name, this.answer, this.outcome, this.foot);
+    this.messages = [];
     this.element = el("li", { class: "turn" }, this.inputArticle(), this.article);
   }
 
@@ -24,7 +24,18 @@ export class Turn {
     if (messages.length === 0) return null;
     this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
     const isUser = messages.at(-1).role === "user";
-    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.map((item) => (this.fragments[item.id] ? storedMessage(this.fragments[item.id]) : this.draft?.(item) ?? null)), isUser ? el("footer", {}, this.edit) : null);
+    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.map((item) => (this.fragments[item.id] ? this.storedMessage(item) : this.draft?.(item) ?? null)), isUser ? el("footer", {}, this.edit) : null);
+  }
+
+  storedMessage(item) {
+    const element = parseFragment(this.fragments[item.id]);
+    this.messages.push(enhanced(element));
+    return element;
+  }
+
+  // Resolves when code has its colours and math is typeset.
+  get drawn() {
+    return Promise.allSettled([...this.messages, ...[...this.blocks.values()].map((block) => block.ready)]);
   }
 
   async openEditor() {
@@ -97,7 +108,7 @@ export class Turn {
     Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
+    const info = this.id && button("ⓘ", () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
     this.foot.replaceChildren(...[regenerate, log, info, statistics(this.usage)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
   }
@@ -122,12 +133,6 @@ export class Turn {
 }
 
 const ROLES = { system: "System", developer: "Developer", assistant: "Assistant" };
-
-function storedMessage(html) {
-  const element = parseFragment(html);
-  enhanced(element);
-  return element;
-}
 
 export const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
 

@@ -5,15 +5,18 @@ const SHOWN_MS = 2000;
 // Longer code stays without colours.
 const MAX_CODE_CHARS = 50_000;
 
-export function enhance(root) {
+/** Enhances the Markdown in `root`, once. Resolves when colours and math are there. */
+export async function enhance(root) {
+  const waiting = [];
   const all = (selector) => [...(root.matches(selector) ? [root] : []), ...root.querySelectorAll(selector)];
   for (const block of all("pre:has(> code):not(.enhanced)")) {
     block.classList.add("enhanced");
     addCopyButton(block);
-    if (block.dataset.language) colour(block.firstChild, block.dataset.language);
+    if (block.dataset.language) waiting.push(colour(block.firstChild, block.dataset.language));
   }
   const formulas = all(".math:not(.typeset)");
-  if (formulas.length) typeset(formulas);
+  if (formulas.length) waiting.push(typeset(formulas));
+  await Promise.all(waiting);
 }
 
 function addCopyButton(block) {

@@ -1,5 +1,4 @@
 // Column of a run: creates the responses of the run, shows their text while it streams, and swaps in the server's result.
-import { TERMINAL, follow } from "../chat/follow.js";
 import { el } from "../chat/dom.js";
 import { parseField } from "./editors.js";
 
@@ -58,7 +57,7 @@ export class Column {
   async follow(start, round = 0) {
     this.control?.abort();
     const control = (this.control = new AbortController());
-    const { LiveOutput } = await import("./live.js");
+    const { LiveOutput, TERMINAL, follow } = await import("./live.js");
     const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
     const stop = this.element.querySelector("[data-stop]");
     stop.hidden = false;

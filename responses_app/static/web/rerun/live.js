@@ -1,6 +1,8 @@
-// Output of a running response in a column.
+// Output of a running response in a column, loaded with the first run.
 import { el } from "../chat/dom.js";
 import { OutputItem } from "../items.js";
+
+export { TERMINAL, follow } from "../chat/follow.js";
 
 /** Items of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
 export class LiveOutput {
