@@ -81,7 +81,7 @@ class RunManager:
                 )
                 log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled)
                 self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served))
-                self.services.warm_up.start()
+                await self.services.warm_up.finish()
             return self.services
 
     def model(self, name: str) -> ServedModel:

@@ -16,6 +16,8 @@ from responses_app.runs.models import ServedModel
 
 logger = logging.getLogger("responses.runs")
 
+# Seconds that the start of a process waits for the warm-up; a health check then reports that it goes on.
+LIMIT_S = 10.0
 GREETING = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]}
 
 
@@ -31,6 +33,12 @@ class WarmUp:
         """Start the warm-up, unless it runs or is done; a warm-up that failed starts again."""
         if not self.is_done and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._run(), name="warm-up", context=contextvars.Context())
+
+    async def finish(self) -> None:
+        """Start the warm-up, and wait up to LIMIT_S seconds for its end."""
+        self.start()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=LIMIT_S)
 
     def stop(self) -> None:
         """Stop the warm-up, if it runs."""
