@@ -178,7 +178,7 @@ def test_second_server_in_the_same_folder_is_refused(shared: Server, tape: str) 
     [
         (("--model", "./nowhere"), "there is no folder ./nowhere"),
         (("--engine", "script:///nowhere.jsonl"), "nowhere.jsonl"),
-        (("--engine", "http://127.0.0.1:9"), "does not list its models"),
+        (("--engine", "http://127.0.0.1:9"), "the engine at 127.0.0.1:9 is away"),
     ],
 )
 def test_invalid_model_is_reported(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
@@ -193,7 +193,7 @@ def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -
     models = (f"near={tape}&tokenizer={HARMONY}", f"far=http://127.0.0.1:9?model=m&tokenizer={HARMONY}")
     server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
     assert server.process.wait(START_LIMIT) == 1
-    assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.output
+    assert "the engine is away: far: http://127.0.0.1:9: ConnectError" in server.output
     assert left(family(server.process.pid), within=1) == []
 
 
