@@ -61,6 +61,8 @@ PRONOUN: Final = re.compile(
 OTHER_FOLDERS: Final = frozenset(
     {"support", "upgrade", "project", "bench", "chaos", "clients", "contract", "deploy", "docs", "hosts", "proportions"}
 )
+# Django looks for commands in this folder and in none below.
+FLAT_FOLDERS: Final = frozenset({"responses_app/management/commands"})
 SPLIT_FOLDERS: Final = frozenset({"api/context", "api/tools"})
 # Pauses of real time in tests: a call of any function `sleep`, and a timer.
 PAUSE: Final = re.compile(r"\bsleep\(|\bTimer\(")
@@ -192,7 +194,9 @@ def repeated_class_names(modules: Sequence[Module]) -> Places:
 
 def large_folders(modules: Sequence[Module]) -> Places:
     folders = Counter("/".join(module.parts[:-1]) for module in modules if module.parts[-1] != "__init__.py")
-    return [f"{folder}: {count} modules" for folder, count in folders.items() if count > MAX_MODULES]
+    return [
+        f"{folder}: {count} modules" for folder, count in folders.items() if count > MAX_MODULES and folder not in FLAT_FOLDERS
+    ]
 
 
 def long_functions(modules: Sequence[Module]) -> Places:

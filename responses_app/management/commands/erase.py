@@ -1,4 +1,4 @@
-"""`manage.py erase`: erases the data of a project, a conversation or a user, after a summary."""
+"""`manage.py erase`: erases the data of a project, a conversation, an account or a person, after a summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.models import Conversation
-from responses_app.store import audit_log
+from responses_app.store import audit_log, person
 from responses_app.store.content import erasure
 from responses_app.web.accounts import account
 
@@ -18,7 +18,9 @@ from responses_app.web.accounts import account
 class Command(BaseCommand):
     """Command `erase`."""
 
-    help = "Erase the data of a project, a conversation or a user. Without --yes, only print what would be erased."
+    help = (
+        "Erase the data of a project, a conversation, an account or a person. Without --yes, only print what would be erased."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
@@ -26,6 +28,7 @@ class Command(BaseCommand):
         what.add_argument("--project", metavar="NAME", help="all responses, conversations, items and files of a project")
         what.add_argument("--conversation", metavar="ID", help="a conversation with its responses and items")
         what.add_argument("--user", metavar="NAME", help="an account with its sessions and memberships; projects stay")
+        what.add_argument("--safety-identifier", metavar="ID", help="all responses of requests with this safety_identifier")
         parser.add_argument("--keys", action="store_true", help="with --project: its API keys and memberships too")
         parser.add_argument("--yes", action="store_true", help="do it")
 
@@ -35,14 +38,15 @@ class Command(BaseCommand):
             raise CommandError("--keys goes with --project.")
         if what["user"]:
             self._user(what["user"], yes)
+        elif what["safety_identifier"]:
+            self._person(what["safety_identifier"], yes)
         elif what["conversation"]:
             self._conversation(what["conversation"], yes)
         else:
             self._project(what["project"], keys, yes)
         if yes:
-            kind, name = next(
-                (kind, name) for kind, name in what.items() if name and kind in {"user", "conversation", "project"}
-            )
+            kinds = ("user", "conversation", "project", "safety_identifier")
+            kind, name = next((kind, what[kind]) for kind in kinds if what[kind])
             audit_log.record(audit_log.command(), "erase", f"{kind} {name}", name if kind == "project" else "")
         else:
             self.stdout.write("Nothing was erased. Add --yes to erase the data.")
@@ -66,6 +70,15 @@ class Command(BaseCommand):
         self.stdout.write("Items that a response outside of it needs stay.")
         if yes:
             self._do(erasure.erase_conversation(row))
+
+    def _person(self, identifier: str, yes: bool) -> None:
+        responses = person.responses_of(identifier)
+        if not responses.exists():
+            raise CommandError(f"No stored response has the safety_identifier {identifier!r}.")
+        self._print_summary(f"safety_identifier {identifier!r}", person.count_person(responses))
+        self.stdout.write("Items that a response of another person continues stay, and so do uploaded files.")
+        if yes:
+            self._do(person.erase_person(responses))
 
     def _user(self, name: str, yes: bool) -> None:
         user = User.objects.filter(username=name).first()

@@ -83,7 +83,7 @@ def erase_project(project: str) -> Iterator[tuple[str, int]]:
     Yield kind and size of each batch.
     """
     responses = Response.objects.filter(project=project)
-    yield from _cancel_running(responses)
+    yield from cancel_running(responses)
     yield from _delete_in_batches("responses", responses)
     yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
     yield from _delete_in_batches("items", Item.objects.filter(project=project))
@@ -105,7 +105,7 @@ def erase_keys(project: str) -> Iterator[tuple[str, int]]:
 def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
     """Erase a conversation with responses and items, except items needed by a response elsewhere."""
     responses = row.responses.all()
-    yield from _cancel_running(responses)
+    yield from cancel_running(responses)
     uids = list(responses.values_list("uid", flat=True))
     keys = list(_items_of(row).values_list("pk", flat=True))
     project = row.project
@@ -125,7 +125,7 @@ def _items_of(row: Conversation) -> QuerySet[Item]:
     )
 
 
-def _cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
+def cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
     """Cancel running responses and wait up to CANCEL_TIMEOUT_S seconds; the caller erases the rest while running."""
     running: Sequence[int] = list(responses.filter(ended_at=None).values_list("pk", flat=True))
     for pk in running:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -25,6 +27,13 @@ def erase(*arguments: str) -> str:
     """Run the command and return the output."""
     out = StringIO()
     call_command("erase", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def export(identifier: str, file: str) -> str:
+    """Export the data of a person and return the output of the command."""
+    out = StringIO()
+    call_command("export", "--safety-identifier", identifier, file, stdout=out)
     return out.getvalue()
 
 
@@ -66,6 +75,34 @@ class EraseCommandTest(ApiCase):
             await sync_to_async(erase)("--project", "other", "--keys", "--yes")
             self.assertNotIn(MARK, await sync_to_async(contents)())
             self.assertEqual(await ApiKey.objects.filter(project="other").acount(), 0)
+
+    async def test_a_person_is_exported_and_leaves_nothing(self) -> None:
+        file = Path(self.enterContext(TemporaryDirectory())) / "person.jsonl"
+        async with self.serving(*(record_text(HELLO) for _ in range(4))) as client:
+            answer = await client.post("/v1/conversations", b"{}", content_type="application/json")
+            uid = orjson.loads(answer.content)["id"]
+            mine = {"safety_identifier": 'user "7"', "input": MARK}
+            first = await self.made(client, **mine, conversation=uid)
+            second = await self.made(client, **mine, metadata={"a": MARK})
+            third = await self.made(client, previous_response_id=second["id"], **mine)
+            other = await self.made(client, metadata={"safety_identifier": 'user "7"'}, input="Hello")
+            output = await sync_to_async(export)('user "7"', str(file))
+            self.assertIn("3 responses", output)
+            lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+            self.assertEqual([line["response"] for line in lines], [first, second, third])
+            self.assertEqual([item["type"] for line in lines for item in line["input_items"]], ["message"] * 3)
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+            with self.assertRaises(CommandError):
+                await sync_to_async(export)('user "7"', str(file))
+            self.assertIn("Nothing was erased", await sync_to_async(erase)("--safety-identifier", 'user "7"'))
+            output = await sync_to_async(erase)("--safety-identifier", 'user "7"', "--yes")
+            self.assertIn("done: 3 responses", output)
+            self.assertNotIn(MARK, await sync_to_async(contents)())
+            self.assertEqual([row.uid async for row in Response.objects.all()], [other["id"]])
+            self.assertEqual((await client.get(f"/v1/conversations/{uid}")).status_code, 200)
+            for command in (erase, export):
+                with self.assertRaises(CommandError):
+                    await sync_to_async(command)("--safety-identifier", "nobody")
 
     async def test_a_conversation_goes_and_what_was_forked_from_it_still_answers(self) -> None:
         async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
