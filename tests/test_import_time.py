@@ -17,6 +17,15 @@ def test_starting_django_loads_no_engine() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_command_loads_neither_the_manager_nor_the_server() -> None:
+    code = (
+        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"
+        "print([name for name in ('responses_app.runs.manager', 'twisted', 'daphne') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_grammar_needs_the_standard_library_alone() -> None:
     code = (
         "import sys; before = set(sys.modules); import responses_app.protocol.writer, responses_app.protocol.reducer;"

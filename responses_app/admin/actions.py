@@ -15,7 +15,6 @@ from django.template.response import TemplateResponse
 
 from responses_app.errors import ApiError
 from responses_app.models import Response
-from responses_app.runs import manager
 from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase, orphaned_items
 from responses_app.store.log import reader
@@ -75,6 +74,9 @@ def _lines(selected: QuerySet[Response]) -> Iterator[bytes]:
 
 def _cancel(request: HttpRequest, row: Response) -> bool:
     try:
+        # Here, as all commands of manage.py load the actions, and few of them load a manager.
+        from responses_app.runs import manager
+
         async_to_sync(manager.current().cancel)(row)
     except ApiError as error:
         messages.error(request, f"{row.uid}: {error.message}")

@@ -20,4 +20,4 @@ def encoding() -> Any:
 def pieces() -> list[bytes]:
     """The bytes of every ordinary token, in the order of the ids."""
     decode = encoding()._inner.decode_bytes
-    return [bytes(decode([i])) for i in range(ORDINARY)]
+    return [decode((token,)) for token in range(ORDINARY)]

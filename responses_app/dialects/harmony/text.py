@@ -12,6 +12,7 @@ from functools import cache, cached_property
 import tiktoken
 from openai_harmony import HarmonyEncoding
 
+from responses_app.dialects.harmony.tokens import FIRST_SPECIAL
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.length import LowerBound
 from responses_app.dialects.text.slices import CUT_ANYWHERE, slices
@@ -92,7 +93,5 @@ def harmony_text(encoding: HarmonyEncoding) -> HarmonyText:
 
 def _ranks(encoding: HarmonyEncoding) -> dict[bytes, int]:
     """Return the ordinary tokens by bytes. Token ids equal ranks; special tokens have higher ids."""
-    ranks = dict[bytes, int]()
-    while not encoding.is_special_token(len(ranks)):
-        ranks[bytes(encoding._inner.decode_bytes([len(ranks)]))] = len(ranks)
-    return ranks
+    decode = encoding._inner.decode_bytes
+    return {decode((token,)): token for token in range(FIRST_SPECIAL)}
