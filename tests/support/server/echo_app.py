@@ -14,6 +14,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import django
+
 from responses_app.errors import ApiError, Unauthorized
 from responses_app.wire.asgi_extensions import direct_writer
 from tests.support.server.pushed_pieces import push, pushed
@@ -260,6 +262,9 @@ def main(port: int) -> None:
     from responses_app.server.processes.startup import reactor
 
     loop = reactor()
+    # The errors of the transport read a model of Django.
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    django.setup()
     from responses_app.server.http import server as http_server
     from responses_app.server.http import tcp_limits
     from responses_app.server.http.server import tcp
