@@ -14,6 +14,7 @@ from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_star
 from responses_app.tools.file_search.setting import TEXT_SEARCH_LANGUAGES
 from responses_app.tools.mcp.setting import parse_mcp_servers, parse_private_hosts, with_demo_server
 from responses_app.tools.web_search.setting import DEMO_PAGES, parse_web_search
+from responses_app.web.oidc.setting import OidcSettings, check_provider, parse_roles, provider_app
 
 envstr("RESPONSES_DATA_DIR", ".data")
 DATA_DIR = data_dir()
@@ -43,6 +44,34 @@ if RESPONSES_LISTEN_DATABASE_URL:
     check_database_url("RESPONSES_LISTEN_DATABASE_URL", RESPONSES_LISTEN_DATABASE_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Sign-in by OpenID Connect. Without an issuer it is off.
+OIDC_ISSUER = envstr("RESPONSES_OIDC_ISSUER").strip()
+OIDC_CLIENT_ID, OIDC_CLIENT_SECRET = envstr("RESPONSES_OIDC_CLIENT_ID"), envstr("RESPONSES_OIDC_CLIENT_SECRET")
+RESPONSES_OIDC = OidcSettings(
+    issuer=OIDC_ISSUER,
+    name=envstr("RESPONSES_OIDC_NAME", "single sign-on"),
+    groups_claim=envstr("RESPONSES_OIDC_GROUPS_CLAIM", "groups"),
+    roles=parse_roles(envstr("RESPONSES_OIDC_ROLES").strip()),
+    superuser_groups=frozenset(envlist("RESPONSES_OIDC_SUPERUSER_GROUPS")),
+    session_age=envduration("RESPONSES_OIDC_SESSION", "12h"),
+)
+RESPONSES_LOCAL_SIGN_IN = envbool("RESPONSES_LOCAL_SIGN_IN", True)
+OIDC_NEEDED_BY = {
+    "RESPONSES_OIDC_CLIENT_ID": OIDC_CLIENT_ID,
+    "RESPONSES_OIDC_CLIENT_SECRET": OIDC_CLIENT_SECRET,
+    "RESPONSES_OIDC_ROLES": RESPONSES_OIDC.roles,
+    "RESPONSES_OIDC_SUPERUSER_GROUPS": RESPONSES_OIDC.superuser_groups,
+    "RESPONSES_LOCAL_SIGN_IN=0": not RESPONSES_LOCAL_SIGN_IN,
+}
+check_provider(OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_NEEDED_BY)
+OIDC_SCOPES = envlist("RESPONSES_OIDC_SCOPES", "profile email")
+SOCIALACCOUNT_PROVIDERS = provider_app(OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_SCOPES)
+SOCIALACCOUNT_ADAPTER = "responses_app.web.oidc.adapter.Adapter"
+# A link begins a sign-in: the policy of the pages lets no form lead to another site.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = ACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 10
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -51,6 +80,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    # Before the admin pages of our own, which remove those of django-allauth.
+    "allauth.account",
+    "allauth.socialaccount",
+    "responses_app.web.oidc",
     "responses_app",
 ]
 MIDDLEWARE = [
@@ -65,6 +98,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 LOGIN_URL = "sign-in"

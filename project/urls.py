@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
 from responses_app.web.accounts import sign_in
 
 urlpatterns = [
+    # Off without a provider: then no path leads to django-allauth.
+    *([path("sign-in/oidc/", include("responses_app.web.oidc.urls"))] if settings.RESPONSES_OIDC.issuer else []),
     path("", include("responses_app.mcp_server.views")),
     path("", include("responses_app.api.urls")),
     path("", include("responses_app.web.urls")),

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable
 from typing import Any, Final
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
@@ -50,6 +51,10 @@ class AuditedGroupAdmin(Audited, GroupAdmin):
     """Groups of Django's permissions, with entries in the audit log."""
 
 
+# Tables of django-allauth, which has its provider from the settings.
+for allauth_model in (*apps.get_app_config("account").get_models(), *apps.get_app_config("socialaccount").get_models()):
+    if admin.site.is_registered(allauth_model):
+        admin.site.unregister(allauth_model)
 for model, page in ((User, AuditedUserAdmin), (Group, AuditedGroupAdmin)):
     admin.site.unregister(model)
     admin.site.register(model, page)

@@ -29,6 +29,7 @@ VALID_SECONDS = 15 * 60
 LINK_REFUSED = (
     "This sign-in link has expired or was already used. Sign in with a password, or run manage.py signin for a new link."
 )
+NO_PASSWORDS = "This server accepts no passwords. Sign in with the sign-in provider."
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -38,8 +39,15 @@ class AccountLogin(LoginView):
     template_name = "web/sign_in.html"
     redirect_authenticated_user = True
 
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        """Add the name of the sign-in provider, and whether passwords are accepted."""
+        provider = settings.RESPONSES_OIDC.name if settings.RESPONSES_OIDC.issuer else ""
+        return super().get_context_data(**context, provider=provider, local=settings.RESPONSES_LOCAL_SIGN_IN)
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign in, or answer 429 before the password check after too many attempts."""
+        if not settings.RESPONSES_LOCAL_SIGN_IN:
+            raise PermissionDenied(NO_PASSWORDS)
         name = request.POST.get("username", "")
         wait = login_throttle.register(name, audit_log.address_of(request))
         if wait is not None:

@@ -1,0 +1,75 @@
+"""Hooks of django-allauth: a sign-in of the provider becomes a session, an error becomes a page."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any, Final
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base.constants import AuthError
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from responses_app.store import audit_log
+from responses_app.web.accounts.sign_in import BACKEND
+from responses_app.web.oidc import people
+
+CANCELLED: Final = "The sign-in was cancelled at the provider."
+INVALID: Final = "The answer of the provider is not valid, or this sign-in took longer than ten minutes. Please sign in again."
+INACTIVE: Final = "This account is not active. Ask an admin."
+
+logger = logging.getLogger("responses.oidc")
+
+
+class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Adapter of django-allauth. No code of its sign-up, e-mail and connection pages is reached."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Sign the person in. Raises ImmediateHttpResponse with the redirect or the page of an error."""
+        claims = sociallogin.claims
+        if not secrets.compare_digest(str(claims.get("nonce", "")), str(sociallogin.state.get("nonce"))):
+            raise ImmediateHttpResponse(error_page(request, INVALID, "another nonce"))
+        with transaction.atomic():
+            user: User = sociallogin.user if sociallogin.is_existing else self._new_user(request, sociallogin)
+            if not user.is_active:
+                raise ImmediateHttpResponse(error_page(request, INACTIVE, "inactive account"))
+            people.apply_groups(request, user, people.groups_of(claims))
+        login(request, user, BACKEND)
+        if settings.RESPONSES_OIDC.session_age is not None:
+            request.session.set_expiry(timezone.now() + settings.RESPONSES_OIDC.session_age)
+        raise ImmediateHttpResponse(redirect(sociallogin.state.get("next") or settings.LOGIN_REDIRECT_URL))
+
+    def _new_user(self, request: HttpRequest, sociallogin: Any) -> User:
+        user = people.new_account(sociallogin.claims)
+        sociallogin.account.user = user
+        sociallogin.account.save()
+        audit_log.record(audit_log.actor_of(request, user), "account.create", f"account {user}: by the sign-in provider")
+        return user
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        """Raise ImmediateHttpResponse with the page of the error."""
+        del provider, extra_context
+        sentence = CANCELLED if error == AuthError.CANCELLED else INVALID
+        raise ImmediateHttpResponse(error_page(request, sentence, str(exception or request.GET.get("error", error))))
+
+
+def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 403) -> HttpResponse:
+    """Render the page of an error. The log of the server gets the reason, the audit log a failed sign-in."""
+    logger.warning("sign-in by OpenID Connect failed: %s", reason[:300])
+    visitor = audit_log.Actor(audit_log.Kind.VISITOR, address=audit_log.address_of(request))
+    audit_log.record_once(visitor, "sign-in", "sign-in provider", outcome=audit_log.Outcome.FAILURE)
+    return render(request, "web/sign_in_error.html", {"sentence": sentence}, status=status)

@@ -1,0 +1,1 @@
+"""OpenID Connect provider for tests: django-oauth-toolkit as a process."""
