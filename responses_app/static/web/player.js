@@ -1,6 +1,4 @@
 // Steps through the events of a response: by keys, with a slider, and at the recorded speed.
-import { LiveOutput } from "./live.js";
-import { morph } from "./morph.js";
 import { mark } from "./selection.js";
 import { visible } from "./visible.js";
 
@@ -46,6 +44,7 @@ export async function seek(place) {
     document.title = page.title;
     mark(page.querySelector(".timeline [aria-selected=true]")?.dataset.item ?? null);
     document.querySelector("#selected").replaceChildren(...page.querySelector("#selected").childNodes);
+    const { morph } = await import("./morph.js");
     await morph(document.querySelector("#event"), fresh);
     document.dispatchEvent(new Event("fresh"));
   } catch (error) {
@@ -66,6 +65,7 @@ async function play() {
   button.textContent = "Pause";
   recorded ??= load();
   const { times, log } = await recorded;
+  const { LiveOutput } = await import("./live.js");
   if (playing !== turn) return;
   if (number >= last) number = -1;
   const view = new LiveOutput(document.querySelector("#state"), response);

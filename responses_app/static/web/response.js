@@ -1,7 +1,7 @@
 // Pages of a response: keyboard, and live events while the response runs.
 
 import { backLink } from "./back.js";
-import "./copy.js";
+import { showCopyButtons } from "./copy.js";
 import { enhanced } from "./items.js";
 import { keyboard } from "./keyboard.js";
 import { selection } from "./selection.js";
@@ -22,3 +22,11 @@ document.addEventListener("click", ({ target }) => menu.contains(target) || (men
 if (matchMedia("(min-width: 70rem)").matches) for (const properties of page.querySelectorAll("details.properties")) properties.open = true;
 
 enhanced(document.body);
+
+// JSON, SSE lines and code, also those of an event that the player fetches.
+async function enhanceSources() {
+  showCopyButtons();
+  if (document.querySelector("[data-json], .wire, [data-code]")) (await import("./markdown/source_view.js")).enhanceSource();
+}
+document.addEventListener("fresh", enhanceSources);
+enhanceSources();

@@ -76,7 +76,7 @@ function problem() {
 function addStyle() {
   if (document.querySelector('link[href*="response.css"]')) return;
   const { href } = document.querySelector('link[href*="list.css"]');
-  for (const name of ["response.css", "items.css", "markdown/markdown.css"]) {
+  for (const name of ["inspect.css", "response.css", "items.css", "markdown/markdown.css"]) {
     const link = document.createElement("link");
     link.rel = "stylesheet";
     link.href = href.replace("list.css", name);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -224,3 +225,61 @@ def test_play_with_reduced_motion_shows_an_item_when_it_is_done(
     assert "word" not in text, place
     expect(page.locator("#state")).to_contain_text("word59")
     context.close()
+
+
+def test_json_is_coloured_folds_and_is_copied_whole(page: Page, asked: Asked, axe: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{asked.url}/events/0")
+    block = page.get_by_role("group", name="Event", exact=True)
+    expect(block.locator(".hljs-attr", has_text='"sequence_number"')).to_have_count(1)
+    expect(block.locator(".hljs-string", has_text='"response.created"')).to_have_count(1)
+    expect(block.locator(".hljs-number", has_text=re.compile("^0$")).first).to_be_visible()
+    inside = block.locator("div", has_text='"object"')
+    fold = block.locator("details", has=page.locator("summary", has_text='"response"')).first.locator("> summary")
+    expect(inside).to_be_visible()
+    fold.press("Enter")
+    expect(inside).to_be_hidden()
+    assert violations(page, axe) == []
+    page.get_by_role("button", name="Copy event").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    stored = page.request.get(f"{asked.url}/events/0?as=json").json()
+    assert json.loads(copied) == stored
+    # The next event has colours and the button too.
+    page.keyboard.press("ArrowRight")
+    expect(block.locator(".hljs-string", has_text='"response.in_progress"')).to_have_count(1)
+    expect(page.get_by_role("button", name="Copy event")).to_be_visible()
+
+
+def test_request_page_has_foldable_json_and_coloured_code_and_lines(page: Page, asked: Asked) -> None:
+    page.goto(f"{asked.url}/wire")
+    request = page.get_by_role("group", name="Request", exact=True)
+    request.locator("summary", has_text='"tools"').click()
+    expect(request.locator("div", has_text='"server_label"')).to_be_hidden()
+    page.get_by_text("Reproduce: Python").click()
+    expect(page.locator("#python .hljs-keyword").first).to_have_text("import")
+    lines = page.locator("pre.wire")
+    expect(lines.locator(".hljs-keyword").first).to_have_text("event:")
+    expect(lines.locator(".hljs-attr").first).to_have_text('"type"')
+    expect(lines).to_contain_text("data: [DONE]")
+
+
+def test_long_and_hostile_json_stays_text(page: Page, chat_server: Server) -> None:
+    uid = chat_server.ask(model="chat", input="markdown").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/events")
+    page.locator("#events tr", has_text="response.output_text.done").get_by_role("link").click()
+    block = page.get_by_role("group", name="Event", exact=True)
+    expect(block.locator(".hljs-string", has_text="<script>document.title")).to_have_count(1)
+    assert page.evaluate("document.querySelectorAll('#event img, #event script').length") == 0
+    expect(page).not_to_have_title("owned")
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/events/10", "/wire"])
+def test_pages_do_not_jump_while_they_load(page: Page, asked: Asked, path: str) -> None:
+    page.add_init_script(
+        "window.shift = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shift += one.value })"
+        ".observe({ type: 'layout-shift', buffered: true })"
+    )
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(f"{asked.url}{path}?selected={asked.call}", wait_until="networkidle")
+        assert page.evaluate("window.shift") < 0.01, width

@@ -19,12 +19,14 @@ from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.utils.invisible import escaped_in_json, escaped_in_python
 from responses_app.web.render.log_events import frames
-from responses_app.web.render.sanitize import hide_url_queries, truncate
+from responses_app.web.render.sanitize import hide_url_queries, pretty_json, truncate
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.wire.sse import encode
 
 PAGE_EVENTS: Final = 100
 MAX_EVENT_CHARS: Final = 4_000
+# Characters of the request as JSON.
+MAX_JSON_CHARS: Final = 20_000
 # Bytes of a request. A larger request is not reproduced.
 MAX_REQUEST_BYTES: Final = 100_000
 # Fields of both response and request, with their defaults.
@@ -74,6 +76,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     ]
     body = _request(row)
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
+    request_json, left_out = truncate("" if is_large else pretty_json(body), MAX_JSON_CHARS)
     url = request.build_absolute_uri("/v1")
     return render_page(
         request,
@@ -85,6 +88,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         previous=max(after - PAGE_EVENTS, -1) if after >= 0 else None,
         following=blocks[-1].number if len(page) > PAGE_EVENTS else None,
         is_large=is_large,
+        request_json=request_json,
+        request_left_out=left_out,
         curl="" if is_large else _curl(url, body),
         python="" if is_large else _python(url, body),
     )
