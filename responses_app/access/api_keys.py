@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 from asgiref.sync import sync_to_async
@@ -53,10 +53,25 @@ async def authenticate_header(header: str) -> ApiKey:
     key = await _look_up(digest, secret)
     if key is None:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
+    lifetime = BROWSER_CACHE_S if key.pk is None else CACHE_S
+    if (end := key.valid_until) is not None:
+        left_s = (end - timezone.now()).total_seconds()
+        if left_s <= 0:
+            raise _expired(key, end)
+        lifetime = min(lifetime, left_s)
     if len(_seen) >= MAX_CACHED_KEYS:
         _seen.clear()
-    _seen[digest] = (now + (BROWSER_CACHE_S if key.pk is None else CACHE_S), key)
+    _seen[digest] = (now + lifetime, key)
     return key
+
+
+def _expired(key: ApiKey, end: datetime) -> Unauthorized:
+    when = f"{end:%Y-%m-%d %H:%M:%S} UTC"
+    if key.has_old_secret:
+        return Unauthorized(
+            f"This secret of the API key '{key.name}' was replaced, and is refused since {when}. Use the new one."
+        )
+    return Unauthorized(f"The API key '{key.name}' expired at {when}. Create a new key, or set a later expiry date.")
 
 
 def cached_key(header: str) -> ApiKey | None:

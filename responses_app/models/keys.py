@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Self
 
 from django.conf import settings
@@ -98,6 +99,8 @@ class ApiKey(UsageLimits):
     user_pk: int | None = None
     # Limits of the project, loaded with the key; None without such limits.
     project_limits: Project | None = None
+    # Whether `find` found the key by the secret before the rotation.
+    has_old_secret = False
 
     class Meta:
         verbose_name = "API key"
@@ -119,25 +122,19 @@ class ApiKey(UsageLimits):
     @property
     def limits(self) -> list[str]:
         """Describe the limits for a page; empty if the key has none."""
-        words = []
-        if self.requests_per_minute is not None:
-            words.append(f"{self.requests_per_minute} per minute")
-        if self.max_concurrent is not None:
-            words.append(f"{self.max_concurrent} concurrent")
-        if self.max_output_tokens is not None:
-            words.append(f"{self.max_output_tokens} output tokens")
-        if self.max_run_seconds is not None:
-            words.append(f"{self.max_run_seconds} s")
-        if self.tokens_per_minute is not None:
-            words.append(f"{self.tokens_per_minute} tokens per minute")
-        if self.tokens_per_day is not None:
-            words.append(f"{self.tokens_per_day} tokens per day")
-        if self.spend_per_month is not None:
-            words.append(f"{self.spend_per_month} {settings.RESPONSES_CURRENCY} per month")
-        if self.tool_calls_per_day is not None:
-            words.append(f"{self.tool_calls_per_day} tool calls per day")
-        if self.retention_days is not None:
-            words.append(f"kept {self.retention_days} days")
+        shown = {
+            "requests_per_minute": "{} per minute",
+            "max_concurrent": "{} concurrent",
+            "max_output_tokens": "{} output tokens",
+            "max_run_seconds": "{} s",
+            "tokens_per_minute": "{} tokens per minute",
+            "tokens_per_day": "{} tokens per day",
+            "spend_per_month": f"{{}} {settings.RESPONSES_CURRENCY} per month",
+            "tool_calls_per_day": "{} tool calls per day",
+            "retention_days": "kept {} days",
+            "expires_at": "expires {:%Y-%m-%d %H:%M} UTC",
+        }
+        words = [text.format(value) for name, text in shown.items() if (value := getattr(self, name)) is not None]
         return words + self.allowed_models + [f"tool {name}" for name in self.allowed_tools]
 
     @staticmethod
@@ -163,17 +160,37 @@ class ApiKey(UsageLimits):
         digests = cls.hashes(secret)
         keys = {key.digest: key for key in cls.objects.filter(digest__in=digests)}
         key = next((keys[digest] for digest in digests if digest in keys), None)
-        if key is None or key.revoked_at is not None:
+        if key is None:
+            key = cls.objects.filter(old_digest__in=digests, revoked_at=None).first()
+            if key is not None:
+                key.has_old_secret = True
+            return key
+        if key.revoked_at is not None:
             return None
         if key.digest != digests[0]:
             cls.objects.filter(pk=key.pk).update(digest=digests[0])
             key.digest = digests[0]
         return key
 
+    @property
+    def valid_until(self) -> datetime | None:
+        """The time from which on the secret that `find` was given is refused; None for never."""
+        times = [self.expires_at, self.old_valid_until if self.has_old_secret else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def rotate(self, old_valid_until: datetime) -> str:
+        """Replace the secret, and return the new one. The old secret stays valid until `old_valid_until`."""
+        secret = f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
+        self.old_digest, self.old_valid_until = self.digest, old_valid_until
+        self.digest, self.prefix = self.hash(secret), secret[:PREFIX_LENGTH]
+        self.save(update_fields=["old_digest", "old_valid_until", "digest", "prefix"])
+        return secret
+
     @classmethod
     def is_stored(cls, secret: str) -> bool:
         """Return whether `secret` belongs to a stored key, revoked or not."""
-        return cls.objects.filter(digest__in=cls.hashes(secret)).exists()
+        digests = cls.hashes(secret)
+        return cls.objects.filter(models.Q(digest__in=digests) | models.Q(old_digest__in=digests)).exists()
 
 
 class ConcurrencySlot(models.Model):

@@ -22,7 +22,7 @@ from responses_app.store.db import count_sessions
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.limits import usage
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
-from responses_app.store.log.retention import TEMPORARY, prune
+from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
 from responses_app.store.log.rows import partitions
 from responses_app.tools.file_search.ingestion import ingest_files
 from responses_app.webhooks.delivery import deliver_webhooks
@@ -37,6 +37,7 @@ REFUSED_EVERY_S = 1.0
 SESSIONS_EVERY_S = 10.0
 ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
+RETENTION_EVERY_S = 600.0
 BATCH = 50
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
@@ -50,6 +51,7 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(PRUNE_EVERY_S, partitions_due))
         group.create_task(_every(MERGE_EVERY_S, search_index_due))
         group.create_task(_every(USAGE_EVERY_S, usage_due))
+        group.create_task(_every(RETENTION_EVERY_S, retention_due))
         group.create_task(_every(REFUSED_EVERY_S, refused_requests.write_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
@@ -102,6 +104,11 @@ def partitions_due(now: datetime) -> Iterator[int]:
 def search_index_due(_now: datetime) -> Iterator[int]:
     """Merge the new entries of the full-text index; yield the number of pages."""
     yield search_index.merge_new_entries()
+
+
+def retention_due(now: datetime) -> Iterator[int]:
+    """Erase responses after the retention of their key or project; yield the size of each batch."""
+    yield from prune_by_limits(now)
 
 
 def usage_due(now: datetime) -> Iterator[int]:

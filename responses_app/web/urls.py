@@ -27,6 +27,7 @@ urlpatterns = [
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
+    path("keys/<int:pk>/rotate", keys_views.rotate, name="key-rotate"),
     path("keys/<int:pk>/revoke", keys_views.revoke, name="key-revoke"),
     path("members", members.index, name="members"),
     path("members/<int:pk>", members.change, name="member"),

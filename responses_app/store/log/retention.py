@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import QuerySet
 
-from responses_app.models import LogForm, LogPage, Response
+from responses_app.models import ApiKey, LogForm, LogPage, Project, Response
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.content.deletion import erase
 from responses_app.store.log.archive import EVENTS_PER_PAGE, build_page, lock_for_archive
@@ -81,6 +81,17 @@ def prune(name: str, before: datetime) -> Iterator[int]:
         yield from _apply(due, lambda row: erase(row.project, row.uid, delete_pages=False))
     partitions.drop_empty()
     yield from _apply(rule.due(before), rule.apply)
+
+
+def prune_by_limits(now: datetime) -> Iterator[int]:
+    """Erase the responses whose key or project keeps these for a shorter time. Yield the size of each batch."""
+    owners: list[tuple[dict[str, Any], int]] = [
+        *(({"key": pk}, days) for pk, days in ApiKey.objects.values_list("pk", "retention_days") if days),
+        *(({"project": name}, days) for name, days in Project.objects.values_list("name", "retention_days") if days),
+    ]
+    for owner, days in owners:
+        due = Response.objects.filter(**owner, ended_at__lt=now - timedelta(days=days)).order_by("pk")
+        yield from _apply([due], _erase)
 
 
 def _apply(due: Iterable[QuerySet[Response]], apply: Callable[[Response], bool]) -> Iterator[int]:

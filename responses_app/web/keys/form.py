@@ -13,7 +13,20 @@ from responses_app.access.permissions import has_role, projects
 from responses_app.models import ApiKey, Role
 from responses_app.runs import manager
 
-LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds", "allowed_models", "allowed_tools")
+LIMITS = (
+    "requests_per_minute",
+    "max_concurrent",
+    "max_output_tokens",
+    "max_run_seconds",
+    "tokens_per_minute",
+    "tokens_per_day",
+    "spend_per_month",
+    "tool_calls_per_day",
+    "retention_days",
+    "expires_at",
+    "allowed_models",
+    "allowed_tools",
+)
 
 
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -33,6 +46,11 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
             "max_concurrent": "Concurrent responses",
             "max_output_tokens": "Output tokens per response",
             "max_run_seconds": "Seconds per response",
+            "tokens_per_minute": "Tokens per minute",
+            "tokens_per_day": "Tokens per day",
+            "tool_calls_per_day": "Tool calls per day",
+            "retention_days": "Days that responses are kept",
+            "expires_at": "Expires at (UTC)",
         }
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -22,6 +23,8 @@ from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
 from responses_app.web.roles import needed_role
 
+# Hours that the secret before a rotation stays valid, and what the page says.
+ROTATION_HOURS: Final = {"0": "Not at all", "1": "1 hour", "24": "1 day", "168": "7 days", "720": "30 days"}
 NO_MEMBER = "To create keys you need the role “member” in a project. Ask an admin of the project."
 
 
@@ -87,6 +90,20 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
         key.save(update_fields=["revoked_at"])
         _record(request, "key.revoke", key)
         messages.success(request, f"{key.name} was revoked. It may keep working for up to 30 seconds.")
+    return redirect("keys")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def rotate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show at GET /keys/N/rotate how long the old secret stays valid, and replace the secret at POST."""
+    key = get_object_or_404(_keys_of_user(request).filter(revoked_at=None), pk=pk)
+    hours = request.POST.get("hours", "")
+    if request.method != "POST" or hours not in ROTATION_HOURS:
+        return render(request, "web/key_rotate.html", {"section": "keys", "key": key, "hours": ROTATION_HOURS})
+    new_secret.put(request, key.rotate(timezone.now() + timedelta(hours=int(hours))))
+    _record(request, "key.rotate", key)
     return redirect("keys")
 
 
