@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.programs import program_folder
@@ -25,6 +26,9 @@ from tests.support.server.serve_command import EmptyServer, Server
 pytestmark = pytest.mark.timeout(300)
 BODIES: dict[str, Any] = json.loads((FOLDER / "bodies.json").read_text())
 RUNNING: str = BODIES.pop("running")
+# Containers expire after a time without use.
+for _container in BODIES["containers"]["data"]:
+    del _container["status"]
 OLD = [path.removeprefix("responses/") for path in BODIES if re.fullmatch(r"responses/\w+", path)]
 (STORE,) = (path.split("/")[1] for path in BODIES if re.fullmatch(r"vector_stores/\w+/files", path))
 (CONTAINER,) = (path.split("/")[1] for path in BODIES if re.fullmatch(r"containers/\w+/files", path))
@@ -47,7 +51,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         psql, options = str(program_folder(None) / "psql"), ("--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1")
         subprocess.run([psql, *options, "--output=/dev/null", default_url(data)], input=old_schema(script), check=True)
     shutil.copytree(FOLDER / "files", data / "files")
-    server = EmptyServer(data, "--engine", write_tape(folder), SECRET_KEY=SECRET_KEY, RESPONSES_API_KEY=API_KEY)
+    # Expired containers stay, however old the data is.
+    environ = {"SECRET_KEY": SECRET_KEY, "RESPONSES_API_KEY": API_KEY, "RESPONSES_KEEP_CONTAINERS": "off"}
+    server = EmptyServer(data, "--engine", write_tape(folder), root=ROOT, before=(), **environ)
     try:
         yield server.ready()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any, Final
 
 import psycopg
@@ -63,7 +64,11 @@ def connection_problem() -> str | None:
 def check_connection() -> CheckResults:
     """Check that the database of DATABASE_URL accepts a connection."""
     if problem := connection_problem():
-        yield FAILED, f"The database does not answer ({problem}). Start Postgres, or correct DATABASE_URL."
+        is_set = "DATABASE_URL" in os.environ or "DATABASE_URL_FILE" in os.environ
+        remedy = (
+            "Start Postgres, or correct DATABASE_URL" if is_set else "Start bin/serve with its Postgres, or set DATABASE_URL"
+        )
+        yield FAILED, f"The database does not answer ({problem}). {remedy}."
     else:
         yield OK, "The database answers."
 

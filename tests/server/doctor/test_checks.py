@@ -47,12 +47,16 @@ def _files(tmp_path: Path) -> Iterator[None]:
         yield
 
 
-def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("url", "remedy"), [("", "Start bin/serve"), ("postgresql://h/d", "Start Postgres, or correct")])
+def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch, url: str, remedy: str) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    if url:
+        monkeypatch.setenv("DATABASE_URL", url)
     monkeypatch.setattr(database, "session_parameters", lambda: {"host": "127.0.0.1", "port": 1, "user": "u", "dbname": "d"})
     (name, check), *others = database.checks()
     assert (name, others) == ("database", [])
     status, message = only(check)
-    assert (status, "Start Postgres, or correct DATABASE_URL" in message) == (FAILED, True)
+    assert (status, remedy in message) == (FAILED, True)
 
 
 @pytest.mark.django_db(transaction=True)

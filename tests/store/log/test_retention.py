@@ -157,7 +157,8 @@ class CommandTest(TestCase):
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
             output = self.prune("--temporary=off")
         kinds = ("deltas", "responses", "temporary", "items")
-        self.assertEqual(output, "".join(f"{kind}: kept, no age given\n" for kind in kinds) + "files: 0 deleted\n")
+        kept = "".join(f"{kind}: kept, no age given\n" for kind in kinds)
+        self.assertEqual(output, f"{kept}files: 0 deleted\naudit: 0 deleted\n")
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:

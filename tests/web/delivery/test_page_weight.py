@@ -78,6 +78,7 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
         f"/responses{only}",
         "/keys",
         "/keys/1",
+        "/webhooks",
         "/mcp-servers",
         f"/chat{only}",
         f"/chat/{uid}{only}",
