@@ -86,6 +86,7 @@ class CreateResponse(StrictModel):
     # Fields of clients that also talk to other servers.
     client_metadata: Any = None
     ignore_eos: bool | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Any = None
 
 
@@ -216,6 +217,7 @@ def _sampling(body: CreateResponse) -> dict[str, Any]:
         "presence_penalty": body.presence_penalty or 0.0,
         "frequency_penalty": body.frequency_penalty or 0.0,
         "ignore_eos": bool(body.ignore_eos),
+        "seed": body.seed,
         "stop": parse_stops(body.stop),
         "max_output_tokens": body.max_output_tokens,
         "logprobs": _logprobs(body),

@@ -54,6 +54,7 @@ SAME = (
     "top_p",
     "presence_penalty",
     "frequency_penalty",
+    "seed",
     "stop",
     "user",
     "safety_identifier",
@@ -88,7 +89,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
         order = create_response.parse_request({**_fields(body), "input": items}, key, request_id=request_id)
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     stored = bool(body.store) or settings.RESPONSES_STORE_API_FORMATS
-    order = replace(order, api_format=ApiFormat.CHAT_COMPLETIONS.value, store=stored, max_output_tokens=limit, seed=body.seed)
+    order = replace(order, api_format=ApiFormat.CHAT_COMPLETIONS.value, store=stored, max_output_tokens=limit)
     return ChatRequest(order, bool(body.stream_options and body.stream_options.include_usage), paths)
 
 

@@ -97,6 +97,7 @@ def _fields(body: MessagesRequest) -> dict[str, Any]:
         "stop": body.stop_sequences or None,
         "temperature": body.temperature,
         "top_p": body.top_p,
+        "seed": body.seed,
         "reasoning": _reasoning(body.thinking, config.effort if config else None),
         "tools": [
             *(_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())),

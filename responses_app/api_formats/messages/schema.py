@@ -129,6 +129,8 @@ class MessagesRequest(StrictModel):
     metadata: MessageMetadata | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     speed: Literal["standard", "fast"] | None = None
+    # Not in Anthropic's API.
+    seed: int | None = None
     # Without an effect: prefixes are cached anyway, and no context is edited.
     cache_control: Any = None
     context_management: Any = None

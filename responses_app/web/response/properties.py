@@ -21,9 +21,10 @@ LABELS: Final = {"top_p": "Top P", "ignore_eos": "Ignore end of text", "text.for
 
 
 def request_properties(row: Response) -> list[tuple[str, str]]:
-    """Return label and value of the finish reason and of each parameter of the request."""
+    """Return label and value of the API format, the finish reason and each parameter of the request."""
+    api = [("API format", str(row.get_api_format_display()))] if row.api_format else []
     finish = [("Finish reason", _finish(row))] if row.ended_at is not None else []
-    return [*finish, *((_label(name), _shown(name, value)) for name, value in _flat(parameters(row)))]
+    return [*api, *finish, *((_label(name), _shown(name, value)) for name, value in _flat(parameters(row)))]
 
 
 def finish_reason(row: Response, snapshot: Mapping[str, Any], *, has_calls: bool) -> str:

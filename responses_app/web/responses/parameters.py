@@ -19,6 +19,7 @@ SAME_NAME_FIELDS = (
     "presence_penalty",
     "frequency_penalty",
     "ignore_eos",
+    "seed",
     "stop",
     "max_output_tokens",
     "truncation",

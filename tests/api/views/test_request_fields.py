@@ -75,6 +75,7 @@ PROBES: Mapping[str, Probe] = {
     "service_tier": Probe("flex"),
     "client_metadata": Probe({"a": "b"}),
     "ignore_eos": Probe(True),
+    "seed": Probe(7),
     "truncation": Probe("auto", {"input": [USER] * 5}, max_model_len=400),
     "prompt": Probe({"id": "pmpt_1"}),
     "moderation": Probe({"model": "omni-moderation-latest"}),
@@ -181,7 +182,10 @@ class RequestFieldsTest(ApiCase):
             await eventually(lambda: any(engine.requests for engine in engines))
         uid = answered.get("id", "none")
         stored = (await client.get(f"/v1/responses/{uid}")).status_code
-        requests = [[repr(replace(one, id="", session="")) for one in engine.requests] for engine in engines]
+        requests = [
+            [repr(replace(one, id="", session="", request_id="", traceparent="")) for one in engine.requests]
+            for engine in engines
+        ]
         effects = {
             "status": (response.status_code, kind, stored),
             "requests": requests,
