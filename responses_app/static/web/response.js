@@ -23,6 +23,8 @@ if (matchMedia("(min-width: 70rem)").matches) for (const properties of page.quer
 
 enhanced(document.body);
 
+if (matchMedia("(max-width: 40rem)").matches) import("./inspector_sheet.js");
+
 // JSON, SSE lines and code, also those of an event that the player fetches.
 async function enhanceSources() {
   showCopyButtons();

@@ -190,7 +190,7 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     expect(page.get_by_role("link", name="Download JSONL")).to_be_visible()
     page.get_by_role("heading", level=1).click()
     expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
-    page.get_by_text("Properties", exact=True).click()
+    page.get_by_role("button", name="Properties").click()
     expect(page.locator("#uid")).to_have_text(page.url.rpartition("/")[2])
 
 

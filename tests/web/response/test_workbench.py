@@ -283,3 +283,42 @@ def test_pages_do_not_jump_while_they_load(page: Page, asked: Asked, path: str) 
         page.set_viewport_size({"width": width, "height": 844})
         page.goto(f"{asked.url}{path}?selected={asked.call}", wait_until="networkidle")
         assert page.evaluate("window.shift") < 0.01, width
+
+
+def test_inspector_is_a_sheet_from_below_on_a_phone(page: Page, asked: Asked, axe: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{asked.url}?selected={asked.call}")
+    expect(page.locator("#uid")).to_be_hidden()
+    opener, sheet = page.get_by_role("button", name="Properties"), page.get_by_role("dialog", name="Properties")
+    opener.click()
+    expect(sheet.locator("#uid")).to_be_visible()
+    expect(sheet).to_contain_text("Selected: get_weather")
+    box = sheet.bounding_box()
+    assert box
+    assert (box["x"], box["width"], box["y"] + box["height"]) == (0, 390, 844)
+    assert violations(page, axe) == []
+    # The focus stays inside: on nothing of the page behind the sheet.
+    for _ in range(15):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+    page.get_by_role("button", name="Close").focus()
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    expect(opener).to_be_focused()
+    expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
+    opener.click()
+    page.mouse.click(195, 40)
+    expect(sheet).to_be_hidden()
+    opener.click()
+    page.get_by_role("button", name="Close").click()
+    expect(sheet).to_be_hidden()
+    expect(inspector(page)).to_contain_text("get_weather")
+
+
+def test_inspector_unfolds_on_a_phone_without_scripts(chromium: Browser, signed_in: StorageState, asked: Asked) -> None:
+    context = chromium.new_context(storage_state=signed_in, java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(asked.url)
+    page.get_by_text("Properties", exact=True).click()
+    expect(page.locator("#uid")).to_be_visible()
+    context.close()
