@@ -15,10 +15,16 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from responses_app.admin.read_only import ReadOnlyAdmin
-from responses_app.models import ApiKey, AuditEntry, Membership
+from responses_app.models import ApiKey, AuditEntry, Membership, Project
 from responses_app.store import audit_log
 
-NOUNS: Final[dict[type[Model], str]] = {ApiKey: "key", Membership: "membership", User: "account", Group: "group"}
+NOUNS: Final[dict[type[Model], str]] = {
+    ApiKey: "key",
+    Membership: "membership",
+    Project: "project",
+    User: "account",
+    Group: "group",
+}
 CSV_COLUMNS: Final = ("at", "actor_kind", "actor_id", "actor", "address", "action", "object", "project", "outcome")
 
 
@@ -79,9 +85,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     """Audit log, newest first, for superusers."""
 
     list_display = ("at", "actor_kind", "actor", "address", "action", "object", "project", "outcome")
-    list_filter = ("at", "action", "outcome", "actor_kind", "project")
-    search_fields = ("actor__exact", "object__startswith", "address__exact")
-    search_help_text = "An account, an address, or the beginning of an object, such as “account ada” or “response resp_1”."
+    list_filter = ("at", "action", "outcome", "actor_kind")
+    search_fields = ("actor__exact", "object__startswith", "address__exact", "project__exact")
+    search_help_text = (
+        "An account, an address, a project, or the beginning of an object, such as “account ada” or “response resp_1”."
+    )
     actions = (export_csv,)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -240,7 +240,7 @@ class MembershipAdmin(Audited, PlainTitleAdmin):
 
 
 @admin.register(Project)
-class ProjectAdmin(PlainTitleAdmin):
+class ProjectAdmin(Audited, PlainTitleAdmin):
     """Limits and retention of projects. A project without limits has no row."""
 
     list_display = ("name", "tokens_per_minute", "tokens_per_day", "spend_per_month", "retention_days")

@@ -12,7 +12,7 @@ from tests.support.web.axe import violations_on_screens
 from tests.support.web.chat_visitor import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
-LISTS = ("response", "apikey", "conversation", "item", "membership", "webhookendpoint", "webhookdelivery")
+LISTS = ("response", "apikey", "conversation", "item", "membership", "auditentry", "webhookendpoint", "webhookdelivery")
 LARGEST = 150_000
 # Layout shift without input, as Core Web Vitals define it; the observer sees shifts from before its start.
 SHIFT = """() => new Promise((resolve) => {
