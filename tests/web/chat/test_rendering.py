@@ -11,6 +11,12 @@ from tests.support.web.chat_visitor import Visitor
 
 SHIFT = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
   .observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
+# Counts the typeset formulas when the first turns appear.
+FIRST_TURNS = """new MutationObserver((_, observer) => {
+  if (!document.querySelector(".turns > .turn")) return;
+  window.mathOfFirstTurns = document.querySelectorAll(".turns .math math").length;
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true })"""
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 # Characters that are handed to the renderer while a text is streamed in pieces of 20.
 COST = """async (text) => {
@@ -98,8 +104,11 @@ def test_opened_thread_with_code_and_math_moves_nothing(visitor: Visitor) -> Non
     for _ in range(3):
         visitor.send_and_wait("mathematically", "word59")
     page = visitor.page
+    page.add_init_script(FIRST_TURNS)
     page.goto(page.url)
     expect(page.locator(".math math").last).to_be_visible()
+    # The turns came with their math.
+    assert page.evaluate("window.mathOfFirstTurns") == 6
     expect(page.locator("pre.enhanced span[class^=hljs]").last).to_be_visible()
     expect(visitor.last).to_have_attribute("aria-busy", "false")
     assert page.evaluate(SHIFT) < 0.01
