@@ -12,13 +12,14 @@ from responses_app.installation.data_dir import ROOT
 
 FOLDERS = ("bin", "bench", "project", "responses_app", "tests")
 # Names that the tests themselves misspell.
-MISSPELT = {"RESPONSES_MAX_CONCURENT", "RESPONSES_ZZZZZZ", "RESPONSES_SANDBOX_TOKEN_FIL"}
+MISSPELT = {"RESPONSES_MAX_CONCURENT", "RESPONSES_MODLES", "RESPONSES_ZZZZZZ", "RESPONSES_SANDBOX_TOKEN_FIL"}
 
 
 def test_unknown_names_are_described_with_the_nearest_spelling() -> None:
     environ = dict.fromkeys((*MISSPELT, *PROGRAM_VARIABLES, "RESPONSES_MODELS", "RESPONSES_SANDBOX_TOKEN_FILE", "PATH"), "x")
     assert list(describe_unknown(environ)) == [
         "RESPONSES_MAX_CONCURENT is no setting of this server, and has no effect: did you mean RESPONSES_MAX_CONCURRENT?",
+        "RESPONSES_MODLES is no setting of this server, and has no effect: did you mean RESPONSES_MODELS?",
         "RESPONSES_SANDBOX_TOKEN_FIL is no setting of this server, and has no effect: did you mean RESPONSES_SANDBOX_TOKEN_FILE?",
         "RESPONSES_ZZZZZZ is no setting of this server, and has no effect (docs/settings.md lists the settings)",
     ]
