@@ -119,7 +119,7 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server
 
 def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server, page: Page) -> None:
     page.goto(f"{chat_server.url}/responses")
-    page.get_by_role("link", name="Keys").click()
+    page.get_by_role("link", name="Keys", exact=True).click()
     page.get_by_label("Name", exact=True).fill("laptop")
     page.locator("summary", has_text="Limits").click()
     page.get_by_label("Requests per minute").fill("1")
@@ -133,7 +133,7 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server,
     answers = [httpx2.post(f"{chat_server.url}/v1/responses", json=body, headers=headers, timeout=30) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 429]
     assert int(answers[1].headers["Retry-After"]) > 0
-    page.get_by_role("link", name="Keys").click()
+    page.get_by_role("link", name="Keys", exact=True).click()
     expect(page.locator("#secret")).to_have_count(0)
     line = page.locator("tbody tr", has_text="laptop")
     expect(line).to_contain_text("1 per minute")
