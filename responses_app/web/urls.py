@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 
 from responses_app.web import connect, mcp_servers, models, webhooks
 from responses_app.web import home as web_home
+from responses_app.web import usage as usage_page
 from responses_app.web.accounts import members, sign_in
 from responses_app.web.files import containers as container_views
 from responses_app.web.files import vector_stores as vector_store_views
@@ -25,6 +26,8 @@ urlpatterns = [
     path("sign-in", sign_in.with_account, name="sign-in"),
     path("sign-in/<str:token>", sign_in.with_link, name="sign-in-link"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
+    path("usage", usage_page.show, name="usage"),
+    path("usage.csv", usage_page.export, name="usage-csv"),
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/rotate", keys_views.rotate, name="key-rotate"),

@@ -77,6 +77,7 @@ def paths(chat_server: Server) -> list[str]:
         "/connect",
         "/keys/1",
         "/webhooks",
+        "/usage",
         f"/webhooks/{webhook}",
         f"/webhooks/{webhook}/delete",
         "/files",

@@ -1,0 +1,107 @@
+"""Usage page: tokens, requests and cost of the projects of a user by day, key and model, and the same as CSV."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from responses_app.access.permissions import restricted_to
+from responses_app.models import ApiKey
+from responses_app.models.limits.fields import NANO
+from responses_app.store.limits.usage_report import UsageQuery, sums
+
+DAYS: Final = ("1", "7", "30", "90")
+COLUMNS: Final = (
+    "day",
+    "project",
+    "key",
+    "model",
+    "requests",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "tool_calls",
+    "cost",
+)
+
+
+@never_cache
+@login_required
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Show at GET /usage the usage by day, and by project, key and model."""
+    days = _days(request)
+    by_day = _usage(request, days, ())
+    most = max((row["tokens"] for row in by_day), default=1)
+    groups: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in _usage(request, days, ("project", "key", "model")):
+        total = groups.setdefault((row["project"], row["key"], row["model"]), {**row, **dict.fromkeys(COLUMNS[4:], 0)})
+        for name in COLUMNS[4:]:
+            total[name] += row[name]
+    context = {
+        "section": "keys",
+        "days": days,
+        "choices": DAYS,
+        "by_day": by_day[::-1],
+        "most": most,
+        "groups": sorted(groups.values(), key=lambda row: -row["input_tokens"] - row["output_tokens"]),
+        "currency": settings.RESPONSES_CURRENCY if settings.RESPONSES_PRICES else "",
+    }
+    return render(request, "web/usage.html", context)
+
+
+@never_cache
+@login_required
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:
+    """Return at GET /usage.csv a line for each day, project, key and model."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="usage.csv"'
+    writer = csv.writer(response)
+    writer.writerow(COLUMNS)
+    for row in _usage(request, _days(request), ("project", "key", "model")):
+        writer.writerow([_cell(row[name]) for name in COLUMNS])
+    return response
+
+
+def _days(request: HttpRequest) -> str:
+    days = request.GET.get("days", "")
+    return days if days in DAYS else "30"
+
+
+def _usage(request: HttpRequest, days: str, group_by: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the usage that the user may see, with the names of keys, in days of UTC."""
+    now = datetime.now(UTC)
+    start = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=int(days) - 1)
+    projects = restricted_to(request.user)
+    filters = {} if projects is None else {"project": projects}
+    rows = list(sums(UsageQuery(start, now + timedelta(seconds=1), "1d", group_by, filters)))
+    names = dict(ApiKey.objects.filter(pk__in={row.get("key") for row in rows}).values_list("pk", "name"))
+    return [_shown(row, names) for row in rows]
+
+
+def _shown(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
+    key = row.get("key")
+    shown = {name: row[f"sum_{name}"] for name in COLUMNS[4:]}
+    return {
+        **shown,
+        "cost": row["sum_cost"] / NANO,
+        "tokens": row["sum_input_tokens"] + row["sum_output_tokens"],
+        "day": row["bucket"].date(),
+        "project": row.get("project", ""),
+        "model": row.get("model", ""),
+        "key": "Browser" if key is None else names.get(key, f"Key {key}"),
+    }
+
+
+def _cell(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

@@ -1,0 +1,39 @@
+"""Usage page and its CSV: the projects of the user alone."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.test import override_settings
+
+from project.model_limits import Price
+from responses_app.models import ApiKey, Membership
+from responses_app.store.limits.usage import Spent, usage_row
+from tests.support.web.page_case import WebCase
+
+
+class UsagePageTest(WebCase):
+    """Usage of two projects."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for project in ("p", "q"):
+            key, _ = ApiKey.make(f"=key of {project}", project)
+            usage_row(project, key.pk, None, "<m>", Spent(1000, 200, 77, 3, 1_500_000_000)).save()
+
+    def test_page_and_csv_show_the_sums(self) -> None:
+        with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}, RESPONSES_CURRENCY="EUR"):
+            page = self.page("/usage?days=7")
+        for text in ("2000", "154", "Cost (EUR)", "3.00", "&lt;m&gt;", "key of q"):
+            self.assertIn(text, page)
+        answer = self.client.get("/usage.csv")
+        lines = answer.content.decode().splitlines()
+        self.assertEqual(lines[0].split(",")[:4], ["day", "project", "key", "model"])
+        self.assertTrue(lines[1].endswith(",p,'=key of p,<m>,1,1000,200,77,3,1.5"))
+
+    def test_member_sees_the_own_project_alone(self) -> None:
+        user = User.objects.create_user("member")
+        Membership.objects.create(user=user, project="p")
+        self.client.force_login(user)
+        page = self.page("/usage")
+        self.assertIn("key of p", page)
+        self.assertNotIn("key of q", page)
