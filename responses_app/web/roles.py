@@ -30,6 +30,7 @@ NEEDED: Final[Mapping[str, tuple[Role, Role]]] = {
             # The own keys. An admin of the project sees and changes all keys and their limits.
             "key",
             "key-revoke",
+            "key-rotate",
             "response-delete",
             "response-rerun",
             "response-rerun-column",
