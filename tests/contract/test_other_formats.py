@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import pytest
+from anthropic import Anthropic, AuthenticationError, BadRequestError
 from openai import OpenAI
 from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import BaseModel
@@ -43,8 +43,7 @@ def openai_client(server: Address) -> Iterator[OpenAI]:
 
 @pytest.fixture
 def anthropic_client(server: Address) -> Iterator[Any]:
-    # vLLM brings the package along.
-    with import_module("anthropic").Anthropic(base_url=server.server.url, api_key=server.key, max_retries=0) as made:
+    with Anthropic(base_url=server.server.url, api_key=server.key, max_retries=0) as made:
         yield made
 
 
@@ -109,9 +108,9 @@ def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any, model: str) -
 
 
 def test_errors_are_those_of_the_packages(openai_client: OpenAI, anthropic_client: Any) -> None:
-    errors, messages = import_module("anthropic"), [{"role": "user", "content": "Hi"}]
-    with pytest.raises(errors.BadRequestError, match="does not exist"):
+    messages = [{"role": "user", "content": "Hi"}]
+    with pytest.raises(BadRequestError, match="does not exist"):
         anthropic_client.messages.create(model="none", messages=messages, max_tokens=10)
-    with pytest.raises(errors.AuthenticationError):
+    with pytest.raises(AuthenticationError):
         anthropic_client.with_options(api_key="sk-wrong").messages.create(model="none", messages=messages, max_tokens=10)
     assert {model.id for model in anthropic_client.models.list()} == set(MODELS)
