@@ -292,7 +292,8 @@ class HarmonyParser:
     def _header_text(self, header: Sequence[int]) -> str:
         """Decode a header without the role."""
         text: str = self._encoding.decode(header)
-        return _ROLE.sub("", text, count=1) if self._started else text
+        role = _ROLE.match(text) if self._started else None
+        return text[role.end() :] if role else text
 
     def _bytes(self, token: int) -> bytes:
         return token_bytes(self._encoding, token)

@@ -35,3 +35,8 @@ def test_broken_output_loses_no_word_and_ignores_grouping(end: str, tape: str, m
     parsed = parse_chunks(harmony(), TURN, tokens, problems=True)
     assert parsed == parse_chunks(harmony(), TURN, tokens, [1] * len(tokens), problems=True)
     assert set(WORD.findall(_NAMES.sub("", output))) <= set(WORD.findall(text_of(parsed)))
+
+
+def test_a_role_is_dropped_at_the_beginning_of_a_header_alone() -> None:
+    output = "<|channel|>final<|message|>one<|end|><|start|><|channel|>assistant Word3x final<|message|>two<|return|>"
+    assert "Word3x" in text_of(parse_chunks(harmony(), TURN, harmony_tokens(output), problems=True))
