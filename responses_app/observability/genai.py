@@ -88,8 +88,8 @@ def finish_reason(response: Mapping[str, Any]) -> str:
     """Return why a response has ended, in the words of the conventions, else the status."""
     status: str = response["status"]
     if status == "completed":
-        calls = [item for item in response["output"] if item["type"].endswith("_call") and "call_id" in item]
-        return "tool_call" if calls else "stop"
+        # Only calls that the client answers have a `call_id` in the output.
+        return "tool_call" if any("call_id" in item for item in response["output"]) else "stop"
     if status == "incomplete":
         reason: str = response["incomplete_details"]["reason"]
         return "length" if reason == "max_output_tokens" else reason

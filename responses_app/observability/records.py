@@ -94,10 +94,11 @@ class EndedRound:
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """Call of a server tool that has ended: the item of the call, and the result."""
+    """Call of a server tool that has ended: the name of the tool, the item of the call, and the result."""
 
     traceparent: str
     began_ns: int
+    name: str
     item: Mapping[str, Any]
     result: object
 

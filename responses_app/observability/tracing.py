@@ -95,11 +95,10 @@ class TracingObserver(Observer):
     def call_ended(self, ended: EndedCall) -> None:
         """Make the span of a call of a server tool."""
         item, result = ended.item, ended.result
-        name = item.get("name") or item["type"].removesuffix("_call")
         is_error = bool(getattr(result, "error", None) or getattr(result, "failed", False))
         attributes: genai.Attributes = {
             genai.OPERATION_NAME: genai.EXECUTE_TOOL,
-            genai.TOOL_NAME: name,
+            genai.TOOL_NAME: ended.name,
             genai.TOOL_TYPE: genai.EXTENSION,
             genai.TOOL_CALL_ID: item["id"],
         }
@@ -108,7 +107,7 @@ class TracingObserver(Observer):
             attributes[genai.TOOL_RESULT] = str(
                 asdict(result) if is_dataclass(result) and not isinstance(result, type) else result
             )
-        self._add(f"{genai.EXECUTE_TOOL} {name}", ended, attributes, is_error=is_error)
+        self._add(f"{genai.EXECUTE_TOOL} {ended.name}", ended, attributes, is_error=is_error)
 
     def close(self) -> None:
         """Send the last spans, within CLOSE_LIMIT_S seconds: a collector that is away delays no end."""

@@ -17,7 +17,7 @@ from django.conf import settings
 ROOT: Final = Path(__file__).parents[2]
 SLICE: Final = ROOT / "tests/support/weather_tool"
 COPIED: Final = ("responses_app", "project", "templates", "tests/support")
-FILES: Final = ("pyproject.toml", "tests/__init__.py", "tests/conftest.py")
+FILES: Final = ("manage.py", "pyproject.toml", "tests/__init__.py", "tests/conftest.py")
 # File -> what the steps add: the text before a new text, and the new text.
 ADDED: Final[dict[str, list[tuple[str, str]]]] = {
     "responses_app/protocol/items/registry.py": [

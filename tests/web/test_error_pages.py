@@ -169,7 +169,7 @@ class ReproduceTest(WebCase):
         parts = [{"type": "input_text", "text": 'it\'s "quoted" ' * 6}, {"type": "input_text", "text": "short"}]
         item(row, "msg_long", "message", Direction.INPUT, role="user", content=parts)
         page = self.page("/responses/resp_1/wire")
-        match = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL)
+        match = re.search(r'<pre id="python" data-code="python">(.*?)</pre>', page, re.DOTALL)
         assert match
         code = html.unescape(match[1])
         call = ast.parse(code).body[-2]

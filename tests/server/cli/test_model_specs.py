@@ -131,7 +131,7 @@ def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
         (("x=/none/at/all",), None, "there is no folder /none/at/all"),
         (("demo-chat", "demo-chat"), None, "two models are called demo-chat"),
         (("a", "b"), "vllm:///srv/big", "holds one model"),
-        ((), "http://127.0.0.1:9?start_wait=0.5", "does not list its models"),
+        ((), "http://127.0.0.1:9?start_wait=0.5", "is away"),
     ],
 )
 def test_invalid_model_specs_are_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:

@@ -243,8 +243,8 @@ def test_a_cache_that_the_operator_has_set_limits_the_context(
     assert "8,192 tokens fit" in problem
 
 
-def test_other_engines_are_left_as_they_are() -> None:
-    setting = "a=http://127.0.0.1:1?tokenizer=x b=script:///tape"
+def test_other_engines_are_left_as_they_are(demo_folder: Path) -> None:
+    setting = f"a=http://127.0.0.1:1?tokenizer={demo_folder} b=script:///tape"
     assert prepare(setting, Progress(io.StringIO()), False, lambda: False) == Prepared(setting, {})
 
 

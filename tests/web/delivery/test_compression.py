@@ -40,7 +40,7 @@ def test_the_page_that_shows_a_new_key_is_not_compressed() -> None:
     answer = client.post("/keys", {"name": "ci", "project": "default"}, headers=GZIP)
     assert answer.status_code == 302
     shown = client.get("/keys", headers=GZIP)
-    assert b"Key created." in shown.content
+    assert b"New secret." in shown.content
     assert "Content-Encoding" not in shown.headers
     assert "no-transform" in shown.headers["Cache-Control"]
     assert client.get("/keys", headers=GZIP).headers["Content-Encoding"] == "gzip"

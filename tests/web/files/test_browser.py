@@ -15,7 +15,8 @@ NOTES = FilePayload(name="notes <b>.txt", mimeType="text/plain", buffer=b"Foxes 
 def test_an_uploaded_file_is_added_to_a_new_store(visitor: Visitor, axe: str) -> None:
     page = visitor.page
     page.goto(f"{visitor.server.url}/files")
-    page.get_by_label("Upload").set_input_files([NOTES])
+    with page.expect_navigation():
+        page.get_by_label("Upload").set_input_files([NOTES])
     expect(page.get_by_role("region", name="List of files")).to_contain_text("notes <b>.txt")
     assert violations(page, axe) == []
     tabs = page.get_by_role("navigation", name="Files")

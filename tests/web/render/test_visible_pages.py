@@ -58,7 +58,10 @@ class VisiblePagesTest(WebCase):
 
     def test_the_copied_commands_send_the_original_text(self) -> None:
         html = self.client.get("/responses/resp_odd/wire").content.decode()
-        shown = {name: unescape(re.search(rf'<pre id="{name}">(.*?)</pre>', html, re.DOTALL)[1]) for name in ("curl", "python")}  # type: ignore[index]
+        shown = {
+            name: unescape("".join(re.findall(rf'<pre id="{name}" data-code="\w+">(.*?)</pre>', html, re.DOTALL)))
+            for name in ("curl", "python")
+        }
         self.assertFalse([text for text in shown.values() if SHOWN_BY_NAME.search(text)])
         words = shlex.split(shown["curl"].replace("\\\n", ""))
         body = json.loads(words[words.index("-d") + 1])

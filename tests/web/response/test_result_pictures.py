@@ -108,7 +108,8 @@ class ResultPicturesTest(WebCase):
         for number, event in enumerate((added, done), 1):
             data = orjson.dumps({**event, "sequence_number": number}).decode()
             Event.objects.create(response=row, number=number, type=event["type"], data=data)
-        self.assertEqual(self.shown("/responses/resp_1/events/2"), [BLUE])
+        # In the payload of the event, and in the state of the response at the event.
+        self.assertEqual(self.shown("/responses/resp_1/events/2"), [BLUE, BLUE])
         self.assertEqual(self.client.get("/responses/resp_1/items/mcp_1").json(), call)
         self.assertEqual(self.client.get("/responses/resp_1/items/mcp_2").status_code, 404)
 

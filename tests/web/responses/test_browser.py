@@ -155,10 +155,10 @@ def test_a_live_response_shows_a_lost_connection_and_reconnects(chat_server: Ser
         refused.append("once")
         route.abort()  # type: ignore[attr-defined]
 
-    page.route("**/live*", cut)
+    page.route("**/responses/*/live*", cut)
     page.goto(f"{chat_server.url}/responses/{made['id']}")
     expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
-    page.unroute("**/live*")
+    page.unroute("**/responses/*/live*")
     expect(page.locator("#running")).to_contain_text(re.compile(r"Running · \d+ events"))
     expect(page.locator("#answered")).to_contain_text("word0")
     page.get_by_role("button", name="Stop").click()

@@ -16,6 +16,7 @@ from responses_app.engine_interface import Chunk
 from responses_app.observability import events
 from responses_app.observability.records import EndedCall, current_trace
 from responses_app.protocol.deltas import Delta, ForItem
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
@@ -213,7 +214,8 @@ class CallScheduler:
                 raise
             logger.exception("%s: tool failed", call.item["id"])
             result = self._tools.failure(call.item, f"The tool failed: {type(error).__name__}.")
-        events.call_ended(EndedCall(current_trace.get(), began_ns, call.item, result))
+        name = call.item.get("name") or FAMILIES[call.item["type"]].tool or call.item["type"]
+        events.call_ended(EndedCall(current_trace.get(), began_ns, name, call.item, result))
         self._add(call, result, is_result=True)
 
     def _add(self, call: PendingCall, delta: Delta, *, is_result: bool = False) -> None:
