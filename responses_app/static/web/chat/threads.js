@@ -1,4 +1,4 @@
-// List of conversations; thread_search.js changes it.
+// List of conversations; thread_search.js and thread_refresh.js change it.
 
 export class Threads {
   constructor(element) {
@@ -32,7 +32,7 @@ export class Threads {
   }
 
   async refresh() {
-    await (await this.module()).refresh(this);
+    await (await import("./thread_refresh.js")).refresh(this);
   }
 
   mark() {
