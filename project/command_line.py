@@ -5,21 +5,31 @@ from __future__ import annotations
 import os
 import sys
 
+# A command waits so long for a connection to the database; a server waits longer, through a restart of Postgres.
+COMMAND_TIMEOUT_S = 5
+
 
 def main(argv: list[str] | None = None) -> None:
-    """Run a command of Django or of this server. Exit with a sentence for wrong settings and for a database that is away."""
+    """Run a command of Django or of this server. Exit with a sentence for wrong settings and for an unusable database."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     argv = sys.argv if argv is None else argv
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError
+    from django.db import DatabaseError
 
+    from project.pool import POOL
+
+    POOL["timeout"] = COMMAND_TIMEOUT_S
     try:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:
         _exit(argv, str(error))
-    except OperationalError as error:
-        _exit(argv, f"the database does not answer: {error}".rstrip())
+    except DatabaseError as error:
+        from responses_app.store.database_problems import describe_database_error
+
+        if (problem := describe_database_error(error)) is None:
+            raise
+        _exit(argv, problem)
 
 
 def _exit(argv: list[str], sentence: str) -> None:

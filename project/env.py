@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.pq import Conninfo
 
 from project.pool import POOL
 from responses_app.utils.durations import parse_duration
@@ -87,13 +89,21 @@ def envchoice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def check_database_url(name: str, url: str) -> str:
-    """Return `url` of the variable `name`. Raises ImproperlyConfigured unless the scheme is that of Postgres.
+    """Return `url` of the variable `name`. Raises ImproperlyConfigured for another scheme, port or option than Postgres has.
 
     The store relies on Postgres (arrays, COPY, NOTIFY).
     """
-    scheme = urlsplit(url).scheme
+    scheme = url.partition("://")[0] if "://" in url else ""
     if scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured(f"{name} must begin with postgresql://, not {scheme or url!r}")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}; special characters of the password must be quoted, as in %40") from None
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    if unknown := sorted(set(dict(parse_qsl(parts.query))) - known):
+        raise ImproperlyConfigured(f"{name}: Postgres has no connection option {unknown[0]!r}")
     return url
 
 
@@ -117,6 +127,15 @@ def database(url: str) -> dict[str, object]:
         "OPTIONS": {**options, "pool": POOL},
         "TEST": {"NAME": None},
     }
+
+
+def check_time_zone(name: str) -> str:
+    """Return the name of a time zone. Raises ImproperlyConfigured for a name that the time zone database does not have."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ImproperlyConfigured(f"TZ must be the name of a time zone such as Europe/Berlin, not {name!r}") from None
+    return name
 
 
 def check_token(name: str, token: str) -> str:

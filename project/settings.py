@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from project.cors import cors_policy
-from project.env import check_database_url, check_token, database, envbool, envchoice, envduration, envint, envlist, envstr
+from project.env import (
+    check_database_url,
+    check_time_zone,
+    check_token,
+    database,
+    envbool,
+    envchoice,
+    envduration,
+    envint,
+    envlist,
+    envstr,
+)
 from project.file_storage import file_storage
 from project.model_limits import parse_limits, parse_prices
 from project.tls import cookie_name, proxy_header, trusted_proxies
@@ -140,7 +151,7 @@ RESPONSES_KEEP_FILES = envduration("RESPONSES_KEEP_FILES", "")
 # Containers that have expired, with the files that the model's code has written.
 RESPONSES_KEEP_CONTAINERS = envduration("RESPONSES_KEEP_CONTAINERS", "7d")
 USE_TZ = True
-TIME_ZONE = envstr("TZ", "UTC") or "UTC"
+TIME_ZONE = check_time_zone(envstr("TZ", "UTC") or "UTC")
 # In bytes: request bodies may have 64 MiB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]

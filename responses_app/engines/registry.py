@@ -36,7 +36,7 @@ def _open(url: str) -> Engine:
     parts = urlsplit(url)
     opener = _OPENERS.get(parts.scheme)
     if opener is None:
-        raise ValueError(f"no engine for {parts.scheme or url!r}: an engine URL begins with {', '.join(_OPENERS)} and ://")
+        raise ValueError(unknown_scheme(parts.scheme or url))
     return opener(parts)
 
 
@@ -101,6 +101,14 @@ _OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {
     "unix": _unix,
     "script": _script,
 }
+
+
+SCHEMES = frozenset(_OPENERS)
+
+
+def unknown_scheme(text: str) -> str:
+    """Return the message for a scheme that no engine has."""
+    return f"no engine for {text!r}: an engine URL begins with {', '.join(_OPENERS)} and ://"
 
 
 def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:

@@ -23,7 +23,7 @@ from responses_app.dialects.registry import open_checkpoint
 from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.engine_interface import Engine, EngineUnavailable, EngineUnreachable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
-from responses_app.engines.registry import open_engine
+from responses_app.engines.registry import SCHEMES, open_engine, unknown_scheme
 from responses_app.engines.urls import engine_host
 from responses_app.errors import InvalidRequest
 
@@ -247,6 +247,8 @@ def _served(name: str, url: str) -> list[ServedModel]:
 
 def _source(name: str, parts: SplitResult) -> str:
     """Return the place of the tokenizer: a folder for `vllm:///models/x`, a hub model for `vllm:///org/name` and `vllm://org/name`."""
+    if parts.scheme not in SCHEMES:
+        raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {unknown_scheme(parts.scheme)}")
     if parts.scheme != "vllm":
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: a {parts.scheme}:// engine needs &tokenizer=folder-or-hub-name")
     path = unquote(parts.netloc + parts.path)

@@ -36,11 +36,12 @@ def prepare(folder: Path, progress: Progress) -> str:
     with progress.step("Preparing the database"):
         import django
         from django.core.management import call_command
-        from django.db import OperationalError
+        from django.db import DatabaseError
 
         django.setup(set_prefix=False)
         from responses_app.server.bootstrap import pooler, shared_resources
         from responses_app.server.bootstrap.first_api_key import first_key
+        from responses_app.store.database_problems import describe_database_error
 
         try:
             _reach()
@@ -51,8 +52,10 @@ def prepare(folder: Path, progress: Progress) -> str:
             for sentence in shared_resources.warnings():
                 progress.line(f"WARNING: {sentence}")
             return key
-        except OperationalError as error:
-            raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
+        except DatabaseError as error:
+            if problem := describe_database_error(error):
+                raise CannotStart(problem) from error
+            raise
 
 
 def sign_in_link() -> str:

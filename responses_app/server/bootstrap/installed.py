@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from responses_app.installation.data_dir import ROOT
+from responses_app.installation.data_dir import IS_CHECKOUT, ROOT
 
 IN_USE = ".in-use"
 # Differences that a sentence names; the others are counted.
@@ -31,6 +31,15 @@ def check_installed(root: Path = ROOT, folders: Sequence[str] = sys.path) -> Non
         named, more = ", ".join(differences[:MAX_NAMED]), len(differences) - MAX_NAMED
         counted = f" and {more} more" if more > 0 else ""
         raise OtherPackages(f"the installed packages differ from uv.lock: {named}{counted}. {COMMANDS}.")
+
+
+def describe_missing_package(model: str, module: str) -> str:
+    """Return the message for a module out of the packages of the extras `cpu` and `gpu` that is not installed."""
+    remedy = "bin/serve installs it" if IS_CHECKOUT else "install the wheel with the extra [cpu] or [gpu]"
+    return (
+        f"{model} needs the package {module}, which is not installed: {remedy} (docs/operations/install.md). "
+        "Without these extras, name an engine elsewhere: --engine http://HOST:PORT"
+    )
 
 
 def hold_environment(prefix: Path = Path(sys.prefix)) -> int | None:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.engines.adapters import PREFIX, adapter_problem
 from responses_app.engines.urls import join_urls, split_urls
+from responses_app.server.bootstrap.installed import describe_missing_package
 from responses_app.server.cli.engine_models import NoModelList, listed_models
 from responses_app.server.model_files.folders import gguf_problem, kind_problem
 
@@ -186,7 +187,10 @@ def _offered(engine: str) -> Iterator[ModelSpec]:
 def local_source(source: str, build: Callable[[str], Path]) -> str:
     """Return the folder of a source, or the hub name. `build` builds a demo model's folder. Raises InvalidModelSpec."""
     if source in DEMOS:
-        return str(build(source))
+        try:
+            return str(build(source))
+        except ModuleNotFoundError as error:
+            raise InvalidModelSpec(describe_missing_package(source, error.name or "numpy")) from None
     folder = Path(source).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file() and (problem := kind_problem(folder)):

@@ -6,7 +6,6 @@ import asyncio
 import os
 from typing import Any, Final
 
-import psycopg
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -15,10 +14,9 @@ from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
-from responses_app.store.db import session_parameters
+from responses_app.store.database_problems import connection_problem
 from responses_app.store.health import DatabaseProbe, known_migrations
 
-CONNECT_LIMIT_S: Final = 5
 MAX_NAMES: Final = 3
 # Connections of a process outside the pool: events, transactions, LISTEN, NOTIFY.
 OWN_CONNECTIONS: Final = 4
@@ -50,15 +48,6 @@ def checks() -> list[tuple[str, Check]]:
         ("database connections", check_connections),
         ("clock", check_clock),
     ]
-
-
-def connection_problem() -> str | None:
-    """Connect outside the pool, whose time-out hides the reason. Return the reason of a failure."""
-    try:
-        psycopg.connect(**{**session_parameters(), "connect_timeout": CONNECT_LIMIT_S}).close()
-    except psycopg.Error as error:
-        return " ".join(str(error).split()) or type(error).__name__
-    return None
 
 
 def check_connection() -> CheckResults:

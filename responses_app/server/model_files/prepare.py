@@ -6,11 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.engines.adapter_files import adapters_size, modules_problem
 from responses_app.runs.models import DIALECT_KEYS
+from responses_app.server.bootstrap.installed import describe_missing_package
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import folders, repository
 from responses_app.server.model_files.abilities import Abilities, read_abilities
@@ -97,6 +99,8 @@ def prepare(setting: str, progress: Progress, fit: bool, has_gpu: Callable[[], b
             _check_tokenizer(text)
     if not parsed:
         return Prepared(setting, {})
+    if find_spec("vllm") is None:
+        raise CannotServe(describe_missing_package(parsed[0].name, "vllm"))
     gpu = has_gpu()
     checked_models = [_check(entry, gpu, progress) for entry in parsed]
     models = {model.entry.name: model for model in _fit_memory(checked_models, gpu, fit)}

@@ -178,6 +178,14 @@ def test_files_and_folders_of_other_formats_are_named(tmp_path: Path) -> None:
             local_source(str(tmp_path / name), build)
 
 
+def test_a_demo_model_without_the_packages_of_an_engine_is_refused() -> None:
+    def build_without_numpy(_: str) -> Path:
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    with pytest.raises(InvalidModelSpec, match=r"^demo-chat needs the package numpy, which is not installed: .* --engine"):
+        local_source("demo-chat", build_without_numpy)
+
+
 def test_options_of_vllm_are_added_to_the_engine_url_of_the_only_model() -> None:
     words = ["--max-model-len", "4096"]
     read = {"max_model_len": "4096", "hf_overrides": '{"a": 1}'}

@@ -22,6 +22,7 @@ from responses_app.sandbox.launch import problem
 from responses_app.server.bootstrap import shared_resources
 from responses_app.server.doctor import database, engines, host
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults, run_checks
+from responses_app.store import database_problems
 from responses_app.store.db import session_parameters
 from responses_app.store.files import storage
 from responses_app.store.health import known_migrations
@@ -52,7 +53,9 @@ def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("DATABASE_URL", raising=False)
     if url:
         monkeypatch.setenv("DATABASE_URL", url)
-    monkeypatch.setattr(database, "session_parameters", lambda: {"host": "127.0.0.1", "port": 1, "user": "u", "dbname": "d"})
+    monkeypatch.setattr(
+        database_problems, "session_parameters", lambda: {"host": "127.0.0.1", "port": 1, "user": "u", "dbname": "d"}
+    )
     (name, check), *others = database.checks()
     assert (name, others) == ("database", [])
     status, message = only(check)

@@ -68,6 +68,11 @@ def _add_large(hub: ModelHub, demo: Path, name: str = "o/large", gigabytes: floa
     hub.repositories[name].files["config.json"] = json.dumps(values | text).encode()
 
 
+def test_without_vllm_nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare_module, "find_spec", lambda _: None)
+    assert "o/m needs the package vllm, which is not installed" in _problem("o/m")
+
+
 def test_start_says_what_will_happen_before_weights_are_downloaded(hub: ModelHub, demo_folder: Path) -> None:
     hub.add_folder("demo/chat", demo_folder)
     prepared, shown = _prepare("demo/chat")

@@ -1,0 +1,49 @@
+"""Sentences for a database that a program cannot use: away, too old, without rights or without tables."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+from django.db import DatabaseError, NotSupportedError, OperationalError
+from django.db.migrations.exceptions import MigrationSchemaMissing
+
+from responses_app.store.db import session_parameters
+
+CONNECT_LIMIT_S = 5
+NO_RIGHTS = (
+    "the role of DATABASE_URL may not make or use the tables: make it the owner of its database "
+    "(ALTER DATABASE name OWNER TO role), or of its schema (ALTER SCHEMA public OWNER TO role)"
+)
+NO_TABLES = "the tables are missing or of an earlier version: start the server, or run the command migrate"
+
+EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
+
+
+def connection_problem() -> str | None:
+    """Connect outside the pool, whose time-out hides the reason. Return the reason of a failure."""
+    try:
+        psycopg.connect(**{**session_parameters(), "connect_timeout": CONNECT_LIMIT_S}).close()
+    except psycopg.Error as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    return None
+
+
+def describe_database_error(error: DatabaseError) -> str | None:
+    """Return what is wrong with the database, and what to do. None for an error of another kind."""
+    cause = error.__cause__
+    if isinstance(error, MigrationSchemaMissing) or isinstance(cause, psycopg.errors.InsufficientPrivilege):
+        return f"{NO_RIGHTS}. Message of Postgres: {str(error).partition(chr(10))[0]}"
+    if isinstance(error, NotSupportedError) and cause is None:
+        return f"Postgres is too old: {error}"
+    if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
+        return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
+    if isinstance(error, OperationalError):
+        return f"the database does not answer: {connection_problem() or error}".rstrip() + (
+            "" if _is_named() else f". {EMBEDDED}"
+        )
+    return None
+
+
+def _is_named() -> bool:
+    return bool(os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE"))

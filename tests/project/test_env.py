@@ -1,0 +1,35 @@
+"""Wrong values of environment variables: each is refused with a sentence that names the variable."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from project.env import check_database_url, check_time_zone
+
+URL = "postgresql://user:word@127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("mysql://host/name", "must begin with postgresql://, not 'mysql'"),
+        (f"{URL}:99999/name", "Port out of range"),
+        ("postgresql://user:w[rd@127.0.0.1/name", "special characters of the password must be quoted"),
+        (f"{URL}/name?sslmod=require", "no connection option 'sslmod'"),
+    ],
+)
+def test_a_wrong_database_url_is_named(url: str, sentence: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^DATABASE_URL.*{sentence}"):
+        check_database_url("DATABASE_URL", url)
+
+
+def test_options_of_postgres_are_accepted() -> None:
+    url = f"{URL}/name?host=%2Frun&port=5432&sslmode=require&application_name=verbatim"
+    assert check_database_url("DATABASE_URL", url) == url
+
+
+@pytest.mark.parametrize("name", ["Mars/Phobos", "../etc/passwd", "/etc/localtime"])
+def test_an_unknown_time_zone_is_named(name: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^TZ must be the name of a time zone"):
+        check_time_zone(name)

@@ -1,0 +1,47 @@
+"""Errors of the database that an operator can mend: each becomes a sentence that says what to do."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError, NotSupportedError, OperationalError, connection, transaction
+from django.db.migrations.exceptions import MigrationSchemaMissing
+
+from responses_app.store import database_problems
+from responses_app.store.database_problems import describe_database_error
+
+
+def error_of(sql: str) -> DatabaseError:
+    """Return the error of a statement that must fail."""
+    with pytest.raises(DatabaseError) as raised, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql)
+    return raised.value
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("sql", "sentence"),
+    [
+        ("SELECT * FROM no_such_table", "run the command migrate"),
+        ("SELECT no_such_column FROM responses_app_apikey", "run the command migrate"),
+        ("CREATE TABLE information_schema.name (id int)", "ALTER DATABASE name OWNER TO role"),
+        ("SELECT 1 / 0", None),
+        ("SELEC 1", None),
+    ],
+)
+def test_an_error_has_a_sentence_unless_the_statement_is_wrong(sql: str, sentence: str | None) -> None:
+    described = describe_database_error(error_of(sql))
+    assert (described is None) == (sentence is None)
+    assert (sentence or "") in (described or "")
+
+
+def test_old_versions_and_databases_that_are_away_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = describe_database_error(NotSupportedError("PostgreSQL 14 or later is required (found 12.2)."))
+    assert described == "Postgres is too old: PostgreSQL 14 or later is required (found 12.2)."
+    assert "OWNER TO role" in (describe_database_error(MigrationSchemaMissing("permission denied")) or "")
+    monkeypatch.setattr(database_problems, "session_parameters", lambda: {"host": "127.0.0.1", "port": 1, "user": "u"})
+    for url, remedy in (("", "start the server first"), ("postgresql://127.0.0.1:1/name", "")):
+        monkeypatch.setenv("DATABASE_URL", url)
+        described = describe_database_error(OperationalError("couldn't get a connection after 5.00 sec")) or ""
+        assert described.startswith("the database does not answer: ")
+        assert "refused" in described
+        assert ("start the server first" in described) is bool(remedy)
