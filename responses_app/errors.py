@@ -12,6 +12,7 @@
           + InsufficientQuota    a limit of a day or a month is used up
       + InternalError       500  an error of the server or of the model
       + ServiceUnavailable  503  the engine is not reachable; with Retry-After
+          + DatabaseFull          the disk of the database is full, no response can be stored
       + InsufficientStorage 507  the disk is almost full; responses are still answered
 
 No endpoint answers 409, because the client libraries of OpenAI retry 409 without notice.
@@ -23,6 +24,9 @@ from __future__ import annotations
 MAX_MESSAGE = 4096
 MAX_PARAM = 1024
 MAX_ID = 128
+
+STORAGE_FULL = "The disk of the server is full, so no new responses can be stored. Running responses wait for space."
+STORAGE_RETRY_AFTER_S = 15
 
 
 def shorten(text: str, limit: int) -> str:
@@ -148,6 +152,15 @@ class ServiceUnavailable(ApiError):
     def __init__(self, message: str, *, retry_after: int = 2) -> None:
         super().__init__(message)
         self.headers = {"Retry-After": str(retry_after)}
+
+
+class DatabaseFull(ServiceUnavailable):
+    """Disk of the database full: no response can be stored (503)."""
+
+    default_code = "storage_full"
+
+    def __init__(self) -> None:
+        super().__init__(STORAGE_FULL, retry_after=STORAGE_RETRY_AFTER_S)
 
 
 class InsufficientStorage(ApiError):

@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.errors import ServiceUnavailable
+from responses_app.errors import DatabaseFull, ServiceUnavailable
 from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact
@@ -36,6 +36,7 @@ from responses_app.runs.recover.warm_up import WarmUp
 from responses_app.runs.server_tools.executors import ToolFactory, server_tools
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
+from responses_app.store.log.storage_state import storage_state
 from responses_app.store.log.writer import LogWriter
 
 logger = logging.getLogger("responses.runs")
@@ -238,6 +239,8 @@ class RunManager:
     async def _admit(self, create_request: CreateRequest, services: Services) -> Place:
         """Take a place for the request. Raises RateLimited, ServiceUnavailable. Background work does not delay the foreground."""
         self._check_capacity()
+        if storage_state.is_full:
+            raise DatabaseFull
         if not create_request.background:
             return self.admission.admit(create_request.project)
         return await self.admission.admit_background(queue=services.lease_keeper.backlog)

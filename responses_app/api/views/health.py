@@ -13,10 +13,12 @@ from django.http.response import HttpResponseBase
 
 from responses_app.api.http import json_response
 from responses_app.engine_interface import EngineError
+from responses_app.errors import STORAGE_FULL
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.health import DatabaseHealth, DatabaseProbe
+from responses_app.store.log.storage_state import storage_state
 
 logger = logging.getLogger("responses.health")
 
@@ -62,6 +64,7 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
     checks = {
         "database": PartHealth(database.problem),
         "migrations": _check_migrations(database),
+        "storage": PartHealth(STORAGE_FULL if storage_state.is_full else ""),
         "engine": engine,
         "draining": PartHealth("The server is stopping." if hub.draining or hub.is_leaving_soon else ""),
         "warm_up": PartHealth("" if is_warm else "The first prompt of each model is being made."),

@@ -26,14 +26,16 @@ from responses_app.store.log.group_commit import lost_appends, map_integrity_err
 from responses_app.store.log.records import Append, Fenced, Route
 from responses_app.store.log.rows.event_connection import EventConnection
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
+from responses_app.store.log.storage_state import storage_state
 
 log = logging.getLogger("responses.log")
 
 # Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)
 RETRY_DELAY_S = 0.2
-# A commit is retried for so long; the runs in the commit wait.
+# A commit is retried for so long; the runs in the commit wait. On a full disk longer, as an operator has to make space.
 MAX_RETRY_S = 60.0
+MAX_RETRY_FULL_S = 900.0
 CLOSE_TIMEOUT_S = 10.0
 # Postgres writes asynchronous commits to disk within three times wal_writer_delay, by default 0.2 s. Well above that.
 RECENT_S = 2.0
@@ -67,6 +69,8 @@ class LogWriter:
         self._closing = True
         try:
             await asyncio.wait_for(asyncio.gather(*(queue.close() for queue in self._queues.values())), CLOSE_TIMEOUT_S)
+        except TimeoutError:
+            log.error("events could not be stored within %.0f s: another process continues their responses", CLOSE_TIMEOUT_S)
         finally:
             self._events.close()
             self._rows.close()
@@ -110,8 +114,8 @@ class LogWriter:
         events.committed(time.monotonic() - began)
 
     async def _write(self, appends: list[Append]) -> Exception | None:
-        """Write with retries for MAX_RETRY_S seconds. Return the final error, or None."""
-        until, retried = time.monotonic() + MAX_RETRY_S, False
+        """Write with retries for MAX_RETRY_S seconds, or MAX_RETRY_FULL_S. Return the final error, or None."""
+        began, retried = time.monotonic(), False
         while True:
             try:
                 await self._commit(appends)
@@ -127,16 +131,19 @@ class LogWriter:
                 # is permanent: the type of the error counts too.
                 works = await sync_to_async(check_connection)()
                 final = isinstance(error, (ConversationLocked, Fenced)) or (works and not isinstance(error, TRANSIENT_ERRORS))
-                if final or time.monotonic() > until:
+                if not final:
+                    storage_state.note_failure(error)
+                most_s = MAX_RETRY_FULL_S if storage_state.has_no_space else MAX_RETRY_S
+                if final or time.monotonic() - began > most_s:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
-                log.warning("database lost, retrying: %s", error)
                 retried = True
                 await asyncio.sleep(RETRY_DELAY_S)
             except Exception as error:
                 log.exception("append failed")
                 return error
             else:
+                storage_state.note_success()
                 return None
 
 

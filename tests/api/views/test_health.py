@@ -15,7 +15,7 @@ from responses_app.store.health import DatabaseProbe
 from tests.support.api.case import ApiCase, KeyedClient
 from tests.support.waiting import eventually
 
-PARTS = {"database", "migrations", "engine", "draining", "warm_up"}
+PARTS = {"database", "migrations", "storage", "engine", "draining", "warm_up"}
 
 
 @contextmanager
