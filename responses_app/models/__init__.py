@@ -35,7 +35,7 @@ from responses_app.models.vector_stores import (
     VectorStoreFile,
 )
 from responses_app.models.webhooks import MAX_WEBHOOK_NAME_CHARS, DeliveryStatus, WebhookDelivery, WebhookEndpoint
-from responses_app.models.workers import Lease, Worker
+from responses_app.models.workers import Lease, StorageSample, Worker
 
 __all__ = [
     "CONVERSATION_LOCK",
@@ -85,6 +85,7 @@ __all__ = [
     "RoundPrompt",
     "SavedView",
     "Status",
+    "StorageSample",
     "StoreFileStatus",
     "StoredFile",
     "StoredRequest",

@@ -1,4 +1,4 @@
-"""Worker processes and leases of responses."""
+"""Processes of the server, their leases, and samples of the storage."""
 
 from __future__ import annotations
 
@@ -46,3 +46,25 @@ class Lease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.response_id} by {self.worker}, {self.epoch}"
+
+
+class StorageSample(models.Model):
+    """State of the database at a time: one row for each minute, after two days one for each hour.
+
+    The totals are counters of Postgres, which a crash of Postgres sets to 0.
+    """
+
+    taken_at = models.DateTimeField(primary_key=True)
+    database_bytes = models.BigIntegerField()
+    free_bytes = models.BigIntegerField(null=True, help_text="Free space of the disk of Postgres; empty if unknown.")
+    created = models.BigIntegerField(help_text="Responses that were created, in total.")
+    deleted = models.BigIntegerField(help_text="Responses that were deleted, in total.")
+    unarchived = models.IntegerField(help_text="Responses whose events are rows.")
+    waiting = models.IntegerField(help_text="Ended responses whose log waits for archiving.")
+    oldest_wait_s = models.IntegerField(help_text="Seconds that the oldest log waits.")
+
+    class Meta:
+        ordering = ("taken_at",)
+
+    def __str__(self) -> str:
+        return f"{self.taken_at:%Y-%m-%d %H:%M}: {self.database_bytes:,} bytes"

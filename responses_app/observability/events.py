@@ -59,6 +59,9 @@ class Observer:
     def sessions_counted(self, counts: Mapping[str, int]) -> None:
         """Receive the number of sessions of the database, by state."""
 
+    def storage_measured(self, values: Mapping[str, float]) -> None:
+        """Receive values of the storage report, by name."""
+
 
 logger = logging.getLogger("responses.serve")
 
@@ -158,3 +161,8 @@ def engines_checked(states: Mapping[tuple[str, str], bool]) -> None:
 def sessions_counted(counts: Mapping[str, int]) -> None:
     """Report the sessions of the database."""
     _report("sessions_counted", counts)
+
+
+def storage_measured(values: Mapping[str, float]) -> None:
+    """Report values of the storage report."""
+    _report("storage_measured", values)

@@ -141,6 +141,26 @@ class PrometheusObserver(Observer):
             multiprocess_mode="livemostrecent",
             registry=to,
         )
+        self._storage = Gauge(
+            "verbatim_storage_bytes",
+            "Bytes of the database, and free bytes of its disk.",
+            ["kind"],
+            multiprocess_mode="livemostrecent",
+            registry=to,
+        )
+        self._waiting = Gauge(
+            "verbatim_logs_waiting", "Logs that wait for archiving.", multiprocess_mode="livemostrecent", registry=to
+        )
+        self._oldest_wait = Gauge(
+            "verbatim_log_wait_seconds", "Wait of the oldest log.", multiprocess_mode="livemostrecent", registry=to
+        )
+        self._storage_rate = Gauge(
+            "verbatim_storage_rate",
+            "Responses per second of the last minutes that were created, archived and deleted.",
+            ["change"],
+            multiprocess_mode="livemostrecent",
+            registry=to,
+        )
         # The look-up of a labelled child takes as long as the count.
         self._child = lru_cache(maxsize=4096)(lambda metric, *labels: metric.labels(*labels))
 
@@ -203,3 +223,14 @@ class PrometheusObserver(Observer):
         """Set the number of sessions of the database, by state."""
         for state, number in counts.items():
             self._child(self._sessions, state).set(number)
+
+    def storage_measured(self, values: Mapping[str, float]) -> None:
+        """Set the values of the storage report."""
+        self._waiting.set(values["waiting"])
+        self._oldest_wait.set(values["oldest_wait_s"])
+        for kind in ("database", "free"):
+            if kind in values:
+                self._child(self._storage, kind).set(values[kind])
+        for change in ("created", "archived", "deleted"):
+            if change in values:
+                self._child(self._storage_rate, change).set(values[change])

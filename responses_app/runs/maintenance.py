@@ -24,6 +24,8 @@ from responses_app.store.limits import usage
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
 from responses_app.store.log.rows import partitions
+from responses_app.store.storage_report.samples import latest_values, take_sample
+from responses_app.store.storage_report.samples import prune as prune_samples
 from responses_app.tools.file_search.ingestion import ingest_files
 from responses_app.webhooks.delivery import deliver_webhooks
 
@@ -35,6 +37,7 @@ FILES_EVERY_S = 5.0
 MERGE_EVERY_S = 3.0
 REFUSED_EVERY_S = 1.0
 SESSIONS_EVERY_S = 10.0
+STORAGE_EVERY_S = 20.0
 ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
@@ -55,6 +58,7 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(REFUSED_EVERY_S, refused_requests.write_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
+        group.create_task(_every(STORAGE_EVERY_S, storage_due))
         group.create_task(_check_engines(served))
         group.create_task(ingest_files())
         group.create_task(deliver_webhooks())
@@ -129,6 +133,15 @@ def sessions_due(_now: datetime) -> Iterator[int]:
         counts = count_sessions()
         events.sessions_counted(counts)
         yield sum(counts.values())
+
+
+def storage_due(now: datetime) -> Iterator[int]:
+    """Take a sample of the storage, report it to the observers, and delete old samples; yield their number."""
+    is_new = take_sample(now) is not None
+    if events.is_observed() and (values := latest_values(now)):
+        events.storage_measured(values)
+    if is_new:
+        yield prune_samples(now)
 
 
 async def _check_engines(served: Mapping[str, ServedModel]) -> None:

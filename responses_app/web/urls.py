@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 
 from responses_app.web import connect, mcp_servers, models, webhooks
 from responses_app.web import home as web_home
+from responses_app.web import storage as storage_page
 from responses_app.web import usage as usage_page
 from responses_app.web.accounts import members, sign_in
 from responses_app.web.files import containers as container_views
@@ -28,6 +29,7 @@ urlpatterns = [
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("usage", usage_page.show, name="usage"),
     path("usage.csv", usage_page.export, name="usage-csv"),
+    path("storage", storage_page.show, name="storage"),
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/rotate", keys_views.rotate, name="key-rotate"),

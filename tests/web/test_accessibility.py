@@ -78,6 +78,7 @@ def paths(chat_server: Server) -> list[str]:
         "/keys/1",
         "/webhooks",
         "/usage",
+        "/storage",
         f"/webhooks/{webhook}",
         f"/webhooks/{webhook}/delete",
         "/files",

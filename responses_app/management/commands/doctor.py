@@ -19,7 +19,7 @@ from responses_app.installation.data_dir import data_dir
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts
-from responses_app.server.doctor import database, engines, host, proxy
+from responses_app.server.doctor import database, engines, host, proxy, storage
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults, Finding, run_checks
 
 LABELS: Final = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "skipped": "skipped"}
@@ -76,6 +76,7 @@ def _all_checks(url: str | None, key: str | None, wait_s: float) -> Iterator[tup
     yield "settings", _check_settings
     yield from database.checks()
     yield from host.checks()
+    yield from storage.checks()
     yield from engines.checks()
     if url:
         yield from proxy.checks(url, key or _default_key(), wait_s)

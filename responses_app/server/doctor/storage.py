@@ -1,0 +1,59 @@
+"""Checks of the storage over time: logs that wait for archiving, and the day on which the disk is full."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db import DatabaseError
+
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
+from responses_app.store.storage_report.samples import LATE_S, calculate_rates, read_sample, recent_samples
+
+GIB: Final = 1024**3
+# Time until the disk is full below which the check fails, and below which it warns.
+FAILS_BELOW, WARNS_BELOW = timedelta(days=2), timedelta(days=14)
+
+
+def checks() -> list[tuple[str, Check]]:
+    """Return the checks of the storage."""
+    return [("archiving", check_archiving), ("growth", check_growth)]
+
+
+def check_archiving() -> CheckResults:
+    """Check that no log waits for archiving longer than LATE_S seconds."""
+    try:
+        sample = read_sample(datetime.now(UTC))
+    except DatabaseError:
+        yield SKIPPED, "The database or its tables are missing."
+        return
+    if sample.oldest_wait_s > LATE_S:
+        yield (
+            WARNING,
+            f"{sample.waiting:,} logs wait for archiving, the oldest for {sample.oldest_wait_s / 60:.0f} min. A server must "
+            "run for archiving; while it cannot keep pace, the database grows faster.",
+        )
+    else:
+        yield OK, f"{sample.waiting:,} logs wait for archiving, the oldest for {sample.oldest_wait_s} s."
+
+
+def check_growth() -> CheckResults:
+    """Check the time until the disk of Postgres is full, by the growth of the last days."""
+    now = datetime.now(UTC)
+    try:
+        latest = read_sample(now)
+        rates = calculate_rates(recent_samples(now), latest)
+    except DatabaseError:
+        yield SKIPPED, "The database or its tables are missing."
+        return
+    if rates.bytes_per_day is None:
+        yield OK, f"The database has {latest.database_bytes / GIB:.2f} GiB. Its growth is known an hour after the first start."
+        return
+    sentence = f"The database has {latest.database_bytes / GIB:.2f} GiB and grows by {rates.bytes_per_day / GIB:.2f} GiB a day"
+    if rates.full_at is None:
+        yield OK, f"{sentence}."
+        return
+    left = rates.full_at - now
+    status = FAILED if left < FAILS_BELOW else WARNING if left < WARNS_BELOW else OK
+    remedy = "" if status == OK else " Free space, or set retention (docs/operations/retention.md)."
+    yield status, f"{sentence}: its disk is full on {rates.full_at:%Y-%m-%d}.{remedy}"

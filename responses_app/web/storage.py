@@ -1,0 +1,38 @@
+"""Storage page: what takes space, how fast the database grows, and whether archiving and deletion keep pace."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from responses_app.store.storage_report.samples import LATE_S, calculate_rates, read_sample, recent_samples
+from responses_app.store.storage_report.sizes import project_sizes, table_sizes
+
+
+@never_cache
+@login_required
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Show the storage report at GET /storage to superusers."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    now = datetime.now(UTC)
+    sample = read_sample(now)
+    context = {
+        "section": "keys",
+        "sample": sample,
+        "late": sample.oldest_wait_s > LATE_S,
+        "rates": calculate_rates(recent_samples(now), sample),
+        "tables": table_sizes(),
+        "projects": project_sizes(sample.database_bytes),
+        "archives": settings.RESPONSES_SEAL_AFTER is not None,
+        "keeps": settings.RESPONSES_KEEP_RESPONSES,
+    }
+    return render(request, "web/storage.html", context)
