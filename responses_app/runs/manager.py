@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -44,6 +44,8 @@ logger = logging.getLogger("responses.runs")
 STOP_LIMIT = 5.0
 # Seconds until a response must have ended that another process runs, or whose process has died.
 END_LIMIT = 15.0
+# Seconds between checks for requests at the end of a drain.
+DRAIN_CHECK_S = 0.02
 MAX_EVENT_NUMBER = 2**31 - 1
 
 
@@ -56,12 +58,13 @@ class RunManager:
         self.served, self.aliases, self._tools_for = served, aliases or {}, tools_for
         self.runs: dict[str, Run] = {}
         self.admission, self.starts = Admission(), StartQueue()
-        # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
         # Leaving soon: `/health/ready` asks load balancers to send no more, and responses are still accepted.
+        # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
         self.draining = self.leaving = self.is_leaving_soon = False
         # The server answers already, and the models are downloaded or loaded: requests for responses are refused.
         self.opening = False
-        self.stopping = asyncio.Event()  # Set when the drain begins.
+        # Set when the drain begins: only requests on HTTP connections that a proxy has kept still begin responses.
+        self.stopping = asyncio.Event()
         self.services: Services | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
@@ -75,7 +78,7 @@ class RunManager:
             if self.services is None:
                 await start_all(self.served)
                 lease_keeper = LeaseKeeper(
-                    self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
+                    self.served, self.runs.values, self._free_slots, lambda: not self.is_stopping, self._take_over
                 )
                 maintenance = asyncio.get_running_loop().create_task(
                     upkeep(self.served), name="upkeep", context=contextvars.Context()
@@ -191,12 +194,24 @@ class RunManager:
         """Skip the drain: do not cancel the runs of clients that lose the connection from now on."""
         self.draining = self.leaving = True
 
-    async def drain(self, seconds: float) -> None:
-        """Accept no new responses, give running responses up to `seconds` to end, and hand over the rest."""
-        self.draining = True
+    @property
+    def is_stopping(self) -> bool:
+        """Return True from the beginning of the drain."""
+        return self.draining or self.stopping.is_set()
+
+    async def drain(self, seconds: float, may_come: Callable[[], bool] = lambda: False) -> None:
+        """Give running responses up to `seconds` to end, hand over the rest, and then accept no new responses.
+
+        While `may_come` returns True, a proxy may have sent a request, which is still answered.
+        """
         self.stopping.set()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        while (self.admission.counts.total() or may_come()) and (left_s := deadline - clock()) > 0:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=left_s)
+            else:
+                await asyncio.sleep(min(DRAIN_CHECK_S, left_s))
         await self._hand_over()
 
     async def close(self) -> None:
@@ -246,7 +261,7 @@ class RunManager:
         return await self.admission.admit_background(queue=services.lease_keeper.backlog)
 
     def _free_slots(self) -> int:
-        return 0 if self.draining else self.admission.free_background_slots
+        return 0 if self.is_stopping else self.admission.free_background_slots
 
     async def _take_over(self, pk: int) -> None:
         """Continue a response whose lease this process holds."""

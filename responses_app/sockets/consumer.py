@@ -160,7 +160,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             raise Forbidden(problem)
 
     def _check_capacity(self) -> None:
-        if manager.current().draining:
+        if manager.current().is_stopping:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
         if len(self.open_connections) >= settings.RESPONSES_MAX_SOCKETS:
             raise RateLimited(

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from responses_app.access import rate_limits, request_access
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.errors import ApiError
+from responses_app.errors import ApiError, ServiceUnavailable
 from responses_app.models import ApiKey
 from responses_app.observability import events
 from responses_app.observability.records import ObservedRequest
@@ -183,6 +183,8 @@ class Stream:
         """Validate a queued request, check the limits of the API key and start the response. Raise ApiError."""
         if isinstance(queued, ApiError):
             raise queued
+        if manager.current().is_stopping:
+            raise ServiceUnavailable("The server is stopping. Try again in a moment.")
         key = await self._connection.authenticate()
         record.key_id = key.pk
         async with manager.current().starts.turn(key.project), rate_limits.admit(key) as admission:

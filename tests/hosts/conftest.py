@@ -13,26 +13,25 @@ from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
 from tests.support.server.serve_command import Server
 
-# The longest answer takes four seconds.
-TOKENS, PAUSE_S = 80, 0.05
+# The answer of `long` takes four seconds, that of `slow` ten.
+TOKENS, PAUSE_S, SLOW_TOKENS, SLOW_PAUSE_S = 80, 0.05, 40, 0.25
 
 
 @pytest.fixture(scope="session")
 def models(tape: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """RESPONSES_MODELS with the model `tape`, and `long`, whose answer takes long enough for a failure of the host."""
+    """RESPONSES_MODELS with the model `tape`, and `long` and `slow`, whose answers take long enough for a failure of the host."""
     from openai_harmony import load_harmony_encoding
 
-    encoding = load_harmony_encoding("HarmonyGptOss")
-    words = encoding.encode(" one two three four five six seven eight nine ten" * (TOKENS // 10))
-    ids = [
-        *encoding.encode("<|channel|>final<|message|>", allowed_special="all"),
-        *words,
-        *encoding.encode("<|return|>", allowed_special="all"),
-    ]
-    chunks = [step for token in ids for step in ({"tokens": [token]}, {"delay": PAUSE_S})]
-    path = tmp_path_factory.mktemp("hosts") / "long.jsonl"
-    path.write_text(json.dumps({"chunks": chunks}) + "\n")
-    return f"tape={tape}&tokenizer={HARMONY} long=script://{path}?loop=1&tokenizer={HARMONY}"
+    encoding, folder = load_harmony_encoding("HarmonyGptOss"), tmp_path_factory.mktemp("hosts")
+    entries = [f"tape={tape}&tokenizer={HARMONY}"]
+    for name, count, pause in (("long", TOKENS, PAUSE_S), ("slow", SLOW_TOKENS, SLOW_PAUSE_S)):
+        words = " one two three four five six seven eight nine ten" * (count // 10)
+        ids = encoding.encode(f"<|channel|>final<|message|>{words}<|return|>", allowed_special="all")
+        chunks = [step for token in ids for step in ({"tokens": [token]}, {"delay": pause})]
+        path = folder / f"{name}.jsonl"
+        path.write_text(json.dumps({"chunks": chunks}) + "\n")
+        entries.append(f"{name}=script://{path}?loop=1&tokenizer={HARMONY}")
+    return " ".join(entries)
 
 
 @pytest.fixture(scope="session")

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from tests.support.deploy import proxies
 from tests.support.server.requests import KEY, call, create, replay, replayed, retrieve, wait_ended
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
+STREAMS, DRAIN, DRAIN_LIMIT_S = 20, ("--drain", "50"), 60
 SECRET_KEY = "the same key on all hosts, with enough characters"
 
 
-def host(folder: Path, models: str, database: str) -> Server:
+def host(folder: Path, models: str, database: str, *arguments: str) -> Server:
     """Start a server as on a separate host."""
     return Server(
         folder,
+        *arguments,
         RESPONSES_MODELS=models,
         DATABASE_URL=database,
         SECRET_KEY=SECRET_KEY,
         RESPONSES_API_KEY=KEY,
         RESPONSES_FILE_STORAGE=f"file://{folder.parent / 'files'}",
+        RESPONSES_DRAIN_DELAY="1",
     )
 
 
@@ -33,9 +43,11 @@ def host(folder: Path, models: str, database: str) -> Server:
 def hosts(tmp_path_factory: pytest.TempPathFactory, models: str, direct_url: str) -> Iterator[list[Server]]:
     """Two hosts, started at the same moment."""
     folder = tmp_path_factory.mktemp("hosts")
-    servers = [host(folder / name, models, direct_url) for name in ("a", "b")]
+    servers = [host(folder / name, models, direct_url, *DRAIN) for name in ("a", "b")]
     try:
-        yield [server.ready() for server in servers]
+        for server in servers:
+            server.ready()
+        yield servers
     finally:
         for server in servers:
             server.end()
@@ -129,3 +141,64 @@ def test_storage_without_the_files_of_the_database_is_named_at_the_start(
         assert "All hosts of a database need the same RESPONSES_FILE_STORAGE" in apart.ready().output
     finally:
         apart.end()
+
+
+@dataclass(slots=True)
+class ClientsDuringRestart:
+    """Clients that send requests until the restarts are over; `begun` are the numbers of the clients that have got text."""
+
+    client: httpx2.Client
+    begun: set[int] = field(default_factory=set)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def repeat(self, request: Callable[[], None]) -> int:
+        """Send requests until the restarts are over. Return their number."""
+        for count in itertools.count(1):
+            request()
+            if self.is_over.is_set():
+                return count
+        raise AssertionError
+
+    def stream(self, number: int) -> None:
+        """Stream an answer of ten seconds to its terminal event."""
+        body, types = {"model": "slow", "input": "Hi", "stream": True}, list[str]()
+        with self.client.stream("POST", "/v1/responses", json=body) as answer:
+            assert answer.status_code == 200, answer.read()
+            for line in answer.iter_lines():
+                if line.startswith("event: "):
+                    types.append(line.removeprefix("event: "))
+                    self.begun.add(number)
+        assert types[-1] == "response.completed"
+
+    def ask(self) -> None:
+        """Send a short request without a stream."""
+        answer = self.client.post("/v1/responses", json={"model": "tape", "input": "Hi"})
+        assert answer.status_code == 200, answer.text
+
+
+def test_rolling_restart_behind_nginx_breaks_no_stream(
+    tmp_path: Path, models: str, direct_url: str, hosts: list[Server]
+) -> None:
+    """Twenty clients stream, and two send short requests, while each host is restarted in turn."""
+    if reason := proxies.missing("nginx"):
+        pytest.skip(reason)
+    first, second = hosts
+    with (
+        proxies.proxy("nginx", first.port, tmp_path / "nginx", second.port) as nginx,
+        nginx.client(headers={"Authorization": f"Bearer {KEY}"}, limits=httpx2.Limits()) as client,
+        ThreadPoolExecutor(STREAMS + 2) as threads,
+    ):
+        load = ClientsDuringRestart(client)
+        work = [threads.submit(load.repeat, partial(load.stream, number)) for number in range(STREAMS)]
+        work += [threads.submit(load.repeat, load.ask) for _ in range(2)]
+        try:
+            wait_until(lambda: len(load.begun) == STREAMS or any(one.done() for one in work))
+            for index, leaving in enumerate((first, second)):
+                leaving.process.send_signal(signal.SIGTERM)
+                assert leaving.process.wait(DRAIN_LIMIT_S) == 0, leaving.output
+                hosts[index] = host(leaving.folder, models, direct_url, *DRAIN, "--port", str(leaving.port))
+                hosts[index].port = leaving.port
+                hosts[index].ready()
+        finally:
+            load.is_over.set()
+        assert min(one.result() for one in work) >= 2

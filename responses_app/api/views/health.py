@@ -66,7 +66,7 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
         "migrations": _check_migrations(database),
         "storage": PartHealth(STORAGE_FULL if storage_state.is_full else ""),
         "engine": engine,
-        "draining": PartHealth("The server is stopping." if hub.draining or hub.is_leaving_soon else ""),
+        "draining": PartHealth("The server is stopping." if hub.is_stopping or hub.is_leaving_soon else ""),
         "warm_up": PartHealth("" if is_warm else "The first prompt of each model is being made."),
     }
     failed = [name for name, check in checks.items() if check.problem]

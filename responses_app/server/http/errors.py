@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -60,7 +61,24 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
     _early: list[bytes] | None = None
     _looking_up: asyncio.Task[None] | None = None
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Monotonic time of the end of the last answer.
+        self.idle_since = time.monotonic()
+
     # Head
+
+    def checkPersistence(self, request: Any, version: bytes) -> bool:
+        """Return False for the last request of the connection, as when the server is leaving (overrides Twisted)."""
+        if self.factory.server.is_leaving and not _is_websocket(request):
+            request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+            return False
+        return bool(super().checkPersistence(request, version))
+
+    def requestDone(self, request: Any) -> None:
+        """Note the time (overrides Twisted)."""
+        self.idle_since = time.monotonic()
+        super().requestDone(request)
 
     def allHeadersReceived(self) -> None:
         """Admit the request before the body is read (overrides Twisted)."""

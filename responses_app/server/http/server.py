@@ -37,6 +37,9 @@ GOING_AWAY = 1001
 UPLOADS, UPLOADS_EACH = 8, 2
 # Seconds between checks for running answers at the end.
 CHECK_S = 0.02
+# A proxy that kept a connection may have sent a request just before this server closes the connection. So an idle connection is closed
+# after this time in seconds.
+KEPT_S = 0.3
 
 Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
@@ -126,6 +129,8 @@ class DaphneServer(Server):  # type: ignore[misc]
         )
         self.ports: list[Any] = []
         self.failure: str | None = None
+        # True if each connection ends after its next answer: proxies keep connections for further requests.
+        self.is_leaving = False
 
     def listen_success(self, port: Any) -> None:
         """Set socket options and report readiness (overrides Daphne)."""
@@ -154,8 +159,18 @@ class DaphneServer(Server):  # type: ignore[misc]
                 open_connection.check_timeouts(now)
         super().timeout_checker()
 
+    def may_get_requests(self) -> bool:
+        """Close connections that have been idle for KEPT_S seconds. Return True if others are idle."""
+        now = time.monotonic()
+        idle = [one for port in self.ports for one in list(port.open) if one.idle_since is not None]
+        for open_connection in idle:
+            if now - open_connection.idle_since >= KEPT_S:
+                open_connection.loseConnection()
+        return any(now - one.idle_since < KEPT_S for one in idle)
+
     def stop_listening(self) -> None:
-        """Accept no more connections; open connections continue."""
+        """Accept no more connections; open connections continue, each to the end of its next answer."""
+        self.is_leaving = True
         for port in self.ports:
             port.stopListening()
 

@@ -114,6 +114,12 @@ class LimitedConnection(CoalescingConnection):
         self.server.open.discard(self)
         super().connectionLost(reason)
 
+    @property
+    def idle_since(self) -> float | None:
+        """Return the monotonic time since which no request is on the connection, None for a busy one and for a WebSocket."""
+        channel = getattr(self.protocol, "_channel", None)
+        return None if channel is None or channel.requests else float(channel.idle_since)
+
     def check_timeouts(self, now: float) -> None:
         """Close the connection of a slow client; a slow body is answered first."""
         if self._reads_too_slowly(now):

@@ -41,8 +41,8 @@ class RunManagerLifecycle(Protocol):
     def stop_draining(self) -> None:
         """Stop waiting for runs."""
 
-    async def drain(self, seconds: float) -> None:
-        """Wait at most `seconds` for runs to end."""
+    async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
+        """Wait at most `seconds` for runs to end, and for further requests while `may_come` returns True."""
 
     async def close(self) -> None:
         """Stop the manager and the engines."""
@@ -134,6 +134,7 @@ class ServerLifecycle:
             self.hub.is_leaving_soon = True
         elif number == signal.SIGTERM and self.drain_delay and self._server is not None and not self.hub.is_leaving_soon:
             self.hub.is_leaving_soon = True
+            self._server.is_leaving = True
             logger.info("not ready any more; the port closes in %.0f s", self.drain_delay)
             self._delayed = self.loop.call_later(self.drain_delay, self.stop)
         else:
@@ -167,7 +168,7 @@ class ServerLifecycle:
                 task.cancel()
         began = time.monotonic()
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
-        drain, hurry = self._start_task(self.hub.drain(self.drain)), self._start_task(self._hurried())
+        drain, hurry = self._start_task(self.hub.drain(self.drain, server.may_get_requests)), self._start_task(self._hurried())
         await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
         if self._hurry.is_set():
             self.hub.stop_draining()

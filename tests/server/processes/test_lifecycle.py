@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import uvloop
@@ -26,7 +26,7 @@ class Manager:
     def stop_draining(self) -> None:
         """Stop nothing."""
 
-    async def drain(self, seconds: float) -> None:
+    async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
         """Drain nothing."""
 
     async def close(self) -> None:

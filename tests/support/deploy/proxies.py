@@ -55,12 +55,16 @@ def missing(name: str) -> str:
 
 
 @contextmanager
-def proxy(name: str, upstream_port: int, folder: Path) -> Iterator[Proxy]:
-    """Run a proxy in front of a server until the context ends."""
+def proxy(name: str, upstream_port: int, folder: Path, *other_ports: int) -> Iterator[Proxy]:
+    """Run a proxy in front of a server until the context ends; nginx in front of several servers too."""
     folder.mkdir(parents=True)
     _write_certificate(folder)
     port, plain_port = free_port(), free_port()
     command, authority, environ = COMMANDS[name](folder, port, plain_port, upstream_port)
+    for other_port in other_ports:
+        line = f"    server 127.0.0.1:{upstream_port} max_fails=0;\n"
+        more = line.replace(str(upstream_port), str(other_port))
+        (folder / "verbatim.conf").write_text(changed(folder / "verbatim.conf", {line: line + more}))
     log = folder / "log"
     with log.open("wb") as out:
         program = str(shutil.which(command[0], path=PATH))

@@ -239,7 +239,7 @@ class StreamManager:
     def stop_draining(self) -> None:
         pass
 
-    async def drain(self, seconds: float) -> None:
+    async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
         print_line("draining")
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(streamed.wait(), seconds)
