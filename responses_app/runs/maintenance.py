@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -21,7 +22,7 @@ from responses_app.store.content import approvals, orphans
 from responses_app.store.db import count_sessions
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.limits import usage
-from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
+from responses_app.store.log.archiver import Archiver, archiver_lock
 from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
 from responses_app.store.log.rows import partitions
 from responses_app.store.storage_report.samples import latest_values, take_sample
@@ -41,9 +42,13 @@ STORAGE_EVERY_S = 20.0
 ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
-BATCH = 50
+# Logs between two pauses, and seconds of a run.
+LOGS_PER_STEP = 10
+ARCHIVE_LIMIT_S = 30.0
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
+
+_archiver = Archiver()
 
 
 async def upkeep(served: Mapping[str, ServedModel]) -> None:
@@ -66,20 +71,14 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
 
 
 def archive_due(now: datetime) -> Iterator[int]:
-    """Archive logs of responses that ended long enough ago; yield the number of events of each log."""
-    after = settings.RESPONSES_SEAL_AFTER
-    while after is not None and (due := list_unarchived(now - after, BATCH)):
-        counts = [0]
-        for pk in due:
-            try:
-                counts.append(archive_log(pk))
-            except LogChanged as error:
-                # This log stays; the others follow.
-                logger.error("not sealed: %s", error)
-            yield counts[-1]
-        # Other processes archive the rest.
-        if not any(counts):
-            return
+    """Archive logs of responses that ended long enough ago, unless a process of its own does; yield the events of each batch."""
+    until = time.monotonic() + ARCHIVE_LIMIT_S
+    with archiver_lock() as has_lock:
+        for count in _archiver.archive_due(now, LOGS_PER_STEP) if has_lock else ():
+            yield count
+            # The archiver process gets the lock between two runs.
+            if time.monotonic() > until:
+                return
 
 
 def prune_due(now: datetime) -> Iterator[int]:

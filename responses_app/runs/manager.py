@@ -36,8 +36,8 @@ from responses_app.runs.recover.warm_up import WarmUp
 from responses_app.runs.server_tools.executors import ToolFactory, server_tools
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
-from responses_app.store.log.storage_state import storage_state
 from responses_app.store.log.writer import LogWriter
+from responses_app.store.storage_report.storage_state import storage_state
 
 logger = logging.getLogger("responses.runs")
 

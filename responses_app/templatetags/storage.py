@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from responses_app.errors import STORAGE_FULL
-from responses_app.store.log.storage_state import storage_state
+from responses_app.store.storage_report.storage_state import storage_state
 
 register = template.Library()
 

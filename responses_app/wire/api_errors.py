@@ -18,7 +18,7 @@ from responses_app.errors import (
     ServiceUnavailable,
 )
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded
-from responses_app.store.log.storage_state import is_disk_full
+from responses_app.store.storage_report.storage_state import is_disk_full
 
 logger = logging.getLogger("responses.api")
 

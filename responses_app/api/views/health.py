@@ -18,7 +18,7 @@ from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.health import DatabaseHealth, DatabaseProbe
-from responses_app.store.log.storage_state import storage_state
+from responses_app.store.storage_report.storage_state import storage_state
 
 logger = logging.getLogger("responses.health")
 

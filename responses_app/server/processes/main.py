@@ -31,7 +31,7 @@ from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.prepare import prepare as prepare_models
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import package_installer, sandbox_starter, startup, supervisor
+from responses_app.server.processes import archiver, package_installer, sandbox_starter, startup, supervisor
 from responses_app.server.supervision.process_tree import die_with_parent
 from responses_app.utils import imports
 
@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
         downloads = _choose(options, folder, progress)
         if options.is_supervised:
             opening.download_all(downloads, progress)
-        with _sandbox(folder, progress):
+        with _sandbox(folder, progress), archiver.started():
             _serve_metrics()
             if options.is_supervised:
                 code = supervisor.serve(options, folder, postgres, progress)

@@ -28,10 +28,14 @@ class UnreadablePage(ValueError):
     """Page damaged, or written with an unknown dictionary."""
 
 
-def pack(frames: Sequence[EventFrame]) -> bytes:
+def new_compressor() -> ZstdCompressor:
+    """Return a compressor for the pages of a batch. It is not safe to share between threads; the dictionary is."""
+    return ZstdCompressor(level=LEVEL, dict_data=_dictionary())
+
+
+def pack(frames: Sequence[EventFrame], compressor: ZstdCompressor | None = None) -> bytes:
     """Encode frames as a page. Raises ValueError if the data of a frame is not JSON on a single line."""
-    # Compressors and decompressors are not safe to share between threads; the dictionary is.
-    return ZstdCompressor(level=LEVEL, dict_data=_dictionary()).compress(b"".join(_lines(frames)))
+    return (compressor or new_compressor()).compress(b"".join(_lines(frames)))
 
 
 def unpack(page: bytes, only: Container[int] | None = None) -> list[EventFrame]:

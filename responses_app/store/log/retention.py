@@ -42,7 +42,7 @@ def _erase(row: Response) -> bool:
 def erase_deltas(row: Response) -> bool:
     """Erase the deltas of an archived log. False if erased before, or if locked by a different process."""
     with transaction.atomic():
-        if not lock_for_archive(row.pk, LogForm.PAGES):
+        if not lock_for_archive([row.pk], LogForm.PAGES):
             return False
         # Without the last page, the terminal event: GET reads it.
         old = list(LogPage.objects.filter(response_id=row.pk).order_by("first"))[:-1]

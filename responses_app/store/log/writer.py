@@ -26,7 +26,7 @@ from responses_app.store.log.group_commit import lost_appends, map_integrity_err
 from responses_app.store.log.records import Append, Fenced, Route
 from responses_app.store.log.rows.event_connection import EventConnection
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
-from responses_app.store.log.storage_state import storage_state
+from responses_app.store.storage_report.storage_state import storage_state
 
 log = logging.getLogger("responses.log")
 

@@ -10,9 +10,9 @@ from django.db import OperationalError, connection
 from psycopg import errors
 
 from responses_app.errors import STORAGE_FULL
-from responses_app.store.log import storage_state
-from responses_app.store.log.storage_state import FULL_AFTER_S, KNOWN_FOR_S, LOG_EVERY_S, StorageState
-from responses_app.store.log.storage_state import storage_state as current
+from responses_app.store.storage_report import storage_state
+from responses_app.store.storage_report.storage_state import FULL_AFTER_S, KNOWN_FOR_S, LOG_EVERY_S, StorageState
+from responses_app.store.storage_report.storage_state import storage_state as current
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.waiting import eventually
 

@@ -104,7 +104,7 @@ class SealTest(TestCase):
     def test_a_row_that_comes_late_is_not_lost(self) -> None:
         frames = log_frames(3)
         row = stored_response(frames)
-        late = mock.patch.object(archive, "_split", return_value=iter([frames[:-1]]))
+        late = mock.patch.object(archive, "_read", return_value=({row.pk: frames[:-1]}, {}))
         with late, self.assertRaises(archive.LogChanged):
             archive.archive_log(row.pk)
         self.assertEqual((Event.objects.count(), LogPage.objects.count()), (len(frames), 0))

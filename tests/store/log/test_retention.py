@@ -93,7 +93,7 @@ class RetentionTest(TestCase):
 
     def test_log_locked_by_another_process_is_left_alone(self) -> None:
         archive_log(stored_response(log_frames(2)).pk)
-        with mock.patch.object(retention, "lock_for_archive", return_value=False):
+        with mock.patch.object(retention, "lock_for_archive", return_value=[]):
             self.assertEqual(list(retention.prune("deltas", SOON)), [0])
 
     def test_the_server_does_what_the_settings_say(self) -> None:

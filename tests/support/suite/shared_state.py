@@ -16,7 +16,7 @@ CLEARED: Final = {
     "django.core.cache": "cache.clear",
     "responses_app.access.api_keys": "clear_cache",
     "responses_app.store.files.quota": "forget_warning",
-    "responses_app.store.log.storage_state": "storage_state.clear",
+    "responses_app.store.storage_report.storage_state": "storage_state.clear",
     "responses_app.store.refused_requests": "buffer.clear",
     "responses_app.tools.mcp.sessions": "clear_cache",
     "responses_app.web.chat.shared_threads": "forget_requests",

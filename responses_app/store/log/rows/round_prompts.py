@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -33,20 +33,34 @@ def load_rounds(pk: int) -> list[StoredRound]:
     return _rounds_in_events(pk, first) or _saved_rounds(pk, first) or [StoredRound(first)]
 
 
-def save_rounds(pk: int) -> None:
-    """Save the rounds of a log whose events are to be deleted. Nothing is saved for a response with a single round."""
-    entries = _entries(pk)
-    stored = StoredRequest.objects.filter(response_id=pk).values_list("prompt_tokens", flat=True).first() if entries else None
-    if stored is None:
+def save_rounds(blobs: Mapping[int, Iterable[bytes]]) -> None:
+    """Save the rounds of logs whose events are to be deleted. `blobs` are the packed starts and ends of rounds, by response.
+
+    Nothing is saved for a response with a single round.
+    """
+    entries = {pk: unpacked for pk, packed in blobs.items() if (unpacked := _several_rounds(packed))}
+    if not entries:
         return
-    rounds = list(_rounds(decode_tokens(bytes(stored)), entries))
-    earlier = [rounds[0], *rounds[:-1]]
-    RoundPrompt.objects.bulk_create([_row(pk, number, *pair) for number, pair in enumerate(zip(earlier, rounds, strict=True))])
+    requests = StoredRequest.objects.filter(response_id__in=entries).values_list("response_id", "prompt_tokens")
+    RoundPrompt.objects.bulk_create([row for pk, prompt in requests for row in _rows(pk, bytes(prompt), entries[pk])])
+
+
+def read_round_entries(pk: int) -> list[bytes]:
+    """Read the packed starts and ends of rounds of a log, in order."""
+    # Entries other than tokens begin with the byte 1.
+    events = Event.objects.filter(response_id=pk).extra(where=["get_byte(tokens, 0) = 1"]).order_by("number")
+    return [bytes(blob or b"") for blob in events.values_list("tokens", flat=True)]
 
 
 def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Return the length of the common prefix of two prompts in tokens."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def _rows(pk: int, first: bytes, entries: Iterable[RoundStart | RoundEnd]) -> list[RoundPrompt]:
+    rounds = list(_rounds(decode_tokens(first), entries))
+    earlier = [rounds[0], *rounds[:-1]]
+    return [_row(pk, number, *pair) for number, pair in enumerate(zip(earlier, rounds, strict=True))]
 
 
 def _row(pk: int, number: int, before: StoredRound, current: StoredRound) -> RoundPrompt:
@@ -70,16 +84,13 @@ def _saved_rounds(pk: int, first: Sequence[int]) -> list[StoredRound]:
 
 
 def _rounds_in_events(pk: int, first: Sequence[int]) -> list[StoredRound]:
-    entries = _entries(pk)
+    entries = _several_rounds(read_round_entries(pk))
     return list(_rounds(first, entries)) if entries else []
 
 
-def _entries(pk: int) -> list[RoundStart | RoundEnd]:
-    """Return the starts and ends of rounds in the events of a log. Empty without a second round."""
-    # Entries other than tokens begin with the byte 1.
-    events = Event.objects.filter(response_id=pk).extra(where=["get_byte(tokens, 0) = 1"]).order_by("number")
-    blobs = events.values_list("tokens", flat=True)
-    entries = [entry for blob in blobs for entry in unpack(bytes(blob or b"")) if isinstance(entry, RoundStart | RoundEnd)]
+def _several_rounds(blobs: Iterable[bytes]) -> list[RoundStart | RoundEnd]:
+    """Unpack the starts and ends of rounds. Empty without a second round."""
+    entries = [entry for blob in blobs for entry in unpack(blob) if isinstance(entry, RoundStart | RoundEnd)]
     return entries if any(isinstance(entry, RoundStart) for entry in entries) else []
 
 
