@@ -12,8 +12,7 @@ import orjson
 from django.db.models import QuerySet
 
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response, StoredRequest, WebhookDelivery
-from responses_app.store.content.deletion import erase
-from responses_app.store.content.erasure import Counts, cancel_running, count_rows
+from responses_app.store.content.erasure import Counts, cancel_running, chunks, count_rows, erase_responses
 from responses_app.store.log import reader
 
 FIELD = "safety_identifier"
@@ -50,10 +49,9 @@ def erase_person(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
     Items that a response of another person continues stay.
     """
     yield from cancel_running(responses)
-    rows = list(responses.order_by("-pk").values_list("pk", "project", "uid"))
-    for pk, project, uid in rows:
-        ConversationItem.objects.filter(item__response=pk).delete()
-        erase(project, uid)
-    yield "responses", len(rows)
-    deliveries = WebhookDelivery.objects.filter(response_uid__in=[uid for _, _, uid in rows])
-    yield "webhook deliveries", deliveries.delete()[0]
+    # The newest first, so that the items of each are deleted with it.
+    uids = dict(responses.order_by("-pk").values_list("pk", "uid"))
+    for chunk in chunks(list(uids)):
+        ConversationItem.objects.filter(item__response__in=chunk).delete()
+        yield from erase_responses(Response.objects.filter(pk__in=chunk))
+    yield "webhook deliveries", WebhookDelivery.objects.filter(response_uid__in=uids.values()).delete()[0]

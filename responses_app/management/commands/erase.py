@@ -100,3 +100,7 @@ class Command(BaseCommand):
             total[kind] += count
         for kind, number in total.items():
             self.stdout.write(f"done: {number} {kind}")
+        if total[erasure.NOT_ERASED]:
+            raise CommandError(
+                f"{total[erasure.NOT_ERASED]} responses could not be erased. The messages above name the reasons."
+            )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from responses_app.models import (
     ApiKey,
@@ -27,10 +28,13 @@ from responses_app.models import (
 )
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
-from responses_app.store.content.deletion import erase
+from responses_app.store.content.batches import change_in_batches
+from responses_app.store.content.deletion import delete_rows
 from responses_app.store.files import container_files, files
 
 BATCH = 200
+MAX_KEYS = 400
+NOT_ERASED = "responses not erased"
 # Seconds for the owner to end a running response.
 CANCEL_TIMEOUT_S = 30.0
 POLL_S = 0.2
@@ -84,7 +88,7 @@ def erase_project(project: str) -> Iterator[tuple[str, int]]:
     """
     responses = Response.objects.filter(project=project)
     yield from cancel_running(responses)
-    yield from _delete_in_batches("responses", responses)
+    yield from erase_responses(responses)
     yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
     yield from _delete_in_batches("items", Item.objects.filter(project=project))
     # Before the files, so that no file is removed from each store by itself.
@@ -106,16 +110,30 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
     """Erase a conversation with responses and items, except items needed by a response elsewhere."""
     responses = row.responses.all()
     yield from cancel_running(responses)
-    uids = list(responses.values_list("uid", flat=True))
+    response_keys = list(responses.order_by("pk").values_list("pk", flat=True))
     keys = list(_items_of(row).values_list("pk", flat=True))
     project = row.project
     row.delete()
     yield "conversations", 1
-    for uid in uids:
-        erase(project, uid)
-    yield "responses", len(uids)
+    for chunk in chunks(response_keys):
+        yield from erase_responses(Response.objects.filter(pk__in=chunk))
     orphans.erase(project, keys)
     yield "items", len(keys) - Item.objects.filter(pk__in=keys).count()
+
+
+def erase_responses(rows: QuerySet[Response]) -> Iterator[tuple[str, int]]:
+    """Erase responses; wait for locked ones. Yield kind and size of each batch, and the number of those that could not be erased."""
+    # Clients may create more meanwhile.
+    newest = rows.aggregate(newest=Max("pk"))["newest"]
+    for size in change_in_batches(rows, partial(delete_rows, waits=True), waits=True):
+        yield "responses", size
+    if newest is not None and (left := rows.filter(pk__lte=newest).count()):
+        yield NOT_ERASED, left
+
+
+def chunks(keys: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Split keys into parts that fit into a statement."""
+    return (keys[start : start + MAX_KEYS] for start in range(0, len(keys), MAX_KEYS))
 
 
 def _items_of(row: Conversation) -> QuerySet[Item]:
@@ -140,7 +158,5 @@ def cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
 def _delete_in_batches(kind: str, rows: QuerySet[Any]) -> Iterator[tuple[str, int]]:
     """Delete rows in batches. Yield kind and size of each batch."""
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
-        if rows.model is Response:
-            LogPage.objects.filter(response__in=keys).delete()
         rows.filter(pk__in=keys).delete()
         yield kind, len(keys)

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from responses_app.models import Item
+from responses_app.store.content.deletion import delete_items
 
 BATCH = 10_000
 # Reads all histories of the project once per batch, because no index maps items to histories.
@@ -31,8 +32,8 @@ def erase(project: str, keys: Sequence[int]) -> int:
         locked = set(mine.select_for_update().order_by("pk").values_list("pk", flat=True))
         orphans = list(Item.objects.filter(pk__in=locked, response=None, conversation_items=None).values_list("pk", flat=True))
         unneeded = set(orphans) - referenced(project, orphans)
-        Item.objects.filter(pk__in=unneeded).delete()
-        # Referenced items are deleted with the last response that needs them (`deletion.erase`). The rest is linked again and stays.
+        delete_items(unneeded)
+        # Referenced items are deleted with the last response that needs them (`deletion.delete_rows`). The rest is linked again and stays.
         Item.objects.filter(pk__in=locked - unneeded, orphaned_at__isnull=False).update(orphaned_at=None)
     return len(unneeded)
 

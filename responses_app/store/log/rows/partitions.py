@@ -32,6 +32,8 @@ LOCK_TIMEOUT_SQL = "SET LOCAL lock_timeout TO '200ms'"
 LOCK_SQL = "SELECT pg_try_advisory_xact_lock(7306214)"
 LIST_SQL = f"""SELECT child.oid::regclass::text, pg_get_expr(child.relpartbound, 0) FROM pg_inherits
 JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = '{TABLE}'::regclass"""  # noqa: S608 - a constant
+STRAY_PAGES_SQL = f"""DELETE FROM {TABLE} AS page WHERE response_id >= %(start)s AND response_id < %(end)s
+AND NOT EXISTS (SELECT FROM responses_app_response AS response WHERE response.id = page.response_id)"""  # noqa: S608 - a constant
 BOUNDS = re.compile(r"FROM \((?:MINVALUE|'?(-?\d+)'?)\) TO \('?(\d+)'?\)")
 
 
@@ -66,6 +68,12 @@ def drop_empty() -> int:
     """Drop the partitions that get no more responses and have none left. Return their number."""
     empty = [partition for partition in _complete() if not Response.objects.filter(partition.responses).exists()]
     return sum(_with_lock(partial(_drop, partition.name)) for partition in empty)
+
+
+def delete_stray_pages(partition: Partition) -> None:
+    """Delete the pages of a partition whose responses are deleted."""
+    with connection.cursor() as cursor:
+        cursor.execute(STRAY_PAGES_SQL, partition._asdict())
 
 
 def make_next(now: datetime) -> bool:
