@@ -66,6 +66,18 @@ def envint(name: str, default: int, minimum: int = 0) -> int:
     return number
 
 
+def envshare(name: str, default: float) -> float:
+    """Read a number from 0 to 1. Raises ImproperlyConfigured."""
+    value = envstr(name, str(default))
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {value!r}")
+    return number
+
+
 def envduration(name: str, default: str, unit: str = "") -> timedelta | None:
     """Read a duration like `7d`; None if empty or `off`. A number alone is in `unit`. Raises ImproperlyConfigured."""
     value = envstr(name, default).strip()

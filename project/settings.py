@@ -13,6 +13,7 @@ from project.env import (
     envduration,
     envint,
     envlist,
+    envshare,
     envstr,
 )
 from project.file_storage import file_storage
@@ -216,6 +217,7 @@ RESPONSES_TOOL_RESULT_PROMPT_BYTES = envint("RESPONSES_TOOL_RESULT_PROMPT_BYTES"
 RESPONSES_TOOL_RESULT_BYTES = envint("RESPONSES_TOOL_RESULT_BYTES", 1_000_000, minimum=1000)
 RESPONSES_TOOL_PARALLEL_CALLS = envint("RESPONSES_TOOL_PARALLEL_CALLS", 8, minimum=1)
 RESPONSES_TOOL_CALLS = envint("RESPONSES_TOOL_CALLS", 64, minimum=1)
+RESPONSES_TRUNCATION_STEP = envshare("RESPONSES_TRUNCATION_STEP", 0.125)
 RESPONSES_TOOL_ROUNDS = envint("RESPONSES_TOOL_ROUNDS", 32, minimum=1)
 # The sandbox. bin/serve sets RESPONSES_SANDBOX_URL to the runner that bin/serve starts.
 RESPONSES_CODE_INTERPRETER = envchoice("RESPONSES_CODE_INTERPRETER", "auto", ("auto", "on", "off"))

@@ -56,7 +56,8 @@ class CreateRequest:
     # Smaller numbers are served sooner.
     priority: int = 0
     cache_key: str | None = None
-    truncation: str = "disabled"
+    # `auto`, `disabled`, or an object `retention_ratio` (`schemas.create_response.RetentionRatio`).
+    truncation: str | Mapping[str, Any] = "disabled"
     # Length of the context in tokens from which a response ends with a compaction; None for never.
     compact_threshold: int | None = None
     # Whether the response is only a compaction of the context.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from django.conf import settings
@@ -31,7 +31,7 @@ from responses_app.schemas.parsing.union_fields import parse_conversation, parse
 from responses_app.tools.mcp.request.parsing import secret_headers
 from responses_app.tools.registry import INCLUDES
 from responses_app.validation.base import MAX_METADATA, Array, StrictModel, parse_metadata, validate
-from responses_app.validation.errors import invalid, invalid_value, json_path, missing
+from responses_app.validation.errors import invalid, invalid_value, json_path, missing, wrong_type
 
 LOGPROBS = "message.output_text.logprobs"
 _OWN_INCLUDES = (
@@ -44,6 +44,24 @@ INCLUDE = tuple(sorted((*_OWN_INCLUDES, *INCLUDES)))
 LOWEST_PRIORITY = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LOWEST_PRIORITY}
 ShortText = Annotated[str, Field(max_length=64)]
+
+
+DISABLED: Final = "disabled"
+TRUNCATIONS: Final = ("auto", DISABLED)
+
+
+class TruncationLimits(StrictModel):
+    """Limits of a truncation, in tokens."""
+
+    post_instructions: Annotated[int, Field(ge=1)] | None = None
+
+
+class RetentionRatio(StrictModel):
+    """Truncation in the shape of the Realtime API: the share of the context that a truncation retains."""
+
+    type: Literal["retention_ratio"]
+    retention_ratio: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    token_limits: TruncationLimits | None = None
 
 
 class CreateResponse(StrictModel):
@@ -71,7 +89,7 @@ class CreateResponse(StrictModel):
     top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
-    truncation: Literal["auto", "disabled"] | None = None
+    truncation: Any = None
     context_management: Annotated[list[ContextManagement], Field(min_length=1, max_length=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: Annotated[dict[str, Any], Field(max_length=MAX_METADATA)] | None = None
@@ -185,7 +203,7 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
         background=bool(body.background),
         obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
         priority=LOWEST_PRIORITY if _can_wait(body) else PRIORITIES.get(body.service_tier or "auto", 0),
-        truncation=body.truncation or "disabled",
+        truncation=_truncation(body.truncation),
         compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
         previous_response_id=body.previous_response_id or None,
         comparison_response_id=(body.prompt_cache_options.comparison_response_id or None)
@@ -289,6 +307,16 @@ def _image(options: ImageOptions | None) -> dict[str, str] | None:
         message = f"Unsupported value: '{where}' does not support 'enabled' with this server. Supported values are: 'auto', 'disabled'."
         raise InvalidRequest(message, param=where, code="unsupported_value")
     return {"context_compression": "disabled"}
+
+
+def _truncation(value: Any) -> str | dict[str, Any]:
+    if isinstance(value, dict):
+        return validate(RetentionRatio, value, ("truncation",)).model_dump(exclude_none=True)
+    if value is not None and not isinstance(value, str):
+        raise wrong_type("truncation", "a string or an object", value)
+    if value is not None and value not in TRUNCATIONS:
+        raise invalid_value("truncation", value, "'auto', 'disabled' or an object of the type 'retention_ratio'")
+    return value or DISABLED
 
 
 def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:

@@ -146,7 +146,7 @@ def _unexplained(
 def _omission(item: Mapping[str, Any], later: PromptRecord) -> str:
     if item["type"] == "reasoning":
         return "The template omits the reasoning of earlier turns."
-    return "truncation dropped the oldest items." if later.request.truncation == "auto" else "An item was omitted."
+    return "truncation dropped the oldest items." if later.request.truncation != "disabled" else "An item was omitted."
 
 
 def _dates(day: date) -> Sequence[str]:

@@ -11,7 +11,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare.convert import ConvertedTurn
 from responses_app.runs.prepare.grammars import check_constraints
 from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt
-from responses_app.runs.prepare.length.truncation import Truncation
+from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
 from responses_app.runs.prepare.prefix_cache import cache_salt
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import Rendering
@@ -27,7 +27,7 @@ async def limit(
     """Return the request of the engine, and the turn without the items that were dropped for it. Raises ApiError."""
     request, engine = context.create_request, context.served.engine
     with context.map_errors(converted.turn.items):
-        if isinstance(rendering.tokens, TooLong) and request.truncation != "auto":
+        if isinstance(rendering.tokens, TooLong) and not TruncationPolicy.of(request.truncation).drops:
             raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
         constraint = await check_constraints(engine, request, rendering.constraint)
         turn, prompt = await _fit(context, converted.turn, rendering.tokens)
@@ -39,16 +39,16 @@ async def limit(
 async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLong) -> tuple[Turn, RenderedPrompt]:
     """Count the prompt, and drop the oldest items of a prompt that is too long if the request allows that. Raises InvalidRequest."""
     request, served, most = context.create_request, context.served, context.served.engine.max_model_len
-    truncates = request.truncation == "auto"
+    policy = TruncationPolicy.of(request.truncation)
     prompts = PromptRenderer(
-        served.engine, context.dialect, context.decoded, measure=context.measure or truncates, project=request.project
+        served.engine, context.dialect, context.decoded, measure=context.measure or policy.drops, project=request.project
     )
     prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
-    if prompt is not None and (not truncates or prompt.fits(most - 1)):
+    if prompt is not None and (not policy.drops or (policy.most_droppable is None and prompt.fits(most - 1))):
         return turn, prompt
     answer = min(served.max_output_tokens(request.max_output_tokens) or DEFAULT_ANSWER_TOKENS, most // 4)
     try:
-        return await Truncation(prompts, turn, most - answer, most - 1).search()
+        return await Truncation(prompts, turn, most - answer, most - 1, policy).search()
     except TooLong as error:
         raise _exceeded(f"at least {error.min_tokens}", most) from error
 

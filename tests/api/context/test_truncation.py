@@ -46,6 +46,30 @@ class TruncationTest(ApiCase):
             self.assertLessEqual(second["usage"]["input_tokens"], 600)
             self.assertEqual(await Item.objects.acount(), 3 + 1 + 4 + 1)
 
+    async def test_retention_ratio_drops_items_and_is_echoed(self) -> None:
+        ratio = {"type": "retention_ratio", "retention_ratio": 0.5}
+        async with self.serving(record_text(HELLO)) as client:
+            self.engine._max_model_len = 1000
+            made = await self.made(client, input=[{"role": "user", "content": long(word)} for word in WORDS], truncation=ratio)
+            self.assertEqual(made["truncation"], ratio)
+            self.assertEqual(self.words_of_prompt(), WORDS[-4:])
+
+    async def test_wrong_truncation_is_refused(self) -> None:
+        ratio = {"type": "retention_ratio", "retention_ratio": 0.5}
+        cases: dict[str, list[Any]] = {
+            "truncation": ["never", 3, [], ""],
+            "truncation.type": [{"type": "x"}],
+            "truncation.retention_ratio": [{**ratio, "retention_ratio": 1.5}, {"type": "retention_ratio"}],
+            "truncation.token_limits.post_instructions": [{**ratio, "token_limits": {"post_instructions": 0}}],
+            "truncation.more": [{**ratio, "more": 1}],
+        }
+        async with self.serving() as client:
+            for param, values in cases.items():
+                for value in values:
+                    with self.subTest(value=value):
+                        refused = await self.post(client, truncation=value)
+                        self.assertEqual((refused.status_code, refused.json()["error"]["param"]), (400, param))
+
     async def test_a_call_goes_with_its_output(self) -> None:
         async with self.serving(record_text(WEATHER), record_text(HELLO)) as client:
             self.engine._max_model_len = 520

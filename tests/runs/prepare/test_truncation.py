@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from dataclasses import replace
 from datetime import date
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from responses_app.dialects.base import Dialect, Turn
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.runs.prepare.length.prompt import PromptRenderer
-from responses_app.runs.prepare.length.truncation import Truncation, droppable
+from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy, droppable, size
 from tests.support.api.case import HARMONY
 from tests.support.dialects.parser_driver import chat, demo_vocabulary
 
@@ -74,6 +76,51 @@ def test_no_item_more_than_needed_is_left_out(name: str, data: st.DataObject) ->
     truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
     assert len(turn.items) - len(truncated.items) == fewest(dialect, turn, most)
     assert list(prompt.tokens) == dialect.render(replace(truncated, token_cache=None))
+
+
+def truncated(dialect: Any, turn: Turn, most: int, policy: TruncationPolicy, window: int = 1 << 20) -> Turn:
+    """Return the turn without the items that the policy drops."""
+    return asyncio.run(Truncation(prompts(dialect), turn, most, window, policy).search())[0]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@given(
+    texts=st.lists(st.integers(0, 60).map(lambda n: "word " * n), min_size=14, max_size=40),
+    step=st.sampled_from([0.05, 0.125, 0.25, 0.5]),
+)
+@settings(max_examples=25, deadline=None)
+def test_prompt_of_a_growing_conversation_begins_at_few_items(name: str, texts: list[str], step: float) -> None:
+    dialect, window = DIALECTS[name], 400
+    policy, width = TruncationPolicy(drops=True, step=step), int(window * step)
+    sizes = [0, *accumulate(size(item) for item in turn_of(texts).items)]
+    grid = {bisect_left(sizes, multiple) for multiple in range(width, sizes[-1] + width, width)}
+    before = 0
+    for count in range(4, len(texts) + 1):
+        turn = turn_of(texts[:count])
+        if len(dialect.render(turn)) <= window:
+            continue
+        shorter = truncated(dialect, turn, window, policy, window)
+        gone = len(turn.items) - len(shorter.items)
+        assert shorter.items == turn.items[gone:]
+        assert max(before, fewest(dialect, turn, window)) <= gone
+        assert gone in grid or gone == len(droppable(turn.items))
+        before = gone
+
+
+@pytest.mark.parametrize("value", ["auto", "disabled", {"type": "retention_ratio", "retention_ratio": 0.75}])
+def test_policy_of_the_field(value: Any) -> None:
+    policy = TruncationPolicy.of(value)
+    assert policy.drops == (value != "disabled")
+    assert policy.step == (0.125 if isinstance(value, str) else 0.25)
+
+
+def test_droppable_items_are_limited_also_where_the_prompt_fits() -> None:
+    turn = turn_of(["word " * 50] * 10)
+    least = len(HARMONY.render(replace(turn, items=turn.items[-2:])))
+    limits = {"type": "retention_ratio", "retention_ratio": 1.0, "token_limits": {"post_instructions": 120}}
+    shorter = truncated(HARMONY, turn, 1 << 19, TruncationPolicy.of(limits))
+    assert least < len(HARMONY.render(shorter)) <= least + 120
+    assert len(shorter.items) == 4
 
 
 @pytest.mark.parametrize("name", DIALECTS)

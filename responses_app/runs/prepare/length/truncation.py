@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
+
+from django.conf import settings
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
@@ -22,20 +24,47 @@ GUESSES = 8
 LASTING_ROLES = frozenset({"system", "developer"})
 
 
+@dataclass(frozen=True, slots=True)
+class TruncationPolicy:
+    """Policy for prompts that are too long: whether to drop items, in which steps, and from which length on.
+
+    `step` is a share of the context. With a step the prompt begins at the same item for many turns of a conversation, so that the
+    engine finds it in the prefix cache; with 0 the fewest items are dropped. `most_droppable` limits the tokens of the items that
+    can be dropped, also where the prompt fits.
+    """
+
+    drops: bool = False
+    step: float = 0.0
+    most_droppable: int | None = None
+
+    @classmethod
+    def of(cls, truncation: str | Mapping[str, Any]) -> TruncationPolicy:
+        """Return the policy of the field `truncation` of a request: `auto`, `disabled` or an object `retention_ratio`."""
+        if isinstance(truncation, str):
+            return cls(truncation == "auto", settings.RESPONSES_TRUNCATION_STEP)
+        limits = truncation.get("token_limits") or {}
+        return cls(True, 1 - truncation["retention_ratio"], limits.get("post_instructions"))
+
+
+FEWEST: Final = TruncationPolicy(drops=True)
+
+
 class Truncation:
     """Search for the smallest number of the oldest units whose removal leaves at most `most` tokens, or `limit` without all units.
+
+    The number is on a grid of the policy: the estimated tokens of the removed units reach the next multiple of the step. The grid
+    depends on the units from the oldest on, so it is the same for each longer turn of a conversation.
 
     A prompt that is too long is rendered up to `most` tokens only: a step costs the remaining items, not all. Each guess uses the
     sizes of the units and the lengths of the earlier prompts.
     """
 
-    def __init__(self, prompts: PromptRenderer, turn: Turn, most: int, limit: int) -> None:
-        self._prompts, self._most, self._limit = prompts, most, limit
+    def __init__(self, prompts: PromptRenderer, turn: Turn, most: int, limit: int, policy: TruncationPolicy = FEWEST) -> None:
+        self._prompts, self._most, self._limit, self._policy = prompts, most, limit, policy
         # Tokens of items that the steps share.
         self._turn = replace(turn, token_cache=turn.token_cache or TokenCache())
         self._units = droppable(turn.items)
-        sizes = (sum(size(turn.items[place]) for place in unit) for unit in self._units)
-        self._sizes = [0, *accumulate(sizes)]
+        self._sizes = [0, *accumulate(sum(size(turn.items[place]) for place in unit) for unit in self._units)]
         # Tokens per estimated token.
         self._rate = 1.0
 
@@ -45,18 +74,31 @@ class Truncation:
         turn, prompt = await self._without(last, self._limit)
         if not prompt.fits(self._most):
             return turn, prompt
-        least, too_few, enough, tries = prompt.length, 0, last, 0
+        if self._policy.most_droppable is not None:
+            self._most = min(self._most, prompt.length + self._policy.most_droppable)
+        # Places in `counts`: without `counts[enough]` units the prompt fits, without `counts[too_few]` it does not.
+        counts = self._grid()
+        least, too_few, enough, tries = prompt.length, -1, len(counts) - 1, 0
         while enough - too_few > 1:
             tries += 1
-            count = self._guess(too_few, enough, prompt.length) if tries <= GUESSES else (too_few + enough) // 2
-            fitting = await self._fitting(count)
+            place = self._guess(counts, too_few, enough, prompt.length) if tries <= GUESSES else (too_few + enough) // 2
+            fitting = await self._fitting(counts[place])
             if fitting is None:
-                too_few = count
-                self._learn(last, count, self._most - least, is_lower_bound=True)
+                too_few = place
+                self._learn(last, counts[place], self._most - least, is_lower_bound=True)
             else:
-                (turn, prompt), enough = fitting, count
-                self._learn(last, count, prompt.length - least)
+                (turn, prompt), enough = fitting, place
+                self._learn(last, counts[place], prompt.length - least)
         return turn, prompt
+
+    def _grid(self) -> list[int]:
+        """Return the numbers of units that may be removed, smallest first; 0 only where a prompt that fits may be too long."""
+        last, step = len(self._units), int(self._limit * self._policy.step)
+        begin = [] if self._policy.most_droppable is None else [0]
+        if step < 1:
+            return [*begin, *range(1, last + 1)] or [0]
+        multiples = range(step, self._sizes[-1], step)
+        return sorted({*begin, *(bisect_left(self._sizes, multiple) for multiple in multiples), last})
 
     async def _fitting(self, count: int) -> tuple[Turn, RenderedPrompt] | None:
         """Return the turn without the oldest `count` units, and the prompt; None if the prompt is too long."""
@@ -66,11 +108,12 @@ class Truncation:
             return None
         return (turn, prompt) if prompt.fits(self._most) else None
 
-    def _guess(self, too_few: int, enough: int, length: int) -> int:
-        """Guess the next number of units between `too_few` and `enough`; without `enough` units the prompt has `length` tokens."""
+    def _guess(self, counts: Sequence[int], too_few: int, enough: int, length: int) -> int:
+        """Guess the next place in `counts` between both; without `counts[enough]` units the prompt has `length` tokens."""
         free = (self._most - length) / self._rate
-        count = bisect_left(self._sizes, self._sizes[enough] - free, too_few + 1, enough)
-        return min(count, enough - 1)
+        target = self._sizes[counts[enough]] - free
+        place = bisect_left(counts, target, too_few + 1, enough, key=self._sizes.__getitem__)
+        return min(place, enough - 1)
 
     def _learn(self, last: int, count: int, tokens: int, *, is_lower_bound: bool = False) -> None:
         """Compare the tokens of the units behind `count` with the estimated sizes."""
