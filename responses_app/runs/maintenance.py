@@ -83,7 +83,7 @@ def archive_due(now: datetime) -> Iterator[int]:
 
 def prune_due(now: datetime) -> Iterator[int]:
     """Delete rows after the end of the retention, in batches; yield the number of responses or items of each batch."""
-    ages = {"temporary": TEMPORARY, "deltas": settings.RESPONSES_KEEP_DELTAS, "responses": settings.RESPONSES_KEEP_RESPONSES}
+    ages = {"temporary": TEMPORARY, "responses": settings.RESPONSES_KEEP_RESPONSES, "deltas": settings.RESPONSES_KEEP_DELTAS}
     for name, age in ages.items():
         if age is not None:
             yield from prune(name, now - age)

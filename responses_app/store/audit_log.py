@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
@@ -84,13 +85,18 @@ def record_once(
         record(actor, action, object, project, outcome)
 
 
+def overdue(before: datetime) -> QuerySet[AuditEntry]:
+    """Select entries from before a time."""
+    return AuditEntry.objects.filter(at__lt=before)
+
+
 def prune(now: datetime, age: timedelta | None) -> Iterator[int]:
     """Delete entries older than `age`. Yield the size of each batch."""
     while age is not None:
         with transaction.atomic(), connection.cursor() as cursor:
             # The trigger of the table lets this transaction delete.
             cursor.execute("SET LOCAL responses_app.audit_retention = 'on'")
-            keys = AuditEntry.objects.filter(at__lt=now - age).order_by("at").values_list("pk", flat=True)[:BATCH]
+            keys = overdue(now - age).order_by("at").values_list("pk", flat=True)[:BATCH]
             deleted = AuditEntry.objects.filter(pk__in=list(keys)).delete()[0]
         if not deleted:
             return

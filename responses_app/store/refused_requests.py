@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from django.db.models import QuerySet
+
 from responses_app.errors import ApiError, shorten
 from responses_app.models import ApiKey, RefusedRequest
 
@@ -89,10 +91,14 @@ def write_due(_now: datetime) -> Iterator[int]:
     yield len(rows)
 
 
+def overdue(now: datetime, age: timedelta | None) -> QuerySet[RefusedRequest]:
+    """Select rows older than `age` and than `MAX_AGE`."""
+    return RefusedRequest.objects.filter(created_at__lt=now - min(age or MAX_AGE, MAX_AGE))
+
+
 def prune(now: datetime, age: timedelta | None) -> Iterator[int]:
-    """Delete rows older than `age` and than `MAX_AGE`. Yield the size of each batch."""
-    due = RefusedRequest.objects.filter(created_at__lt=now - min(age or MAX_AGE, MAX_AGE)).order_by("created_at")
-    while keys := list(due.values_list("pk", flat=True)[:BATCH]):
+    """Delete the overdue rows. Yield the size of each batch."""
+    while keys := list(overdue(now, age).order_by("created_at").values_list("pk", flat=True)[:BATCH]):
         yield RefusedRequest.objects.filter(pk__in=keys).delete()[0]
 
 

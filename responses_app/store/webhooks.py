@@ -100,10 +100,14 @@ def resend(row: WebhookDelivery, now: datetime) -> None:
         ended.update(status=DeliveryStatus.PENDING, attempts=0, due_at=now, claim=None)
 
 
+def overdue(before: datetime) -> QuerySet[WebhookDelivery]:
+    """Select deliveries of responses that ended before a time."""
+    return WebhookDelivery.objects.filter(created_at__lt=before)
+
+
 def prune(before: datetime) -> Iterator[int]:
-    """Delete deliveries of responses that ended before a time. Yield the size of each batch."""
-    due = WebhookDelivery.objects.filter(created_at__lt=before).order_by("created_at")
-    while keys := list(due.values_list("pk", flat=True)[:BATCH]):
+    """Delete the overdue deliveries. Yield the size of each batch."""
+    while keys := list(overdue(before).order_by("created_at").values_list("pk", flat=True)[:BATCH]):
         yield WebhookDelivery.objects.filter(pk__in=keys).delete()[0]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.store import audit_log
+from responses_app.management.progress import ProgressLine
+from responses_app.store import audit_log, refused_requests, webhooks
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
@@ -21,8 +24,21 @@ WHAT = {
     "deltas": "delete the deltas of responses that ended longer ago than this; GET still works, a replay of the stream does not",
     "responses": "delete responses that ended longer ago than this; later responses and conversations keep the items they need",
     "temporary": "delete background responses with store: false that ended longer ago than this",
+    "items": "items that were taken out of their last conversation longer ago than this, and that no response needs",
+    "files": "files that were uploaded longer ago than this, besides files that have expired",
+    "deliveries": "webhook deliveries of responses that ended longer ago than this",
+    "audit": "entries of the audit log that are older than this",
 }
-PAUSE = 0.1
+PAUSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Kind of data: the function that counts what is due, and the function that deletes it and yields the size of each batch."""
+
+    name: str
+    count: Callable[[], int]
+    delete: Callable[[], Iterator[int]]
 
 
 class Command(BaseCommand):
@@ -32,27 +48,20 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
+        keep = settings.RESPONSES_KEEP_RESPONSES
         defaults = {
             "deltas": settings.RESPONSES_KEEP_DELTAS,
-            "responses": settings.RESPONSES_KEEP_RESPONSES,
+            "responses": keep,
             "temporary": TEMPORARY,
+            "items": timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else keep,
+            "files": settings.RESPONSES_KEEP_FILES,
+            "deliveries": settings.RESPONSES_KEEP_WEBHOOK_DELIVERIES,
+            "audit": settings.RESPONSES_KEEP_AUDIT,
         }
         for name, what in WHAT.items():
             default = defaults[name]
             shown = default if default is not None else "off"
             parser.add_argument(f"--{name}", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
-        default = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
-        what = "items that were taken out of their last conversation longer ago than this, and that no response needs"
-        shown = default if default is not None else "off"
-        parser.add_argument("--items", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
-        default = settings.RESPONSES_KEEP_FILES
-        what = "files that were uploaded longer ago than this, besides files that have expired"
-        shown = default if default is not None else "off"
-        parser.add_argument("--files", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
-        default = settings.RESPONSES_KEEP_AUDIT
-        what = "entries of the audit log that are older than this"
-        shown = default if default is not None else "off"
-        parser.add_argument("--audit", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
             "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
@@ -61,47 +70,48 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, dry_run: bool, pause: float, **options: Any) -> None:
         """Run the command."""
         now = datetime.now(UTC)
-        for name in WHAT:
-            limit: timedelta | None = options[name]
-            if limit is None:
-                self.stdout.write(f"{name}: kept, no age given")
-            elif dry_run:
-                self.stdout.write(f"{name}: {overdue(name, now - limit)} would be deleted")
-            else:
-                self.stdout.write(f"{name}: {self._prune(name, prune(name, now - limit), pause)} deleted")
-        if options["responses"] is not None and not dry_run:
-            self._prune("approvals", approvals.prune(now - options["responses"]), pause)
-        self._orphans(now, options["items"], dry_run, pause)
-        self._files(now, options["files"], dry_run, pause)
+        ages: dict[str, timedelta | None] = {name: options[name] for name in WHAT}
         if not dry_run:
-            ages = ", ".join(
-                f"{name} {options[name]}" for name in (*WHAT, "items", "files", "audit") if options[name] is not None
-            )
-            audit_log.record(audit_log.command(), "prune", ages)
-            self.stdout.write(f"audit: {self._prune('audit', audit_log.prune(now, options['audit']), pause)} deleted")
+            shown_ages = ", ".join(f"{name} {age}" for name, age in ages.items() if age is not None)
+            audit_log.record(audit_log.command(), "prune", shown_ages)
+        for name in WHAT:
+            if ages[name] is None and name != "files":
+                self.stdout.write(f"{name}: kept, no age given")
+        for part in _parts(now, ages):
+            due = part.count()
+            if dry_run:
+                # The histories, which may need the items, are not read.
+                at_most = "up to " if part.name == "items" else ""
+                self.stdout.write(f"{part.name}: {at_most}{due} would be deleted")
+            else:
+                self._delete(part, due, pause)
 
-    def _orphans(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
-        if limit is None:
-            self.stdout.write("items: kept, no age given")
-        elif dry_run:
-            self.stdout.write(f"items: up to {orphans.orphaned_before(now - limit).count()} would be deleted")
-        else:
-            self.stdout.write(f"items: {self._prune('items', orphans.prune(now - limit), pause)} deleted")
-
-    def _files(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
-        due = files.overdue(now, limit)
-        if dry_run:
-            self.stdout.write(f"files: {due.count()} would be deleted")
-        else:
-            self.stdout.write(f"files: {self._prune('files', files.delete_all(due), pause)} deleted")
-
-    def _prune(self, name: str, steps: Iterator[int], pause: float) -> int:
-        total = 0
-        for done in steps:
-            total += done
-            self.stdout.write(f"{name}: {total} deleted so far")
+    def _delete(self, part: Part, due: int, pause: float) -> None:
+        progress = ProgressLine(self.stdout, part.name, due)
+        for size in part.delete():
+            progress.add(size)
             time.sleep(pause)
-        return total
+        progress.end(f"{part.name}: {progress.done} deleted")
+
+
+def _parts(now: datetime, ages: dict[str, timedelta | None]) -> Iterator[Part]:
+    """Yield the parts with an age, in the order of the deletion."""
+    # Deltas last: those of responses that are deleted too need not be taken out of their logs.
+    for name in ("responses", "temporary", "deltas"):
+        if (age := ages[name]) is not None:
+            yield Part(name, partial(overdue, name, now - age), partial(prune, name, now - age))
+    if (age := ages["responses"]) is not None:
+        yield Part("approvals", approvals.overdue(now - age).count, partial(approvals.prune, now - age))
+    refused = ages["responses"]
+    yield Part("refused requests", refused_requests.overdue(now, refused).count, partial(refused_requests.prune, now, refused))
+    if (age := ages["items"]) is not None:
+        yield Part("items", orphans.orphaned_before(now - age).count, partial(orphans.prune, now - age))
+    due = files.overdue(now, ages["files"])
+    yield Part("files", due.count, partial(files.delete_all, due))
+    if (age := ages["deliveries"]) is not None:
+        yield Part("deliveries", webhooks.overdue(now - age).count, partial(webhooks.prune, now - age))
+    if (age := ages["audit"]) is not None:
+        yield Part("audit", audit_log.overdue(now - age).count, partial(audit_log.prune, now, age))
 
 
 def _age(text: str) -> timedelta | None:

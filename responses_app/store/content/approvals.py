@@ -40,9 +40,13 @@ def _used(project: str, request_uids: Sequence[str]) -> QuerySet[Approval]:
     return Approval.objects.filter(project=project, request_uid__in=request_uids)
 
 
-def prune(before: datetime) -> Iterator[int]:
-    """Delete approvals used before the time `before` whose requests are not stored any more. Yield the size of each batch."""
+def overdue(before: datetime) -> QuerySet[Approval]:
+    """Select approvals used before the time `before` whose requests are not stored any more."""
     stored = Item.objects.filter(uid=OuterRef("request_uid"), project=OuterRef("project"))
-    due = Approval.objects.filter(~Exists(stored), created_at__lt=before).order_by("created_at")
-    while keys := list(due.values_list("pk", flat=True)[:BATCH]):
+    return Approval.objects.filter(~Exists(stored), created_at__lt=before)
+
+
+def prune(before: datetime) -> Iterator[int]:
+    """Delete the overdue approvals. Yield the size of each batch."""
+    while keys := list(overdue(before).order_by("created_at").values_list("pk", flat=True)[:BATCH]):
         yield Approval.objects.filter(pk__in=keys).delete()[0]

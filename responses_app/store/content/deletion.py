@@ -65,8 +65,8 @@ DELETE FROM responses_app_response WHERE id = ANY(%(keys)s)
 def erase(project: str, uid: str) -> bool:
     """Delete a response with the log. False if not found. Later responses of the thread stay readable and continuable."""
     with durable_transaction():
-        found = Response.objects.select_for_update().filter(project=project, uid=uid)
-        keys = list(found.values_list("pk", flat=True))
+        rows = Response.objects.select_for_update().filter(project=project, uid=uid)
+        keys = list(rows.values_list("pk", flat=True))
         return bool(keys) and bool(delete_rows(keys, waits=True))
 
 

@@ -1,19 +1,33 @@
-"""What is old enough goes, in batches and one response at a time; what is left answers as before."""
+"""What is old enough goes, in batches; what is left answers as before."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 from unittest import mock
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.test import TestCase, TransactionTestCase, override_settings
 
 from responses_app.errors import InvalidRequest
-from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, LogForm, LogPage, Response, StoredRequest
+from responses_app.management.progress import ProgressLine
+from responses_app.models import (
+    Conversation,
+    ConversationItem,
+    Event,
+    Item,
+    Lease,
+    LogForm,
+    LogPage,
+    Response,
+    StoredRequest,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from responses_app.runs import maintenance
 from responses_app.runs.maintenance import archive_due, prune_due
 from responses_app.store.content import batches, history
@@ -135,6 +149,14 @@ class LogEraseTest(TestCase):
                 Item.objects.all().delete()
 
 
+class Terminal(StringIO):
+    """Output that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
 class CommandTest(TestCase):
     """`manage.py prune`."""
 
@@ -147,26 +169,54 @@ class CommandTest(TestCase):
     def setUp(self) -> None:
         archive_log(stored_response(log_frames(5), "resp_a").pk)
         stored_response(log_frames(5), "resp_b", stored=False, background=True)
+        endpoint = WebhookEndpoint.objects.create(
+            uid="we_1", project="p", event_types=[], secret=b"x", created_at=NOW, updated_at=NOW
+        )
+        WebhookDelivery.objects.create(uid="msg_1", endpoint=endpoint, response_uid="resp_b", created_at=NOW, due_at=NOW)
 
     def test_command_prunes_only_named_kinds(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
-            output = self.prune("--temporary=off")
-        kinds = ("deltas", "responses", "temporary", "items")
-        kept = "".join(f"{kind}: kept, no age given\n" for kind in kinds)
-        self.assertEqual(output, f"{kept}files: 0 deleted\naudit: 0 deleted\n")
+            output = self.prune("--temporary=off", "--deliveries=off")
+        kept = "".join(f"{kind}: kept, no age given\n" for kind in ("deltas", "responses", "temporary", "items", "deliveries"))
+        self.assertEqual(output, f"{kept}refused requests: 0 deleted\nfiles: 0 deleted\naudit: 0 deleted\n")
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
-        output = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
-        counts = {"deltas": 1, "responses": 2, "temporary": 1}
+        output = self.prune("--dry-run", "--deltas=0s", "--responses=1d", "--items=off", "--deliveries=0s")
+        counts = {
+            "responses": 2,
+            "temporary": 1,
+            "deltas": 1,
+            "approvals": 0,
+            "refused requests": 0,
+            "files": 0,
+            "deliveries": 1,
+        }
         expected = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
-        self.assertEqual(output, expected + "items: kept, no age given\nfiles: 0 would be deleted\n")
-        self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
+        self.assertEqual(output, f"items: kept, no age given\n{expected}audit: 0 would be deleted\n")
+        self.assertEqual((Response.objects.count(), LogPage.objects.count(), WebhookDelivery.objects.count()), (2, 2, 1))
 
-    def test_command_prints_progress_and_total(self) -> None:
-        output = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
-        self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", output)
+    def test_command_deletes_and_prints_totals(self) -> None:
+        output = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m", "--deliveries=1h")
+        self.assertIn("responses: 2 deleted\n", output)
+        self.assertIn("deliveries: 1 deleted\n", output)
         self.assertEqual(Response.objects.count() + Event.objects.count() + LogPage.objects.count(), 0)
+        self.assertEqual(WebhookDelivery.objects.count(), 0)
+
+    def test_progress_is_one_line_on_a_terminal_and_a_line_now_and_then_elsewhere(self) -> None:
+        for is_terminal, separator in ((True, "\r\x1b[K"), (False, "\n")):
+            out, now = Terminal() if is_terminal else StringIO(), [0.0]
+            with self.subTest(is_terminal=is_terminal):
+                progress = ProgressLine(OutputWrapper(out), "responses", 90_000, partial(now.__getitem__, 0))
+                for _ in range(30):
+                    now[0] += 0.5
+                    progress.add(1000)
+                progress.end("responses: 30000 deleted")
+                lines = list(filter(None, out.getvalue().rstrip("\n").split(separator)))
+                self.assertEqual(lines[-1], "responses: 30000 deleted")
+                self.assertEqual(lines[-2 if is_terminal else 0].split(", ", 1)[1].split(", ")[0], "2,000 a second")
+                self.assertEqual(len(lines), 31 if is_terminal else 2)
+                self.assertIn("responses: 20,000 of 90,000, 2,000 a second, 35 s left", lines)
 
     def test_an_age_that_is_none_is_refused(self) -> None:
         with self.assertRaises(CommandError):
