@@ -313,7 +313,7 @@ def _truncation(value: Any) -> str | dict[str, Any]:
     if isinstance(value, dict):
         return validate(RetentionRatio, value, ("truncation",)).model_dump(exclude_none=True)
     if value is not None and not isinstance(value, str):
-        raise wrong_type("truncation", "a string or an object", value)
+        raise wrong_type("truncation", "one of 'auto', 'disabled', or an object", value)
     if value is not None and value not in TRUNCATIONS:
         raise invalid_value("truncation", value, "'auto', 'disabled' or an object of the type 'retention_ratio'")
     return value or DISABLED
