@@ -21,8 +21,10 @@ logger = logging.getLogger("responses.batches")
 
 FIRST_BATCH: Final = 50
 MAX_BATCH: Final = 400
-# The size of a batch follows the length of its transaction, so that streams never wait long for Postgres.
+# The size of a batch follows the length of its transaction, so that streams never wait long for Postgres. A part of the cost does not
+# depend on the size, such as that of a long thread.
 TARGET_S: Final = 0.1
+MIN_BATCH: Final = 20
 # For rows of a locked response, such as items. Responses that are locked themselves are passed over at once.
 LOCK_TIMEOUT_SQL: Final = "SET LOCAL lock_timeout TO '200ms'"
 # Classes of errors that do not come from a single response: connection, transaction, sign-in, syntax, full disk, shutdown.
@@ -79,7 +81,7 @@ def _lock(rows: QuerySet[Response, tuple[int, Any]], size: int, waits: bool) -> 
 
 def _next_size(size: int, seconds: float, limit: int) -> int:
     if seconds > TARGET_S:
-        return max(size // 2, 1)
+        return max(size // 2, min(size, MIN_BATCH))
     return min(size * 2, limit) if seconds < TARGET_S / 2 else size
 
 

@@ -22,24 +22,33 @@ WAIT_FOR_THREADS_SQL: Final = "SELECT pg_advisory_xact_lock(%(lock)s, number) FR
 LOCK_THREADS_SQL: Final = """
 SELECT number FROM unnest(%(numbers)s::integer[]) AS number WHERE NOT pg_try_advisory_xact_lock(%(lock)s, number)
 """
-# Items that no other response needs: own items, and items of the histories whose response was deleted before.
+# Items that no other response needs: own items, and items of the histories whose response was deleted before. In most threads the
+# history of the newest response has all earlier items, so few histories are read. Only responses with a higher key than the owner of an
+# item can refer to the item.
 UNNEEDED_SQL: Final = """
 WITH mine AS MATERIALIZED (
   SELECT id, thread, history FROM responses_app_response WHERE id = ANY(%(keys)s)
 ), own AS MATERIALIZED (
-  SELECT item.id, mine.thread FROM mine JOIN responses_app_item AS item ON item.response_id = mine.id
+  SELECT item.id, mine.thread, mine.id AS owner FROM mine JOIN responses_app_item AS item ON item.response_id = mine.id
 ), earlier AS MATERIALIZED (
   SELECT DISTINCT thread, unnest(history) AS id FROM mine
 ), referred AS (
-  SELECT id, thread FROM own UNION ALL
-  SELECT item.id, earlier.thread FROM earlier JOIN responses_app_item AS item ON item.id = earlier.id WHERE item.response_id IS NULL
-), needed AS MATERIALIZED (
-  SELECT thread, unnest(history) AS id FROM responses_app_response
-  WHERE thread IN (SELECT thread FROM mine) AND id <> ALL(%(keys)s)
-), unneeded AS MATERIALIZED (
-  SELECT DISTINCT id FROM referred
-  WHERE NOT EXISTS (SELECT FROM needed WHERE needed.thread = referred.thread AND needed.id = referred.id)
+  SELECT id, thread, owner FROM own UNION ALL
+  SELECT item.id, earlier.thread, 0 FROM earlier JOIN responses_app_item AS item ON item.id = earlier.id WHERE item.response_id IS NULL
+), newest AS MATERIALIZED (
+  SELECT thread, unnest(history) AS id FROM (SELECT DISTINCT thread FROM mine) AS threads, LATERAL (
+    SELECT history FROM responses_app_response AS other WHERE other.thread = threads.thread AND other.id <> ALL(%(keys)s)
+    ORDER BY other.id DESC LIMIT 1) AS response
+), doubtful AS MATERIALIZED (
+  SELECT id, thread, owner FROM referred
+  WHERE NOT EXISTS (SELECT FROM newest WHERE newest.thread = referred.thread AND newest.id = referred.id)
   AND NOT EXISTS (SELECT FROM responses_app_conversationitem AS link WHERE link.item_id = referred.id)
+), needed AS MATERIALIZED (
+  SELECT other.thread, unnest(other.history) AS id FROM (SELECT thread, min(owner) AS owner FROM doubtful GROUP BY thread) AS part
+  JOIN responses_app_response AS other ON other.thread = part.thread AND other.id > part.owner AND other.id <> ALL(%(keys)s)
+), unneeded AS MATERIALIZED (
+  SELECT DISTINCT id FROM doubtful
+  WHERE NOT EXISTS (SELECT FROM needed WHERE needed.thread = doubtful.thread AND needed.id = doubtful.id)
 )
 """
 # Constraints are checked at the commit, so the order of the parts does not matter.
