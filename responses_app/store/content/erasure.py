@@ -117,7 +117,7 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
     yield "conversations", 1
     for chunk in chunks(response_keys):
         yield from erase_responses(Response.objects.filter(pk__in=chunk))
-    orphans.erase(project, keys)
+    sum(orphans.erase(project, keys, waits=True))
     yield "items", len(keys) - Item.objects.filter(pk__in=keys).count()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -12,6 +12,7 @@ from responses_app.models import Item
 from responses_app.store.content.deletion import delete_items
 
 BATCH = 10_000
+MAX_ITEMS = 500
 # Reads all histories of the project once per batch, because no index maps items to histories.
 REFERENCED_SQL = """
 SELECT DISTINCT item FROM responses_app_response, unnest(history) AS item
@@ -24,17 +25,33 @@ def mark(keys: Sequence[int], now: datetime) -> None:
     Item.objects.filter(pk__in=keys, response=None, conversation_items=None).update(orphaned_at=now)
 
 
-def erase(project: str, keys: Sequence[int]) -> int:
-    """Delete orphans without a reference in a history of the project. Return the number deleted."""
-    with transaction.atomic():
-        mine = Item.objects.filter(pk__in=keys, project=project)
-        # Locked against a concurrent addition to a conversation.
-        locked = set(mine.select_for_update().order_by("pk").values_list("pk", flat=True))
-        orphans = list(Item.objects.filter(pk__in=locked, response=None, conversation_items=None).values_list("pk", flat=True))
-        unneeded = set(orphans) - referenced(project, orphans)
-        delete_items(unneeded)
-        # Referenced items are deleted with the last response that needs them (`deletion.delete_rows`). The rest is linked again and stays.
-        Item.objects.filter(pk__in=locked - unneeded, orphaned_at__isnull=False).update(orphaned_at=None)
+def erase(project: str, keys: Sequence[int], *, waits: bool = False) -> Iterator[int]:
+    """Delete orphans without a reference in a history of the project, in small transactions. Yield the number deleted by each.
+
+    Locked items are left, unless `waits`.
+    """
+    unlinked = Item.objects.filter(pk__in=keys, project=project, response=None, conversation_items=None)
+    marks = dict(unlinked.values_list("pk", "orphaned_at"))
+    needed = referenced(project, list(marks))
+    for start in range(0, len(keys), MAX_ITEMS):
+        with transaction.atomic():
+            yield _erase_unneeded(
+                Item.objects.filter(pk__in=keys[start : start + MAX_ITEMS], project=project), marks, needed, waits
+            )
+
+
+@transaction.atomic
+def _erase_unneeded(rows: QuerySet[Item], marks: Mapping[int, datetime | None], needed: Collection[int], waits: bool) -> int:
+    # Locked against a concurrent addition to a conversation.
+    locked = dict(rows.select_for_update(skip_locked=not waits).order_by("pk").values_list("pk", "orphaned_at"))
+    orphans = set(Item.objects.filter(pk__in=locked, response=None, conversation_items=None).values_list("pk", flat=True))
+    # Another mark: the item was in a conversation meanwhile, and perhaps became part of a history there. The next run decides.
+    marked_later = {key for key in orphans if key not in marks or marks[key] != locked[key]}
+    unneeded = orphans - marked_later - set(needed)
+    delete_items(unneeded)
+    # Referenced items are deleted with the last response that needs them (`deletion.delete_rows`). The rest is linked again and stays.
+    kept = set(locked) - unneeded - marked_later
+    Item.objects.filter(pk__in=kept, orphaned_at__isnull=False).update(orphaned_at=None)
     return len(unneeded)
 
 
@@ -54,5 +71,8 @@ def orphaned_before(before: datetime) -> QuerySet[Item]:
 
 def prune(before: datetime) -> Iterator[int]:
     """Delete items orphaned before the time `before`, project by project. Yield the size of each batch."""
-    while project := orphaned_before(before).order_by("orphaned_at").values_list("project", flat=True).first():
-        yield erase(project, list(orphaned_before(before).filter(project=project).values_list("pk", flat=True)[:BATCH]))
+    for project in set(orphaned_before(before).values_list("project", flat=True)):
+        due, last = orphaned_before(before).filter(project=project).order_by("pk"), 0
+        while keys := list(due.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
+            yield from erase(project, keys)
+            last = keys[-1]
