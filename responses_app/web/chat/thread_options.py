@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
-from responses_app.store.content.deletion import erase
+from responses_app.store.content.erasure import NOT_ERASED, erase_responses
 from responses_app.web.chat import shared_threads, threads
 from responses_app.web.response.delete import cancel_running
 from responses_app.web.response.detail import get_response
@@ -55,10 +55,15 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Delete all responses of the thread at POST /chat/ID/delete, and the shared links to them."""
     row = await sync_to_async(_response)(request, uid)
     key = threads.thread_key(row)
-    for one in [one async for one in threads.responses_of_thread(row).order_by("-pk").only("uid", "project", "ended_at")]:
-        if one.ended_at is None and not await cancel_running(request, one):
+    responses = threads.responses_of_thread(row)
+    for one in [one async for one in responses.filter(ended_at=None).only("uid", "project", "ended_at")]:
+        if not await cancel_running(request, one):
             return redirect("chat-options", uid)
-        await sync_to_async(erase)(one.project, one.uid)
+    if NOT_ERASED in await sync_to_async(lambda: dict(erase_responses(responses)))():
+        await sync_to_async(messages.error)(
+            request, "Some responses could not be deleted. The log of the server names the reason."
+        )
+        return redirect("chat-options", uid)
     await ChatThread.objects.filter(thread=key, project=row.project).adelete()
     await sync_to_async(messages.success)(request, "Deleted the conversation.")
     return redirect("chat")
