@@ -91,7 +91,7 @@ class Command(BaseCommand):
         for size in part.delete():
             progress.add(size)
             time.sleep(pause)
-        progress.end(f"{part.name}: {progress.done} deleted")
+        progress.end(f"{part.name}: {progress.done:,} deleted")
 
 
 def _parts(now: datetime, ages: dict[str, timedelta | None]) -> Iterator[Part]:

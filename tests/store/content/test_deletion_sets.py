@@ -32,16 +32,12 @@ from responses_app.store.content.batches import change_in_batches
 from responses_app.store.content.deletion import delete_rows, erase
 from responses_app.store.log import retention
 from responses_app.store.log.archive import archive_log
+from tests.support.store.failing_deletions import fail_deletions
 from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.store.table_contents import contents
 
 SIZE = 12
-FAILING_SQL = """
-CREATE FUNCTION refuse_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  IF OLD.uid LIKE '%damaged%' THEN RAISE EXCEPTION USING ERRCODE = 'data_corrupted'; END IF; RETURN OLD; END $$;
-CREATE TRIGGER refuse BEFORE DELETE ON responses_app_item FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
-"""
 
 
 def add_response(uid: str, *, before: Sequence[Response | Item] = (), **fields: object) -> Response:
@@ -177,8 +173,7 @@ class DeletionInSetsTest(TestCase):
     def test_a_damaged_response_stays_and_the_others_go(self) -> None:
         for number in range(9):
             add_response("resp_damaged" if number == 4 else f"resp_{number}")
-        with connection.cursor() as cursor:
-            cursor.execute(FAILING_SQL)
+        fail_deletions()
         with self.assertLogs("responses.batches", "WARNING"):
             self.assertEqual(delete_in_batches(Response.objects.all()), 8)
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_damaged"])
@@ -188,6 +183,7 @@ class DeletionInSetsTest(TestCase):
             archive_log(stored_response(log_frames(4), f"resp_{number}").pk)
         damaged = Response.objects.get(uid="resp_1")
         LogPage.objects.filter(response=damaged, first=0).update(data=b"x")
+        batches.warn_once.cache_clear()
         with self.assertLogs("responses.batches", "WARNING"):
             self.assertEqual(sum(retention.prune("deltas", NOW.replace(year=2027))), 2)
         self.assertEqual([row.uid for row in Response.objects.filter(log_form=LogForm.PAGES)], ["resp_1"])

@@ -18,6 +18,8 @@ from django.test import AsyncClient, Client
 
 from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
+from tests.support.store.failing_deletions import fail_deletions
+from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.store.table_contents import contents
 
 MARK = "zyzzyva"
@@ -148,6 +150,14 @@ class EraseCommandTest(ApiCase):
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM auth_user WHERE username = 'ada'")
             self.assertEqual(cursor.fetchone(), (0,))
+
+    def test_responses_that_cannot_be_erased_are_reported_and_the_others_go(self) -> None:
+        for uid in ("resp_1", "resp_damaged", "resp_2"):
+            stored_response(log_frames(1), uid)
+        fail_deletions()
+        with self.assertLogs("responses.batches", "WARNING"), self.assertRaisesRegex(CommandError, "1 responses could not"):
+            erase("--project", "p", "--yes")
+        self.assertEqual(Response.objects.get().uid, "resp_damaged")
 
     def test_missing_subjects_are_reported(self) -> None:
         wrong: list[tuple[list[Any], str]] = [

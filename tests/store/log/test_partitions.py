@@ -13,6 +13,7 @@ from responses_app.store.log import reader, retention
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.rows import partitions
 from tests.support.store.connection_loss import place
+from tests.support.store.failing_deletions import fail_deletions
 from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import log_frames, stored_response
 
@@ -106,6 +107,17 @@ class PartitionTest(TestCase):
         self.assertEqual(sum(retention.prune("responses", SOON)), 2)
         self.assertEqual(table_of(kept_row), f"responses_app_logpage_from_{self.first}")
         self.assertEqual(set(LogPage.objects.values_list("response_id", flat=True)), {kept_row.pk})
+
+    def test_partition_with_a_damaged_response_keeps_its_pages_alone(self) -> None:
+        move_sequence(self.first - 10)
+        partitions.make_next(SOON)
+        archived("resp_old", self.first + 1)
+        damaged = archived("resp_damaged")
+        archived("resp_next", self.first + self.step + 1)
+        fail_deletions()
+        with self.assertLogs("responses.batches", "WARNING"):
+            self.assertEqual(sum(retention.prune("responses", SOON)), 2)
+        self.assertEqual(set(LogPage.objects.values_list("response_id", flat=True)), {damaged.pk})
 
     def test_partition_with_a_running_response_is_not_due(self) -> None:
         move_sequence(self.first)
