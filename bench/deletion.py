@@ -1,22 +1,30 @@
 """Deletion of many short responses: responses per second, and CPU milliseconds of Python and Postgres for each.
 
-    python -m bench.deletion [--responses 20000] [--chain 1]
+    python -m bench.deletion [--responses 20000] [--chain 1] [--streams 16]
 
 Archived responses of 36 events are copied by SQL, each with two items, and deleted as `manage.py prune --responses` does. With
-`--chain N`, each thread has N responses, whose histories have the items before.
+`--chain N`, each thread has N responses, whose histories have the items before. With `--streams N`, that many streams of 50 events a
+second are written before, during and after `manage.py prune` in another process; the figures are the times of their commits.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bench.capacity.postgres_load import usage
+from bench.capacity.writing import WriteLoad
 from bench.support.database import add_response, database
+from bench.support.quantiles import quantile
 
 DELTAS = 30
+DELTAS_OF_STREAM, EVENTS_PER_S, STREAM_S = 400, 50.0, 8.0
+QUANTILES = {"p50": 0.5, "p99": 0.99, "longest": 1.0}
 # Columns of each copy: the response `number` of the chain `thread`.
 COPY_SQL = """
 WITH made AS (
@@ -83,15 +91,38 @@ def measure() -> None:
     print(f"   CPU ms a response: Python {python / deleted * 1e3:.3f}, Postgres {postgres / deleted * 1e3:.3f}", flush=True)
 
 
+async def write(title: str, streams: int) -> None:
+    """Write streams for some seconds, and print how long their commits took."""
+    from responses_app.store.log.writer import LogWriter
+
+    load, writer = WriteLoad(DELTAS_OF_STREAM, 1, EVENTS_PER_S), LogWriter()
+    await load.write(writer, streams, STREAM_S)
+    await writer.close()
+    times = ", ".join(f"{name} {quantile(load.waits, share) * 1e3:.0f} ms" for name, share in QUANTILES.items())
+    print(f"{title}: {len(load.waits)} commits of {streams} streams, {times}", flush=True)
+
+
+def measure_streams(streams: int) -> None:
+    """Write streams before, during and after a deletion by the command."""
+    asyncio.run(write("before", streams))
+    with subprocess.Popen([sys.executable, "manage.py", "prune", "--responses=0s", "--temporary=off"]):
+        asyncio.run(write("deletion", streams))
+    asyncio.run(write("after", streams))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Fill a database and delete everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--responses", type=int, default=20_000)
     parser.add_argument("--chain", type=int, default=1, help="responses of each thread (default: %(default)s)")
+    parser.add_argument("--streams", type=int, default=0, help="streams to write meanwhile (default: only delete)")
     options = parser.parse_args(argv)
     with database():
         fill(options.responses, options.chain)
-        measure()
+        if options.streams:
+            measure_streams(options.streams)
+        else:
+            measure()
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ class WriteLoad:
 
         chance = random.Random(1)
         self.counts = Counts()
+        # Seconds from each append to its commit.
+        self.waits = list[float]()
         self._logs = [make_log(deltas, chance) for _ in range(TEMPLATES)]
         self._batch, self._pause = batch, batch / rate if rate else 0.0
         self._worker = uuid4()
@@ -59,12 +61,16 @@ class WriteLoad:
 
         writer = LogWriter()
         began, cpu = time.monotonic(), time.process_time()
-        self._until = began + seconds
-        await asyncio.gather(*(self._stream(writer, number) for number in range(streams)))
+        await self.write(writer, streams, seconds)
         self.counts.seconds, self.counts.cpu = time.monotonic() - began, time.process_time() - cpu
         print(json.dumps(asdict(self.counts)), flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         await writer.close()
+
+    async def write(self, writer: LogWriter, streams: int, seconds: float) -> None:
+        """Write for so many seconds, and each stream until its response has ended."""
+        self._until = time.monotonic() + seconds
+        await asyncio.gather(*(self._stream(writer, number) for number in range(streams)))
 
     async def _stream(self, writer: LogWriter, number: int) -> None:
         # Streams begin at different times, so that their commits are not in step.
@@ -102,9 +108,11 @@ class WriteLoad:
     async def _append(self, writer: LogWriter, append: Any) -> None:
         """Append, and wait for the commit. Raises the error of the log writer."""
         done: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        began = time.monotonic()
         writer.enqueue(lambda: append, done.set_result, append.route)
         if error := await done:
             raise error
+        self.waits.append(time.monotonic() - began)
         self.counts.appends += 1
         self.counts.events += len(append.frames)
         self.counts.event_bytes += sum(len(frame.data) for frame in append.frames)
