@@ -6,7 +6,7 @@ import asyncio
 import gc
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import uvloop
@@ -93,15 +93,17 @@ async def _run(target: Target, requests: Iterator[bytes], streams: int) -> Load:
     lags: list[float] = []
     timer = asyncio.create_task(_measure_lag(lags))
     began, cpu = time.perf_counter(), time.process_time()
-    workers = (_send_each(target, requests) for _ in range(streams))
-    results = [one for some in await asyncio.gather(*workers) for one in some]
+    results: list[StreamResult] = []
+    await asyncio.gather(*(send_each(target, requests, results.append) for _ in range(streams)))
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     timer.cancel()
     return Load(results, seconds, cpu, lags)
 
 
-async def _send_each(target: Target, requests: Iterator[bytes]) -> list[StreamResult]:
-    return [await _send(target, request) for request in requests]
+async def send_each(target: Target, requests: Iterator[bytes], on_end: Callable[[StreamResult], None]) -> None:
+    """Send `requests` one after another. Raises ConnectionError if a request fails."""
+    for request in requests:
+        on_end(await _send(target, request))
 
 
 async def _send(target: Target, request: bytes) -> StreamResult:
