@@ -36,32 +36,35 @@ def change_in_batches(
 ) -> Iterator[int]:
     """Apply `change` to `rows`, which lose the responses that were changed. Yield the number of responses of each transaction.
 
-    `order` is a field with an index. Locked responses are left to the next run, unless `waits`. A response whose change fails is
-    named in the log and left. Raises DatabaseError if the fault does not come from a single response.
+    `order` is a field with an index. The highest value comes first: the items of the newest response of a thread are deleted with it,
+    while those of the oldest one are kept for the others until they are deleted.
+
+    Locked responses are left to the next run, unless `waits`. A response whose change fails is named in the log and left. Raises
+    DatabaseError if the fault does not come from a single response.
     """
-    size, position, left = min(FIRST_BATCH, limit), None, list[int]()
+    size, position, left = min(FIRST_BATCH, limit), None, dict[int, Any]()
     while True:
         due = rows.exclude(pk__in=left) if left else rows
-        # Entries of the index before this position are dead, and would be read again by each batch.
-        due = due if position is None else due.filter(**{f"{order}__gte": position})
+        # Entries of the index above this position are dead, and would be read again by each batch.
+        due = due if position is None else due.filter(**{f"{order}__lte": position})
         batch, began = list[tuple[int, Any]](), time.monotonic()
         try:
             with durable_transaction():
-                batch = _lock(due.order_by(order).values_list("pk", order), size, waits)
+                batch = _lock(due.order_by(f"-{order}").values_list("pk", order), size, waits)
                 changed = set(change([key for key, _ in batch])) if batch else set()
         except DatabaseError as error:
             if not batch or _is_general(error):
                 raise
             size = max(len(batch) // 4, 1)
             if len(batch) == 1:
-                left.append(batch[0][0])
+                left |= dict(batch)
                 warn_once(batch[0][0], str(error).strip())
             yield 0
             continue
         if not batch:
             return
-        left += [key for key, _ in batch if key not in changed]
         position = batch[-1][1]
+        left = {key: at for key, at in [*left.items(), *batch] if at <= position and key not in changed}
         yield len(changed)
         size = _next_size(size, time.monotonic() - began, limit)
 

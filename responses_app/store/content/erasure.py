@@ -110,7 +110,7 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
     """Erase a conversation with responses and items, except items needed by a response elsewhere."""
     responses = row.responses.all()
     yield from cancel_running(responses)
-    response_keys = list(responses.order_by("pk").values_list("pk", flat=True))
+    response_keys = list(responses.order_by("-pk").values_list("pk", flat=True))
     keys = list(_items_of(row).values_list("pk", flat=True))
     project = row.project
     row.delete()
