@@ -173,7 +173,7 @@ async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
 
 
 # Read by our own HTTP server. Other ASGI servers read every body, and the application checks the key and the limits.
-gate = KeyGate(database_thread, settings.RESPONSES_CORS_POLICY)
+gate = KeyGate(database_thread, settings.RESPONSES_CORS_POLICY, settings.RESPONSES_TRUSTED_PROXIES)
 limits = TransportLimits(
     connections=settings.RESPONSES_MAX_CONNECTIONS,
     unfinished=settings.RESPONSES_MAX_UNFINISHED_MIB * MIB,

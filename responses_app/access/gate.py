@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
 from responses_app.access import api_keys, refusals
 from responses_app.access.cors import CorsPolicy
+from responses_app.access.trusted_proxies import TrustedProxies
 from responses_app.errors import ApiError, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 
@@ -26,9 +27,13 @@ UPLOADS: Final = re.compile(r"/(?:openresponses/)?v1/(?:files|containers/[^/]+/f
 class KeyGate:
     """Key checks for the transport. `threads` runs look-ups in the database threads of the API."""
 
-    def __init__(self, threads: Callable[[Callable[[], Awaitable[ApiKey]]], Awaitable[ApiKey]], cors: CorsPolicy) -> None:
-        self._threads = threads
-        self._cors = cors
+    def __init__(
+        self,
+        threads: Callable[[Callable[[], Awaitable[ApiKey]]], Awaitable[ApiKey]],
+        cors: CorsPolicy,
+        proxies: TrustedProxies,
+    ) -> None:
+        self._threads, self._cors, self._proxies = threads, cors, proxies
 
     def is_api(self, path: str) -> bool:
         """Return True if `path` needs a key and accepts long bodies."""
@@ -41,6 +46,10 @@ class KeyGate:
     def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
         """Return the CORS headers of a refusal."""
         return self._cors.headers(path, origin)
+
+    def client_address(self, peer: str, forwarded_for: Sequence[bytes]) -> str:
+        """Return the address of a client behind RESPONSES_TRUSTED_PROXIES."""
+        return self._proxies.client_address(peer, forwarded_for)
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary or the header has no key."""

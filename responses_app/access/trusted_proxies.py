@@ -40,6 +40,11 @@ class TrustedProxies:
         address = self._first_untrusted(peer, hops.split(","))
         return {**scope, "client": [str(address), 0 if address != peer else client[1]]}
 
+    def client_address(self, peer: str, forwarded_for: Iterable[bytes]) -> str:
+        """Return the client's own address, given the address of the connection and the values of `X-Forwarded-For`."""
+        scope = {"client": [peer, 0], "headers": [(FORWARDED_FOR, value) for value in forwarded_for]}
+        return str(self.resolved(scope)["client"][0])
+
     def _first_untrusted(self, peer: Address, hops: list[str]) -> Address:
         """Return the rightmost address of `hops` that is no trusted proxy; without one, the address farthest left."""
         address = peer

@@ -51,6 +51,7 @@ def _ids(record: ObservedRequest) -> dict[str, Any]:
         "model": record.model,
         "engine": record.engine() if record.engine is not None else "",
         "client_request_id": record.client_request_id,
+        "client": record.address,
         "trace_id": record.trace_id,
     }
     return {name: value for name, value in known.items() if value not in ("", None)}

@@ -33,6 +33,8 @@ class ObservedRequest:
     request_id: str = ""
     response_id: str = ""
     client_request_id: str = ""
+    # Of the client, behind trusted proxies too.
+    address: str = ""
     traceparent: str = ""
     key_id: int | None = None
     project: str = ""
@@ -65,7 +67,8 @@ class ObservedRequest:
                 client_id = value.decode("latin-1")[:MAX_CLIENT_ID_LENGTH]
             elif name == b"traceparent":
                 trace = parse_traceparent(value.decode("latin-1"))
-        return cls(method, scope["path"], client_request_id=client_id, traceparent=trace)
+        address = str((scope.get("client") or ("",))[0])
+        return cls(method, scope["path"], client_request_id=client_id, address=address, traceparent=trace)
 
 
 @dataclass(frozen=True, slots=True)

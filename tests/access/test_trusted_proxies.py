@@ -62,3 +62,9 @@ def test_without_networks_the_scope_stays() -> None:
 def test_a_bad_value_is_refused_with_a_sentence(value: str, sentence: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"RESPONSES_TRUSTED_PROXIES: .*{sentence}"):
         trusted_proxies([value], "")
+
+
+def test_the_transport_resolves_an_address_before_the_body_is_read() -> None:
+    assert PROXIES.client_address("10.0.0.1", [b"203.0.113.9, 198.51.100.7"]) == "198.51.100.7"
+    assert PROXIES.client_address("203.0.113.1", [b"198.51.100.7"]) == "203.0.113.1"
+    assert PROXIES.client_address("10.0.0.1", []) == "10.0.0.1"

@@ -61,6 +61,7 @@ def check_http(server: Server, engine: FaultyServer) -> None:
         "model": "m",
         "engine": engine.url.removeprefix("http://"),
         "client_request_id": "mine\x1b 1",
+        "client": "127.0.0.1",
         "trace_id": TRACE_ID,
     }
     (head,) = [head for head in engine.headers if head.startswith("POST /inference/v1/generate")]
@@ -125,5 +126,5 @@ def test_line_of_text_has_the_same_ids(shared: Server) -> None:
     wait_until(matching, explain=lambda: shared.output)
     (line,) = matching()
     assert "INFO    responses.access: POST /v1/responses 200 " in line
-    rest = "project=default model=tape engine=local client_request_id=a_model=forged"
+    rest = "project=default model=tape engine=local client_request_id=a_model=forged client=127.0.0.1"
     assert line.endswith(f"{rest} trace_id={TRACE_ID}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Sequence
 from typing import Protocol
 
 from responses_app.errors import ApiError
@@ -26,6 +27,10 @@ class Gate(Protocol):
 
     def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
         """Return the CORS headers of a refusal, for a request of a page of `origin`."""
+        ...
+
+    def client_address(self, peer: str, forwarded_for: Sequence[bytes]) -> str:
+        """Return the address of a client behind trusted proxies; `forwarded_for` has the values of `X-Forwarded-For`."""
         ...
 
     def cached_account(self, authorization: str) -> str | None:
@@ -57,6 +62,11 @@ class OpenGate:
         """Return no headers."""
         del path, origin
         return []
+
+    def client_address(self, peer: str, forwarded_for: Sequence[bytes]) -> str:
+        """Return the address of the connection."""
+        del forwarded_for
+        return peer
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the shared account."""

@@ -95,7 +95,9 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         path = self._decoded_path()
         request.is_upload = server.gate.is_upload(self._command.decode("latin1"), path)
         if _is_websocket(request) or not server.gate.is_api(path):
-            self._let_in(server.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
+            forwarded_for = request.requestHeaders.getRawHeaders(b"x-forwarded-for") or []
+            address = server.gate.client_address(str(getattr(request.client, "host", "")), forwarded_for)
+            self._let_in(server.budget.of_address(address), PAGE_BODY_LIMIT)
             return
         authorization = _authorization(request)
         account = server.gate.cached_account(authorization)

@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,11 @@ class ScriptedGate:
 
     def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
         return []
+
+    def client_address(self, peer: str, forwarded_for: Sequence[bytes]) -> str:
+        """Return the address of the connection."""
+        del forwarded_for
+        return peer
 
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
