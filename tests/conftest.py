@@ -137,6 +137,15 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
+def mcp_url() -> Iterator[str]:
+    """The URL of an MCP server for all tests that leave it running: a start takes half a second of CPU."""
+    from tests.support.mcp.serving import mcp_server
+
+    with mcp_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
     """The server. It has a key that it was given, and allows one origin of browser apps."""
     # Here, as most tests need neither this nor what it imports.

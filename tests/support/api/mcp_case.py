@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import pytest
 from django.test import AsyncClient, override_settings
 
 from tests.support.api.case import ApiCase
-from tests.support.mcp.serving import mcp_server
 
 
 class McpCase(ApiCase):
@@ -15,11 +15,13 @@ class McpCase(ApiCase):
 
     tool: ClassVar[dict[str, Any]]
 
+    @pytest.fixture(autouse=True)
+    def class_tool(self, mcp_url: str) -> None:
+        type(self).tool = {"type": "mcp", "server_label": "files", "server_url": mcp_url}
+
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        url = cls.enterClassContext(mcp_server())
-        cls.tool = {"type": "mcp", "server_label": "files", "server_url": url}
         cls.enterClassContext(override_settings(RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"127.0.0.1"})))
 
     async def request_of(self, client: AsyncClient, **body: Any) -> tuple[dict[str, Any], dict[str, Any]]:

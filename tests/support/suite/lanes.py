@@ -11,9 +11,10 @@ TESTS = Path(__file__).parents[2]
 LANES = ("fast", "families", "slow", "server", "browser", "engine", "proportions", "clients")
 ON_DEMAND = frozenset({"proportions", "clients"})
 WHOLE = "whole"
-# Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
+# Fixtures that start a browser, or `bin/serve` or a proxy before it, or build the wheel; a test that needs one of them, also
+# indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
-SERVER_FIXTURES = frozenset({"shared", "chat_server", "server", "small_server"})
+SERVER_FIXTURES = frozenset({"shared", "chat_server", "server", "small_server", "proxy", "wheel"})
 # Tables of all model families: thousands of short tests.
 FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.

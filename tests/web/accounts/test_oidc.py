@@ -183,6 +183,7 @@ def test_pages_of_allauth_are_not_reachable(server: Server, colleague: Arrival) 
         assert visitor.get(path).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: ExitStack) -> None:
     environ = {
         "RESPONSES_OIDC_ISSUER": "http://localhost:9/o",

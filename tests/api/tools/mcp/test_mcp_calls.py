@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,9 @@ from django.test import override_settings
 from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.reducer import fold
 from tests.support.api.case import ApiCase, bare, record_text
-from tests.support.mcp.serving import STDIO, mcp_server
+from tests.support.mcp.serving import STDIO
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
 from tests.support.waiting import eventually
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with mcp_server() as url:
-        yield url
 
 
 def call(function: str, arguments: str, end: str = "<|call|>") -> str:
@@ -39,8 +32,8 @@ class McpCallCase(RoundsCase):
     url: str
 
     @pytest.fixture(autouse=True)
-    def class_url(self, url: str) -> None:
-        type(self).url = url
+    def class_url(self, mcp_url: str) -> None:
+        type(self).url = mcp_url
 
     new_hub = ApiCase.new_hub
 
