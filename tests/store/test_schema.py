@@ -24,6 +24,15 @@ class SchemaTest(TestCase):
             )
             self.assertEqual(cursor.fetchone(), (1, "e"))
 
+    def test_no_text_column_has_a_second_index(self) -> None:
+        """Django makes one for LIKE. A migration that adds a text column with an index drops it, as 0032 does."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
+                r" AND tablename LIKE 'responses\_app\_%' AND indexname LIKE '%\_like'"
+            )
+            self.assertEqual(cursor.fetchall(), [])
+
     def test_a_number_is_given_once_per_response(self) -> None:
         row = log().row
         row.save()
