@@ -31,6 +31,10 @@ hypothesis_profile.load()
 # Folders that one worker runs: their tests share a session fixture that is slow to start, or import vLLM and torch, for which
 # each process needs ten seconds of CPU.
 TOGETHER = ("contract", "engines", "proportions", "clients", "web")
+# The longest of these would end alone: beside other processes, this part of it is a group of its own, with a server and a browser. The
+# two are the longest groups, so that of at least this number of processes none runs both, one behind the other.
+CHAT = "tests/web/chat/"
+PROCESSES_WITH_CHAT = 4
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
 PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
 PATIENCE = 1200
@@ -43,7 +47,7 @@ class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc]
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return _group(nodeid)
+        return _group(nodeid, self.config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,26 +99,35 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes.deselect(config, items)
-    _sort(items)
+    _sort(items, config)
     for item in items:
         if _folder(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
 
 
-def _sort(items: list[pytest.Item]) -> None:
+def _sort(items: list[pytest.Item], config: pytest.Config) -> None:
     """Put the longest groups first, so that no process is left with a long one at the end."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for nodeid, expected in file_seconds.expected([item.nodeid for item in items]).items():
-        seconds[_group(nodeid)] += expected
-    items.sort(key=lambda item: -seconds[_group(item.nodeid)])
+        seconds[_group(nodeid, config)] += expected
+    items.sort(key=lambda item: -seconds[_group(item.nodeid, config)])
 
 
 def _folder(nodeid: str) -> str:
     return nodeid.split("/")[1]
 
 
-def _group(nodeid: str) -> str:
+def _group(nodeid: str, config: pytest.Config) -> str:
+    if nodeid.startswith(CHAT) and _processes(config) >= PROCESSES_WITH_CHAT:
+        return CHAT
     return folder if (folder := _folder(nodeid)) in TOGETHER else nodeid.split("::")[0]
+
+
+def _processes(config: pytest.Config) -> int:
+    """Return the number of processes of xdist, in each of them and in the one that schedules."""
+    if (worker := getattr(config, "workerinput", None)) is not None:
+        return int(worker["workercount"])
+    return config.getoption("numprocesses", None) or 0
 
 
 @pytest.fixture(autouse=True)
