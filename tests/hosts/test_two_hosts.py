@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from tests.support.deploy import proxies
@@ -109,13 +110,22 @@ def test_uploaded_file_is_read_on_the_other_host(hosts: list[Server]) -> None:
     assert call(first, "GET", f"files/{uid}/content").status_code == 404
 
 
-def test_killed_host_leaves_its_responses_to_the_others(hosts: list[Server], doomed: Server) -> None:
+def test_killed_host_leaves_its_responses_to_the_others(hosts: list[Server], doomed: Server, direct_url: str) -> None:
+    """The next owner also replaces the reservation of the response by its usage."""
+    with psycopg.connect(direct_url, autocommit=True) as database:
+        database.execute("UPDATE responses_app_apikey SET tokens_per_day = 1000000")
     uid = create(doomed, model="long", background=True)["id"]
     with replayed(hosts[0], uid) as events:
         seen = [next(events) for _ in range(6)]
         os.killpg(doomed.process.pid, signal.SIGKILL)
         seen += events
     assert seen[-1]["type"] == "response.completed"
+    with psycopg.connect(direct_url, autocommit=True) as database:
+        used = database.execute(
+            "SELECT used FROM responses_app_limitcounter WHERE name LIKE 'tokens per day of key %'"
+        ).fetchall()
+        database.execute("UPDATE responses_app_apikey SET tokens_per_day = NULL")
+    assert used == [(seen[-1]["response"]["usage"]["total_tokens"],)]
     assert [event["sequence_number"] for event in seen] == list(range(len(seen)))
     assert replay(hosts[1], uid) == seen
 

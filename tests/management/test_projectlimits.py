@@ -1,0 +1,50 @@
+"""`manage.py projectlimits` and the table of prices."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+
+from project.model_limits import Price, parse_prices
+from responses_app.models import Project
+
+
+def project_limits(*arguments: str) -> list[str]:
+    out = io.StringIO()
+    call_command("projectlimits", *arguments, stdout=out)
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.django_db
+def test_limits_are_set_printed_and_removed() -> None:
+    lines = project_limits("lab", "--tokens-per-minute", "1000", "--spend-per-month", "2.5", "--tool-calls-per-day", "7")
+    assert {"tokens per minute: 1000", "tool calls per day: 7", "storage mib: no limit"} <= set(lines)
+    project = Project.objects.get(name="lab")
+    assert (project.tokens_per_minute, float(project.spend_per_month or 0), project.tool_calls_per_day) == (1000, 2.5, 7)
+    assert "tokens per minute: no limit" in project_limits("lab", "--tokens-per-minute", "0")
+    with pytest.raises(CommandError, match="tokens_per_day: "):
+        project_limits("lab", "--tokens-per-day", "many")
+    project_limits("other")
+    assert not Project.objects.filter(name="other").exists(), "a command that prints makes no project"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"m": 1}', "must be an object, such as"),
+        ('{"m": {"input": 1}}', "'output' is missing"),
+        ('{"m": {"input": -1, "output": 1}}', "'input' must be a number from 0"),
+        ('{"m": {"input": 1, "output": true}}', "'output' must be a number from 0"),
+        ('{"m": {"input": 1, "output": 1, "ouput": 1}}', "ouput"),
+    ],
+)
+def test_a_wrong_price_is_named(text: str, problem: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^PRICES.*{problem}"):
+        parse_prices("PRICES", text)
+
+
+def test_cached_input_costs_as_much_as_other_input_by_default() -> None:
+    assert parse_prices("PRICES", '{"m": {"input": 2, "output": 3}}') == {"m": Price(2, 2, 3)}
