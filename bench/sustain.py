@@ -48,6 +48,7 @@ HEAD: Final = (
     "oldest (s)",
     "events (MiB)",
     "database (MiB)",
+    "WAL (kB a response)",
     "RSS (MiB)",
 )
 
@@ -65,11 +66,12 @@ class Interval:
     first_p95_ms: float
     rss_mib: float
     stored: tuple[float, ...] = ()
+    wal_kb: float | None = None
 
     def cells(self) -> list[str]:
         """Return the cells of a table row."""
         waiting, oldest, events, database = self.stored or (None,) * 4
-        numbers = (waiting, oldest, events and events / MIB, database and database / MIB)
+        numbers = (waiting, oldest, events and events / MIB, database and database / MIB, self.wal_kb)
         shown = ["" if number is None else f"{max(number, 0):,.0f}" for number in numbers]
         first = f"{self.first_p50_ms:.0f}, {self.first_p95_ms:.0f}"
         return [f"{self.at:.0f}", f"{self.rate:,.0f}", first, *shown, f"{self.rss_mib:,.0f}"]
@@ -129,12 +131,15 @@ def _measure(
     """Send the load, print each interval, and return the lines of the table."""
     lines = [_row(HEAD), _row(["---:"] * len(HEAD))]
     print(lines[0], flush=True)
+    wal = [_wal(link)]
 
     def report(at: float, seconds: float, streams: list[StreamResult]) -> None:
         first = [1e3 * (stream.times[0] - stream.began) for stream in streams if stream.times] or [0.0]
         stored = link.execute(SIZES_SQL).fetchone() if link is not None else None
         rate = sum(stream.tokens for stream in streams) / seconds
-        interval = Interval(at, rate, quantile(first, 0.5), quantile(first, 0.95), _rss_mib(server), stored or ())
+        wal.append(_wal(link))
+        wal_kb = (wal[-1] - wal[-2]) / 1000 / max(len(streams), 1) if link is not None else None
+        interval = Interval(at, rate, quantile(first, 0.5), quantile(first, 0.95), _rss_mib(server), stored or (), wal_kb)
         lines.append(_row(interval.cells()))
         print(lines[-1], flush=True)
 
@@ -172,6 +177,12 @@ def _rss_mib(server: BenchServer) -> float:
     parent = psutil.Process(server.process.pid)
     own = [one for one in (parent, *parent.children(recursive=True)) if one.name().startswith("python")]
     return float(sum(one.memory_info().rss for one in own)) / MIB
+
+
+def _wal(link: psycopg.Connection[tuple[float, ...]] | None) -> float:
+    """Return the bytes of WAL that Postgres has written; 0 without a Postgres."""
+    row = link.execute("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float").fetchone() if link is not None else None
+    return row[0] if row is not None else 0.0
 
 
 def _row(cells: tuple[str, ...] | list[str]) -> str:
