@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import orjson
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -25,7 +27,7 @@ from responses_app.errors import (
 from responses_app.models import ApiKey
 from responses_app.observability.records import note
 from responses_app.runs.ids import new_id
-from responses_app.store import refused_requests
+from responses_app.store import audit_log, refused_requests
 from responses_app.store.refused_requests import RequestPlace
 from responses_app.utils.shares import ProjectShares, ShareExceeded, shares_of
 from responses_app.wire.api_errors import to_api_error
@@ -108,11 +110,11 @@ def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> 
 async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:
     handler = handlers.get(request.method or "")
     if handler is None:
-        response = error_response(
+        refusal = error_response(
             MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "", request.path
         )
-        response["Allow"] = ", ".join(handlers)
-        return response
+        refusal["Allow"] = ", ".join(handlers)
+        return refusal
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in ("", "identity"):
         raise InvalidRequest(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
@@ -121,7 +123,18 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     key: ApiKey = await authenticate(request)
     request.META[API_KEY] = key
     note(key_id=key.pk, project=key.project)
-    return await handler(request, key, **path)
+    response = await handler(request, key, **path)
+    if (action := _audited_action(request)) and response.status_code < HTTPStatus.BAD_REQUEST:
+        actor = audit_log.Actor(audit_log.Kind.KEY, key.pk, str(key), audit_log.address_of(request))
+        await sync_to_async(audit_log.record)(actor, action, request.path, key.project)
+    return response
+
+
+def _audited_action(request: HttpRequest) -> str:
+    """Return the action of a request that belongs into the audit log, empty for any other request."""
+    if request.method == "DELETE":
+        return "api.delete"
+    return "webhook.change" if request.method == "POST" and "/v1/webhook_endpoints" in request.path else ""
 
 
 async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:

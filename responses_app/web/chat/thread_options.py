@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
+from responses_app.store import audit_log
 from responses_app.store.content.erasure import NOT_ERASED, erase_responses
 from responses_app.web.chat import shared_threads, threads
 from responses_app.web.response.delete import cancel_running
@@ -65,6 +66,8 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
         )
         return redirect("chat-options", uid)
     await ChatThread.objects.filter(thread=key, project=row.project).adelete()
+    actor = await sync_to_async(audit_log.actor_of)(request)
+    await sync_to_async(audit_log.record)(actor, "chat.delete", f"conversation {row.uid}", row.project)
     await sync_to_async(messages.success)(request, "Deleted the conversation.")
     return redirect("chat")
 

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from responses_app.models import ChatThread, Membership, Response
+from responses_app.models import AuditEntry, ChatThread, Membership, Response
 from responses_app.web.chat import shared_threads, threads
 from tests.support.api.case import HELLO, ApiCase, record_text
 
@@ -119,6 +119,8 @@ class ThreadOptionsTest(ApiCase):
             await ada.post(f"/chat/{second}/delete")
             self.assertEqual([row.uid async for row in Response.objects.all()], [other])
             self.assertFalse(await ChatThread.objects.aexists())
+            entry = await AuditEntry.objects.aget(action="chat.delete")
+            self.assertEqual((entry.object, entry.actor), (f"conversation {second}", "ada"))
 
     async def test_strangers_change_nothing(self) -> None:
         async with self.serving(record_text(HELLO)):
