@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from responses_app.models import Response, Status
+from responses_app.models import ApiFormat, Response, Status
 from responses_app.utils.durations import parse_duration
 from responses_app.web.responses import search
 
@@ -22,6 +22,8 @@ UNINDEXED_WINDOW = 20_000
 WRITE_DELAY = timedelta(minutes=10)
 # Value of the status filter that shows refused requests in place of responses.
 REFUSED = "refused"
+# Value of the filter by API format -> value of the column.
+API_FORMATS: Mapping[str, str] = {value or "responses": value for value in ApiFormat.values}
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 MAX_BIGINT = 2**63 - 1
 # More than any time zone offset and WRITE_DELAY together.
@@ -37,6 +39,7 @@ class ListFilters:
     model: str = ""
     key: int | None = None
     tool: str = ""
+    api_format: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     text: str = ""
@@ -49,7 +52,7 @@ class ListFilters:
     @property
     def allows_refused(self) -> bool:
         """Return whether refused requests may stand among the responses: not if a filter asks for what only responses have."""
-        only_of_responses = self.status or self.model or self.tool or self.metadata
+        only_of_responses = self.status or self.model or self.tool or self.metadata or self.api_format is not None
         return not (self.hides_refused or only_of_responses or self.seconds is not None or self.tokens is not None)
 
     @property
@@ -57,12 +60,20 @@ class ListFilters:
         """Return the number of newest responses to search, None for all."""
         if self.text:
             return search.RECENT_WINDOW
-        return UNINDEXED_WINDOW if self.seconds is not None or self.tokens is not None else None
+        is_unindexed = self.seconds is not None or self.tokens is not None or self._searches_format
+        return UNINDEXED_WINDOW if is_unindexed else None
+
+    @property
+    def _searches_format(self) -> bool:
+        """Return whether the API format has no index: the index of the two other formats begins with the project."""
+        return bool(self.api_format) and not self.project
 
     def indexed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
         """Apply the filters with an index."""
         values = {"project": self.project, "status": self.status, "model": self.model, "key_id": self.key}
         rows = rows.filter(**{name: value for name, value in values.items() if value})
+        if self.api_format is not None and not self._searches_format:
+            rows = rows.filter(api_format=self.api_format)
         if self.tool:
             rows = rows.filter(~Q(tools=[]), tools__contains=[self.tool])
         if self.metadata:
@@ -71,6 +82,8 @@ class ListFilters:
 
     def searched(self, rows: QuerySet[Response]) -> QuerySet[Response]:
         """Apply the filters without an index to `rows`, limited to `window` rows."""
+        if self._searches_format:
+            rows = rows.filter(api_format=self.api_format)
         if self.seconds is not None:
             rows = rows.filter(ended_at__gte=F("created_at") + timedelta(seconds=self.seconds))
         if self.tokens is not None:
@@ -130,6 +143,8 @@ def parse_filters(query: QueryDict) -> ListFilters:
 
     if values["status"] and values["status"] not in (*Status.values, REFUSED):
         wrong["status"] = "“Status” must be one of " + ", ".join((*Status.values, REFUSED)) + "."
+    if values["format"] and values["format"] not in API_FORMATS:
+        wrong["format"] = f"“{LABELS['format']}” must be one of {', '.join(API_FORMATS)}."
     key, tokens = number("key"), number("tokens")
     return ListFilters(
         project=values["project"],
@@ -137,6 +152,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
         model=values["model"],
         key=None if key is None else int(key),
         tool=values["tool"],
+        api_format=API_FORMATS.get(values["format"]),
         since=moment("since"),
         until=moment("until"),
         text=values["q"],
@@ -155,6 +171,7 @@ LABELS = {
     "model": "Model",
     "key": "Key",
     "tool": "Tool",
+    "format": "API format",
     "since": "From",
     "until": "To",
     "meta": "Metadata",

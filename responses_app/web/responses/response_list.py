@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import projects, restricted_to, visible_responses
-from responses_app.models import ApiKey, Response, SavedView, Status
+from responses_app.models import ApiFormat, ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
@@ -68,6 +68,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until"),
         "query_without_live": _query(request.GET, *PAGE_PARAMETERS, "live"),
         "statuses": [*Status.choices, (filters.REFUSED, "Refused")],
+        "formats": [(name, ApiFormat(value).label) for name, value in filters.API_FORMATS.items()],
         "labels": filters.LABELS,
         "models": sorted(manager.current().served),
         "base_url": request.build_absolute_uri("/v1"),

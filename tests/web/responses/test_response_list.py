@@ -57,6 +57,19 @@ class ListTest(WebCase):
         """The ids in the list, in order."""
         return UID.findall(self.page(f"/responses{query}"))
 
+    def test_api_format_is_shown_and_filtered(self) -> None:
+        made("resp_plain")
+        made("resp_chat", api_format="chat_completions")
+        made("resp_messages", api_format="messages")
+        self.assertEqual(self.page("/responses").count("badge format"), 2)
+        for name, uid in (("responses", "resp_plain"), ("chat_completions", "resp_chat"), ("messages", "resp_messages")):
+            with self.subTest(name=name):
+                page = self.page(f"/responses?format={name}")
+                self.assertEqual([one for one in ("resp_plain", "resp_chat", "resp_messages") if f'/{one}"' in page], [uid])
+        self.assertIn("must be one of responses, chat_completions, messages", self.page("/responses?format=x"))
+        self.assertIn('?format=messages">Messages</a>', self.page("/responses/resp_messages"))
+        self.assertNotIn("?format=", self.page("/responses/resp_plain"))
+
     def test_rows_are_newest_first_with_statistics_and_excerpts(self) -> None:
         row = made("resp_a", input_tokens=12, cached_tokens=3)
         item(row, "msg_out", "message", content=[{"type": "output_text", "text": 'A "quoted"\n<b>answer</b>'}])
