@@ -107,7 +107,7 @@ class SeveralProcessesTest(TransactionTestCase):
     @override_settings(RESPONSES_SEAL_AFTER=timedelta(0))
     def test_killed_process_is_replaced_and_each_log_has_one_form(self) -> None:
         frames = log_frames(120)
-        keys = [stored_response(frames, f"resp_{place}").pk for place in range(250)]
+        keys = [stored_response(frames, f"resp_{place}").pk for place in range(120)]
         unarchived = Response.objects.filter(log_form=LogForm.ROWS)
         environ = {"DATABASE_URL": _url(), "RESPONSES_SEAL_AFTER": "0", "DJANGO_SETTINGS_MODULE": "project.settings"}
         pauses = mock.patch.multiple(process, START_AFTER_S=0.0, RESTART_PAUSES_S=(0.0,), NICENESS=0)
@@ -115,7 +115,7 @@ class SeveralProcessesTest(TransactionTestCase):
             for _ in range(2):
                 wait_until(partial(_has_fewer, unarchived, unarchived.count()), limit_s=LIMIT_S, poll_s=0.001)
                 _kill()
-                for row in Response.objects.filter(pk__in=keys[::25]):
+                for row in Response.objects.filter(pk__in=keys[::12]):
                     forms = Event.objects.filter(response=row).exists(), LogPage.objects.filter(response=row).exists()
                     self.assertEqual(forms, (row.log_form == LogForm.ROWS, row.log_form == LogForm.PAGES))
             wait_until(lambda: not unarchived.exists(), limit_s=LIMIT_S)
