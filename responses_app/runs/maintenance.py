@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,7 @@ STORAGE_EVERY_S = 20.0
 ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
+WARN_EVERY_S = 60.0
 # Logs between two pauses, and seconds of a run.
 LOGS_PER_STEP = 10
 ARCHIVE_LIMIT_S = 30.0
@@ -49,6 +51,8 @@ ARCHIVE_LIMIT_S = 30.0
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
 _archiver = Archiver()
+# Time of the last warning of each task.
+_warned: dict[str, float] = {}
 
 
 async def upkeep(served: Mapping[str, ServedModel]) -> None:
@@ -171,6 +175,14 @@ async def _in_thread(work: Work) -> None:
         raise
 
 
+def _warn(name: str, error: DatabaseError) -> None:
+    """Log an error of the database, at most once a minute for each task: a full disk or a database that is away lasts."""
+    now = time.monotonic()
+    if now - _warned.get(name, -math.inf) >= WARN_EVERY_S:
+        _warned[name] = now
+        logger.warning("%s: %s", name, error)
+
+
 def _run_steps(work: Work, stop: threading.Event) -> None:
     pacing = Pacing(stop)
     try:
@@ -178,7 +190,7 @@ def _run_steps(work: Work, stop: threading.Event) -> None:
             if not pacing.pause():
                 return
     except DatabaseError as error:
-        logger.warning("%s: %s", work.__name__, error)
+        _warn(work.__name__, error)
     except Exception:
         # The next run of the task continues.
         logger.exception("%s", work.__name__)

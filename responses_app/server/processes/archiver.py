@@ -35,7 +35,15 @@ QUIET_ATTEMPTS: Final = 3
 
 @contextmanager
 def started() -> Iterator[None]:
-    """Run an archiver process from START_AFTER_S seconds on, and restart it when it ends. It ends with the context."""
+    """Run an archiver process from START_AFTER_S seconds on, and restart it when it ends. It ends with the context.
+
+    Without RESPONSES_SEAL_AFTER no process runs.
+    """
+    from django.conf import settings
+
+    if settings.RESPONSES_SEAL_AFTER is None:
+        yield
+        return
     starter = _ArchiverStarter()
     thread = threading.Thread(target=starter.run, name="archiver", daemon=True)
     thread.start()

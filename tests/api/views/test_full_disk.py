@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import datetime
 from unittest import mock
 
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection
+from django.test import SimpleTestCase
 from psycopg import errors
 
 from responses_app.errors import STORAGE_FULL
+from responses_app.runs import maintenance
 from responses_app.store.storage_report import storage_state
 from responses_app.store.storage_report.storage_state import FULL_AFTER_S, KNOWN_FOR_S, LOG_EVERY_S, StorageState
 from responses_app.store.storage_report.storage_state import storage_state as current
@@ -80,6 +85,20 @@ class FullDiskTest(ApiCase):
                 self.assertNotContains(await client.get("/sign-in"), STORAGE_FULL)
         self.assertIn("the disk is full for 0 s", log.output[0])
         self.assertIn("commits had failed for 10 s", log.output[-1])
+
+
+class MaintenanceTest(SimpleTestCase):
+    """Tasks of maintenance on a full disk."""
+
+    def test_failing_task_is_logged_once_a_minute(self) -> None:
+        def write(now: datetime) -> Iterator[int]:
+            raise no_space()
+            yield 0
+
+        with mock.patch.object(maintenance, "_warned", {}), self.assertLogs("responses.maintenance", "WARNING") as log:
+            for _ in range(5):
+                maintenance._run_steps(write, threading.Event())
+        self.assertEqual(log.output, ["WARNING:responses.maintenance:write: could not extend file"])
 
 
 class StorageStateTest(ApiCase):
