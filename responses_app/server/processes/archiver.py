@@ -24,6 +24,8 @@ logger = logging.getLogger("responses.archive")
 # A server that stops soon needs no archiver: no log is due before, and those of earlier runs can wait.
 START_AFTER_S: Final = 20.0
 RESTART_PAUSES_S: Final = (1.0, 5.0, 30.0)
+# A process that ran for so long is started again after the first pause.
+HEALTHY_S: Final = 60.0
 STOP_LIMIT_S: Final = 5.0
 NICENESS: Final = 10
 # Pauses between two looks for logs that are due, and between two attempts to get the lock or the database.
@@ -63,15 +65,16 @@ class _ArchiverStarter:
 
     def run(self) -> None:
         """Start the process again and again until stopped."""
-        pauses = iter(RESTART_PAUSES_S)
-        pause_s = START_AFTER_S
+        failures, pause_s = 0, START_AFTER_S
         while not self._stopped.wait(pause_s):
             with self._changed:
                 if self._stopped.is_set():
                     return
-                self._process = _start()
+                self._process, began = _start(), time.monotonic()
             self._process.wait()
-            pause_s = next(pauses, RESTART_PAUSES_S[-1])
+            failures = 0 if time.monotonic() - began > HEALTHY_S else failures
+            pause_s = RESTART_PAUSES_S[min(failures, len(RESTART_PAUSES_S) - 1)]
+            failures += 1
 
     def stop(self) -> None:
         """End the process."""

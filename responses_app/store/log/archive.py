@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, transaction
 from zstandard import ZstdCompressor
 
 from responses_app.models import LogForm, LogPage, Response
@@ -26,9 +26,12 @@ logger = logging.getLogger("responses.archive")
 
 # Larger pages would save little space, and `starting_after` may unpack a whole page to read its last event.
 EVENTS_PER_PAGE = 1000
-# Logs of a batch, and rows that one statement reads: larger batches save little, and lock the responses for longer.
+# Logs of a batch, and rows and stored bytes that one statement reads: larger batches save little, and lock the responses for longer.
 LOGS_PER_BATCH: Final = 100
 ROWS_PER_BATCH: Final = 20_000
+BYTES_PER_BATCH: Final = 32 * 1024 * 1024
+# Errors that do not come from a log: connection, transaction, sign-in, full disk, connections, shutdown.
+GENERAL_ERRORS: Final = ("08", "25", "28", "3D", "531", "533", "57P")
 # Archival changes no content, so the transaction may be lost in a crash and need not wait for the disk. FOR NO KEY UPDATE: inserting
 # rows with a foreign key to the response stays possible.
 LOCK_SQL: Final = """
@@ -37,8 +40,11 @@ WHERE id = ANY($1) AND log_form = $2 AND ended_at IS NOT NULL ORDER BY id FOR NO
 """
 # The starts and ends of rounds begin with the byte 1, tokens with another.
 READ_SQL: Final = """
-SELECT response_id, number, type, data, ms, CASE WHEN get_byte(tokens, 0) = 1 THEN tokens END
-FROM responses_app_event WHERE response_id = ANY($1) ORDER BY response_id, number LIMIT $2
+SELECT response_id, number, type, data, ms, rounds, bytes FROM (
+  SELECT response_id, number, type, data, ms, CASE WHEN get_byte(tokens, 0) = 1 THEN tokens END AS rounds,
+    pg_column_size(data) AS size, sum(pg_column_size(data)) OVER (ORDER BY response_id, number ROWS UNBOUNDED PRECEDING) AS bytes
+  FROM responses_app_event WHERE response_id = ANY($1)
+) AS event WHERE bytes - size < $3 ORDER BY response_id, number LIMIT $2
 """
 REPLACE_SQL: Final = f"""
 WITH pages AS (
@@ -66,18 +72,24 @@ def list_unarchived(before: datetime, limit: int, without: Collection[int] = ())
 def archive_each(keys: Sequence[int]) -> tuple[dict[int, int], set[int]]:
     """Archive logs as `archive_logs`. If a log of the batch cannot be archived, archive each by itself.
 
-    Return the number of events by key, and the keys of the logs that cannot be archived. Raises OperationalError.
+    Return the number of events by key, and the keys of the logs that cannot be archived. Raises DatabaseError if the fault does not
+    come from a log.
     """
     try:
         return archive_logs(keys), set()
-    except OperationalError:
-        raise
     except (LogChanged, ValueError, DatabaseError) as error:
+        if isinstance(error, DatabaseError) and _is_general(error):
+            raise
         if len(keys) == 1:
             logger.error("the log of the response with the key %d cannot be archived: %s", keys[0], error)
             return {}, set(keys)
     parts = [archive_each([key]) for key in keys]
     return {key: count for counts, _ in parts for key, count in counts.items()}, {key for _, bad in parts for key in bad}
+
+
+def _is_general(error: DatabaseError) -> bool:
+    code = getattr(error.__cause__, "sqlstate", None)
+    return code is None or code.startswith(GENERAL_ERRORS)
 
 
 def archive_log(pk: int) -> int:
@@ -122,19 +134,20 @@ def build_page(pk: int, frames: Sequence[EventFrame], compressor: ZstdCompressor
 def _read(keys: Sequence[int]) -> tuple[dict[int, list[EventFrame]], dict[int, list[bytes]]]:
     """Read whole logs, at least one, and the stored rounds of each log that has any.
 
-    A batch of long logs ends at ROWS_PER_BATCH rows: the logs behind are left out.
+    A batch of long logs ends at ROWS_PER_BATCH rows or BYTES_PER_BATCH bytes: the logs behind are left out.
     """
     if not keys:
         return {}, {}
-    fetched: Sequence[tuple[Any, ...]] = execute_prepared(READ_SQL, [keys, ROWS_PER_BATCH])
+    fetched: Sequence[tuple[Any, ...]] = execute_prepared(READ_SQL, [keys, ROWS_PER_BATCH, BYTES_PER_BATCH])
     logs: dict[int, list[EventFrame]] = {key: [] for key in keys}
     tokens: dict[int, list[bytes]] = {}
     for key, group in groupby(fetched, itemgetter(0)):
         entries = list(group)
-        logs[key] = [EventFrame(number, kind, data.encode(), ms) for _, number, kind, data, ms, _ in entries]
-        if starts := [entry[-1] for entry in entries if entry[-1] is not None]:
+        logs[key] = [EventFrame(number, kind, data.encode(), ms) for _, number, kind, data, ms, *_ in entries]
+        if starts := [entry[5] for entry in entries if entry[5] is not None]:
             tokens[key] = starts
-    return _whole(logs, tokens, fetched[-1][0]) if len(fetched) == ROWS_PER_BATCH else (logs, tokens)
+    is_cut = len(fetched) == ROWS_PER_BATCH or (bool(fetched) and fetched[-1][-1] >= BYTES_PER_BATCH)
+    return _whole(logs, tokens, fetched[-1][0]) if is_cut else (logs, tokens)
 
 
 def _whole(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from unittest import mock
 
 import psutil
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import QuerySet
 from django.test import TransactionTestCase, override_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
+from psycopg import errors
 
 from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.protocol.encoding import EventFrame
@@ -50,10 +52,11 @@ class BatchTest(TestCase):
         self.assertEqual(Event.objects.count(), 0)
 
     @settings(max_examples=15, deadline=None)
-    @given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.integers(2, 20))
-    def test_batches_of_any_logs_read_the_same(self, lengths: list[int], rows_per_batch: int) -> None:
+    @given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.integers(2, 20), st.integers(1, 2000))
+    def test_batches_of_any_logs_read_the_same(self, lengths: list[int], rows_per_batch: int, bytes_per_batch: int) -> None:
         logs = stored_logs(*lengths)
-        with mock.patch.object(archive, "ROWS_PER_BATCH", rows_per_batch):
+        limits: dict[str, Any] = {"ROWS_PER_BATCH": rows_per_batch, "BYTES_PER_BATCH": bytes_per_batch}
+        with mock.patch.multiple(archive, **limits):
             self.assertEqual(sum(Archiver().archive_due(LATER, 4)), sum(lengths))
         self.check(logs)
 
@@ -64,6 +67,22 @@ class BatchTest(TestCase):
             archive.archive_logs(list(logs))
         self.assertEqual(run.call_count, 3)
         self.check(logs)
+
+    def test_log_that_postgres_refuses_stops_no_others(self) -> None:
+        logs = stored_logs(3, 4)
+        refused = next(iter(logs))
+        archive_logs = archive.archive_logs
+
+        def fail(keys: Sequence[int]) -> dict[int, int]:
+            if refused in keys:
+                raise OperationalError("out of memory") from errors.OutOfMemory("out of memory")
+            return archive_logs(keys)
+
+        with mock.patch.object(archive, "archive_logs", fail), self.assertLogs("responses.archive", "ERROR"):
+            self.assertEqual(list(Archiver().archive_due(LATER)), [4])
+        lost = mock.patch.object(archive, "archive_logs", side_effect=OperationalError("the connection is lost"))
+        with lost, self.assertRaises(OperationalError):
+            list(Archiver().archive_due(LATER))
 
     def test_damaged_log_stops_no_others_and_is_tried_again_later(self) -> None:
         logs = stored_logs(3, 4, 5)
