@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import close_old_connections, connection, transaction
+from django.db import DatabaseError, close_old_connections, connection, transaction
 
 T = TypeVar("T")
 # Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
@@ -20,6 +20,9 @@ ASYNC_COMMIT_SQL = "SET synchronous_commit TO off"
 WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
 # Connection parameters of Django that have no use outside of Django.
 DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
+# Beginnings of SQLSTATEs: connection, transaction, sign-in, unknown database, syntax and rights, full disk, too many connections,
+# shutdown.
+GENERAL_ERRORS: Final = ("08", "25", "28", "3D", "42", "531", "533", "57P")
 
 # State of a session in Postgres -> name in the metrics.
 SESSION_STATES: Final[Mapping[str | None, str]] = {
@@ -95,6 +98,12 @@ def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, 
     with connection.wrap_database_errors, psycopg.RawCursor(raw) as cursor:
         cursor.execute(sql, parameters, prepare=True)
         return cursor.fetchall() if cursor.description else []
+
+
+def is_general_error(error: DatabaseError) -> bool:
+    """Return whether an error comes from no single row: from the connection, the rights, a full disk or the end of Postgres."""
+    code = getattr(error.__cause__, "sqlstate", None)
+    return code is None or code.startswith(GENERAL_ERRORS)
 
 
 async def call_in_thread(function: Callable[..., T], *args: Any) -> T:

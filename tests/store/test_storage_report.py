@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest import mock
 
 from django.contrib.auth.models import User
 from django.test import SimpleTestCase, override_settings
@@ -128,10 +130,14 @@ class StorageReportTest(WebCase):
         first = sample(DAY, database_bytes=0)
         first.save(force_insert=True)
         self.assertIn("grows by", self.only(storage.check_growth)[1])
-        free = sizes.free_bytes()
-        if free is not None:
-            StorageSample.objects.update(database_bytes=sizes.database_bytes() - free)
-            self.assertEqual(self.only(storage.check_growth)[0], FAILED)
+        with mock.patch.object(samples, "free_bytes", return_value=sizes.database_bytes()):
+            status, message = self.only(storage.check_growth)
+        self.assertEqual((status, "its disk is full on" in message), (FAILED, True))
+
+    def test_free_space_is_unknown_where_postgres_hides_its_folder(self) -> None:
+        # The role of the tests is no superuser.
+        with mock.patch.object(sizes, "data_dir", return_value=Path("/elsewhere")):
+            self.assertIsNone(sizes.free_bytes())
 
     def only(self, check: Check) -> tuple[FindingStatus, str]:
         """Return the only finding of a check."""

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 from responses_app.models import Response
-from responses_app.store.db import durable_transaction
+from responses_app.store.db import durable_transaction, is_general_error
 
 # Changes the responses of these keys, which are locked. Returns the keys of those that were changed.
 Change: TypeAlias = Callable[[Sequence[int]], Collection[int]]
@@ -27,8 +27,6 @@ TARGET_S: Final = 0.1
 MIN_BATCH: Final = 20
 # For rows of a locked response, such as items. Responses that are locked themselves are passed over at once.
 LOCK_TIMEOUT_SQL: Final = "SET LOCAL lock_timeout TO '200ms'"
-# Classes of errors that do not come from a single response: connection, transaction, sign-in, syntax, full disk, shutdown.
-GENERAL_ERRORS: Final = ("08", "25", "28", "3D", "42", "53", "57P")
 
 
 def change_in_batches(
@@ -53,7 +51,7 @@ def change_in_batches(
                 batch = _lock(due.order_by(f"-{order}").values_list("pk", order), size, waits)
                 changed = set(change([key for key, _ in batch])) if batch else set()
         except DatabaseError as error:
-            if not batch or _is_general(error):
+            if not batch or is_general_error(error):
                 raise
             size = max(len(batch) // 4, 1)
             if len(batch) == 1:
@@ -86,8 +84,3 @@ def _next_size(size: int, seconds: float, limit: int) -> int:
     if seconds > TARGET_S:
         return max(size // 2, min(size, MIN_BATCH))
     return min(size * 2, limit) if seconds < TARGET_S / 2 else size
-
-
-def _is_general(error: DatabaseError) -> bool:
-    code = getattr(error.__cause__, "sqlstate", None)
-    return code is None or code.startswith(GENERAL_ERRORS)

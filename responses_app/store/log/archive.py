@@ -17,7 +17,7 @@ from zstandard import ZstdCompressor
 
 from responses_app.models import LogForm, LogPage, Response
 from responses_app.protocol.encoding import EventFrame
-from responses_app.store.db import execute_prepared
+from responses_app.store.db import execute_prepared, is_general_error
 from responses_app.store.log.page_codec import new_compressor, pack
 from responses_app.store.log.reader import rows
 from responses_app.store.log.rows.round_prompts import read_round_entries, save_rounds
@@ -30,8 +30,6 @@ EVENTS_PER_PAGE = 1000
 LOGS_PER_BATCH: Final = 100
 ROWS_PER_BATCH: Final = 20_000
 BYTES_PER_BATCH: Final = 32 * 1024 * 1024
-# Errors that do not come from a log: connection, transaction, sign-in, full disk, connections, shutdown.
-GENERAL_ERRORS: Final = ("08", "25", "28", "3D", "531", "533", "57P")
 # Archival changes no content, so the transaction may be lost in a crash and need not wait for the disk. FOR NO KEY UPDATE: inserting
 # rows with a foreign key to the response stays possible.
 LOCK_SQL: Final = """
@@ -77,19 +75,15 @@ def archive_each(keys: Sequence[int]) -> tuple[dict[int, int], set[int]]:
     """
     try:
         return archive_logs(keys), set()
-    except (LogChanged, ValueError, DatabaseError) as error:
-        if isinstance(error, DatabaseError) and _is_general(error):
+    except Exception as error:
+        # A damaged row may raise anything.
+        if isinstance(error, DatabaseError) and is_general_error(error):
             raise
         if len(keys) == 1:
-            logger.error("the log of the response with the key %d cannot be archived: %s", keys[0], error)
+            logger.error("the log of the response with the key %d cannot be archived: %r", keys[0], error)
             return {}, set(keys)
     parts = [archive_each([key]) for key in keys]
     return {key: count for counts, _ in parts for key, count in counts.items()}, {key for _, bad in parts for key in bad}
-
-
-def _is_general(error: DatabaseError) -> bool:
-    code = getattr(error.__cause__, "sqlstate", None)
-    return code is None or code.startswith(GENERAL_ERRORS)
 
 
 def archive_log(pk: int) -> int:

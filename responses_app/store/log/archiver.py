@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 from responses_app.store.log.archive import LOGS_PER_BATCH, archive_each, list_unarchived
 
 # A lock of the session: Postgres frees it when the process or its connection ends. The number is arbitrary.
-LOCK: Final = 7306215
+LOCK: Final = 7306216
 # Seconds after which a log that cannot be archived is tried again.
 TRY_AGAIN_S: Final = 600.0
 # Postgres notices within about 25 seconds that the host of a session has vanished.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from django.db import DatabaseError, connection, transaction
+from django.db import connection
 from django.db.models import Sum
 
 from responses_app.installation.data_dir import data_dir
@@ -74,21 +74,22 @@ def database_bytes() -> int:
 
 def free_bytes() -> int | None:
     """Return the free bytes of the disk of Postgres; None if Postgres is on another host or hides its folder."""
+    folder = _postgres_folder()
     try:
-        return shutil.disk_usage(_path_on_disk()).free
-    except (DatabaseError, OSError):
+        return shutil.disk_usage(folder).free if folder is not None else None
+    except OSError:
         return None
 
 
-def _path_on_disk() -> Path:
-    """Return a path on the disk of Postgres, which does not exist if Postgres is on another host. Raises DatabaseError."""
-    # The role of the embedded Postgres may not ask for the folder.
+def _postgres_folder() -> Path | None:
+    """Return a folder or file on the disk of Postgres, which may not exist on this host. None if the role may not read the setting."""
     folder = data_dir()
     if connection.settings_dict["HOST"] == str(socket_dir(folder)):
         return folder
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SHOW data_directory")
-        return Path(cursor.fetchone()[0]) / "PG_VERSION"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setting FROM pg_settings WHERE name = 'data_directory'")
+        row = cursor.fetchone()
+    return None if row is None else Path(row[0]) / "PG_VERSION"
 
 
 def table_sizes() -> Sequence[TableSize]:

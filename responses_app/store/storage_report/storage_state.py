@@ -88,7 +88,10 @@ def is_disk_full(error: BaseException | None) -> bool:
         if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
             return False
         cause = cause.__cause__
-    return shutil.disk_usage(data_dir()).free < LEAST_FREE_BYTES
+    try:
+        return shutil.disk_usage(data_dir()).free < LEAST_FREE_BYTES
+    except OSError:
+        return False
 
 
 storage_state: Final = StorageState()

@@ -68,18 +68,21 @@ class BatchTest(TestCase):
         self.assertEqual(run.call_count, 3)
         self.check(logs)
 
-    def test_log_that_postgres_refuses_stops_no_others(self) -> None:
+    def test_log_that_raises_an_error_stops_no_others(self) -> None:
         logs = stored_logs(3, 4)
-        refused = next(iter(logs))
-        archive_logs = archive.archive_logs
+        refused, archive_logs = next(iter(logs)), archive.archive_logs
+        out_of_memory = OperationalError("out of memory")
+        out_of_memory.__cause__ = errors.OutOfMemory("out of memory")
+        for error, expected in ((out_of_memory, [4]), (KeyError("start"), [0])):
+            with self.subTest(error=error), self.assertLogs("responses.archive", "ERROR"):
 
-        def fail(keys: Sequence[int]) -> dict[int, int]:
-            if refused in keys:
-                raise OperationalError("out of memory") from errors.OutOfMemory("out of memory")
-            return archive_logs(keys)
+                def fail(keys: Sequence[int], error: Exception = error) -> dict[int, int]:
+                    if refused in keys:
+                        raise error
+                    return archive_logs(keys)
 
-        with mock.patch.object(archive, "archive_logs", fail), self.assertLogs("responses.archive", "ERROR"):
-            self.assertEqual(list(Archiver().archive_due(LATER)), [4])
+                with mock.patch.object(archive, "archive_logs", fail):
+                    self.assertEqual(list(Archiver().archive_due(LATER)), expected)
         lost = mock.patch.object(archive, "archive_logs", side_effect=OperationalError("the connection is lost"))
         with lost, self.assertRaises(OperationalError):
             list(Archiver().archive_due(LATER))
