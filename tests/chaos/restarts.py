@@ -93,7 +93,9 @@ async def kill_parts(system: ServedSystem, findings: Findings, guards: frozenset
             *process_tree.descendants(serve.pid),
         ]
         for pid in victims:
-            os.kill(pid, signal.SIGKILL)
+            # A process that dies with its parent may be gone by now.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         await _gone(findings, guards, serve)
         await system.start_process(serve)
 
