@@ -67,6 +67,11 @@ class OutputParser(Protocol):
         """
         ...
 
+    @property
+    def stop_sequence(self) -> str | None:
+        """Stop sequence of the request that has ended the text; None without one."""
+        ...
+
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`. Incomplete UTF-8 and incomplete markers are held back."""
         ...

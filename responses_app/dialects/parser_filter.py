@@ -23,6 +23,11 @@ class ParserFilter:
         """True once no further output can produce deltas."""
         return self._parser.done
 
+    @property
+    def stop_sequence(self) -> str | None:
+        """Stop sequence that has ended the text."""
+        return self._parser.stop_sequence
+
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
         deltas = self._parser.feed(chunk)

@@ -22,21 +22,26 @@ class StopSequenceFilter(ParserFilter):
         super().__init__(parser)
         self._stops = stops
         self._held: list[TextDelta | OutputProblem] = []  # problems stay at their places between the texts
-        self._stopped = False
+        self._match: str | None = None
 
     @property
     def done(self) -> bool:
         """True once a stop sequence was found, or the inner parser is done."""
-        return self._stopped or super().done
+        return self._match is not None or super().done
+
+    @property
+    def stop_sequence(self) -> str | None:
+        """Stop sequence that has ended the text."""
+        return self._match
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [released_delta for delta in deltas for released_delta in self._filter_delta(delta)]
 
     def _flush(self) -> list[Delta]:
-        return [] if self._stopped else self._release_all()
+        return [] if self._match is not None else self._release_all()
 
     def _filter_delta(self, delta: Delta) -> list[Delta]:
-        if self._stopped:
+        if self._match is not None:
             return []
         if isinstance(delta, OutputProblem) and self._held:
             self._held.append(delta)
@@ -56,10 +61,10 @@ class StopSequenceFilter(ParserFilter):
         tokens has no effect.
         """
         text = "".join(map(_text, self._held))
-        matches = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
+        matches = [(at + len(stop), at, stop) for stop in self._stops if (at := text.find(stop)) >= 0]
         if matches:
-            self._stopped = True
-            return self._release_until(min(matches)[1], cut=True)
+            _, start, self._match = min(matches)
+            return self._release_until(start, cut=True)
         return self._release_until(len(text) - max(_overlap(text, stop) for stop in self._stops))
 
     def _release_until(self, end: int, *, cut: bool = False) -> list[Delta]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from hypothesis import given
+from hypothesis import strategies as st
 
 from responses_app.api_formats.messages.message import message
 from responses_app.api_formats.messages.stream import MessageEncoder
@@ -84,9 +85,11 @@ def check(log: list[Event], *, shows_thinking: bool) -> None:
     assert joined(events) == body
 
 
-@given(speech=speeches())
-def test_joined_events_are_the_message(speech: tuple[list[Delta], str]) -> None:
+@given(speech=speeches(), stop=st.sampled_from([None, "zz"]))
+def test_joined_events_are_the_message(speech: tuple[list[Delta], str], stop: str | None) -> None:
     log, _ = write_response(*speech)
+    if stop is not None and log[-1]["response"]["status"] == "completed":
+        log[-1]["response"]["stop_sequence"] = stop
     for shows_thinking in (True, False):
         check(log, shows_thinking=shows_thinking)
 

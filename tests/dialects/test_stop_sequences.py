@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from responses_app.dialects.base import OutputParser
 from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
@@ -17,7 +18,11 @@ LETTERS = st.text("ab", max_size=14)
 
 def parse_all(pieces: list[Delta], stops: list[str]) -> list[Delta]:
     """Return the deltas of all chunks until the parser is done."""
-    parser = with_stop_sequences(ScriptedParser(pieces), stops)
+    return parse_with(with_stop_sequences(ScriptedParser(pieces), stops), pieces)
+
+
+def parse_with(parser: OutputParser, pieces: list[Delta]) -> list[Delta]:
+    """Feed a chunk for each of `pieces` until the parser is done, and return the deltas."""
     deltas: list[Delta] = []
     for _ in pieces:
         deltas += parser.feed(Chunk())
@@ -30,9 +35,12 @@ def parse_all(pieces: list[Delta], stops: list[str]) -> list[Delta]:
 @given(LETTERS, st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3), st.sets(st.integers(1, 13)))
 def test_the_text_ends_before_the_first_sequence(text: str, stops: list[str], cuts: set[int]) -> None:
     ends = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    deltas = parse_all([TextDelta(text[a:b]) for a, b in pairwise(ends)], stops)
-    complete = [(text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop in text]
-    first = min(complete)[1] if complete else len(text)
+    pieces: list[Delta] = [TextDelta(text[a:b]) for a, b in pairwise(ends)]
+    parser = with_stop_sequences(ScriptedParser(pieces), stops)
+    deltas = parse_with(parser, pieces)
+    complete = [(text.find(stop) + len(stop), text.find(stop), stop) for stop in stops if stop in text]
+    _, first, name = min(complete) if complete else (0, len(text), None)
+    assert parser.stop_sequence == name
     assert "".join(piece.text for piece in deltas if isinstance(piece, TextDelta)) == text[:first]
 
 
@@ -45,7 +53,7 @@ def test_every_piece_keeps_its_log_probabilities() -> None:
 class FinishOnly:
     """Parser whose deltas all come with the end of the generation."""
 
-    reasoning_tokens, done = 0, False
+    reasoning_tokens, done, stop_sequence = 0, False, None
 
     def __init__(self, *deltas: Delta) -> None:
         self.deltas = list(deltas)

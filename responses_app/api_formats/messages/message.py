@@ -40,17 +40,20 @@ def message(response: Json, *, shows_thinking: bool) -> dict[str, Any]:
         "model": response["model"],
         "content": content,
         "stop_reason": stop_reason(response),
-        "stop_sequence": None,
+        "stop_sequence": response.get("stop_sequence"),
         "usage": usage(response),
     }
 
 
 def stop_reason(response: Json) -> str:
-    """Return why the message has ended: `end_turn`, `max_tokens`, `tool_use` or `refusal`."""
+    """Return why the message has ended: `end_turn`, `max_tokens`, `tool_use`, `stop_sequence` or `refusal`."""
     if response["status"] == "incomplete":
         reason = (response.get("incomplete_details") or {}).get("reason")
         return "refusal" if reason == "content_filter" else "max_tokens"
-    return "tool_use" if any(item["type"] == "function_call" for item in response["output"]) else "end_turn"
+    if any(item["type"] == "function_call" for item in response["output"]):
+        # Also if a stop sequence has ended the text behind the call: clients answer calls for this reason alone.
+        return "tool_use"
+    return "end_turn" if response.get("stop_sequence") is None else "stop_sequence"
 
 
 def usage(response: Json) -> dict[str, Any]:

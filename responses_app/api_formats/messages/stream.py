@@ -151,7 +151,7 @@ class MessageEncoder:
             kind = "overloaded_error" if problem["code"] == "rate_limit_exceeded" else "api_error"
             yield _sse({"type": "error", "error": {"type": kind, "message": problem["message"]}})
             return
-        delta = {"stop_reason": stop_reason(response), "stop_sequence": None}
+        delta = {"stop_reason": stop_reason(response), "stop_sequence": response.get("stop_sequence")}
         yield _sse({"type": "message_delta", "delta": delta, "usage": usage(response)})
         yield _sse({"type": "message_stop"})
 

@@ -76,7 +76,7 @@ class ChatParser:
         scanner: TextScanner,
         max_repetitions: int | None = None,
     ) -> None:
-        self.reasoning_tokens = 0
+        self.reasoning_tokens, self.stop_sequence = 0, None
         self._vocabulary = vocabulary
         self._stops = frozenset(stops)
         self._deltas = deltas

@@ -67,7 +67,7 @@ class HarmonyParser:
     """
 
     def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False, bound: bool = False) -> None:
-        self.reasoning_tokens = 0
+        self.reasoning_tokens, self.stop_sequence = 0, None
         self.done = False
         self._encoding = encoding
         self._one_call = one_call

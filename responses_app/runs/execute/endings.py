@@ -60,11 +60,15 @@ class RunEndings:
         self._output, self._writer, self._usage = output, output.writer, usage
         self._emit_error_event = emit_error_event
 
-    async def finish(self, finish: Finish | None, *, fill: bool = True) -> bool:
-        """End as the engine ended: completed, incomplete, or failed. `fill` adds an empty message to an answer without items."""
+    async def finish(self, finish: Finish | None, *, fill: bool = True, stop_sequence: str | None = None) -> bool:
+        """End as the engine ended: completed, incomplete, or failed.
+
+        `fill` adds an empty message to an answer without items. A completed response names the `stop_sequence` that ended its text.
+        """
         now, usage = int(time.time()), self._usage()
         if finish == "stop":
-            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, **self._final_fields()))
+            fields = self._final_fields() if stop_sequence is None else {**self._final_fields(), "stop_sequence": stop_sequence}
+            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, **fields))
         if finish == "length":
             return await self._end(
                 self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, **self._final_fields())

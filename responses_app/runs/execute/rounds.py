@@ -46,6 +46,11 @@ class Round:
         self._counter.reasoning = self._parser.reasoning_tokens
         return self._counter
 
+    @property
+    def stop_sequence(self) -> str | None:
+        """Stop sequence of the request that has ended the text."""
+        return self._parser.stop_sequence
+
     async def generate(self, output: RoundOutput, calls: CallScheduler | None = None) -> Finish | None:
         """Generate to the end and return how the engine ended. The last deltas are added to `output` but not published.
 

@@ -270,7 +270,7 @@ class Run:
             await self._append_compaction(self._options.compaction_hook)
         if self._options.diagnostics_hook is not None:
             self._endings.cache_diagnostics = await self._options.diagnostics_hook(self._rounds.cached_in_single_round)
-        return await self._endings.finish(finish)
+        return await self._endings.finish(finish, stop_sequence=self._rounds.current.stop_sequence)
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
         """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""

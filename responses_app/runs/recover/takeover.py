@@ -175,7 +175,7 @@ def _run(
 class NullParser:
     """Parser of a run that only ends: no deltas."""
 
-    reasoning_tokens = 0
+    reasoning_tokens, stop_sequence = 0, None
     done = True
 
     def feed(self, chunk: Chunk) -> list[Delta]:

@@ -122,7 +122,7 @@ def _code_deltas(text: str) -> list[Delta]:
 class OpeningParser:
     """Parser of the round before the first generation: the deltas open the items that the server runs."""
 
-    reasoning_tokens = 0
+    reasoning_tokens, stop_sequence = 0, None
     done = True
 
     def __init__(self, openings: Sequence[Delta]) -> None:

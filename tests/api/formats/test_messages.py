@@ -72,6 +72,20 @@ class MessagesTest(ApiCase):
             again = await self.message(client, tools=[WEATHER_TOOL], messages=messages)
             self.assertEqual(again["content"][0]["text"], "Hello there!")
 
+    @override_settings(RESPONSES_STORE_API_FORMATS=True)
+    async def test_the_stop_sequence_that_ends_a_message_is_named(self) -> None:
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            made = await self.message(client, stop_sequences=["zz", " there"])
+            self.assertEqual((made["stop_reason"], made["stop_sequence"]), ("stop_sequence", " there"))
+            self.assertEqual(made["content"][0]["text"], "Hello")
+            events = await self.events(client, stop_sequences=["zz", " there"])
+            self.assertEqual(events[-2]["delta"], {"stop_reason": "stop_sequence", "stop_sequence": " there"})
+            uid = made["id"].replace("msg_", "resp_")
+            response = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
+            self.assertEqual((response["status"], response["stop_sequence"]), ("completed", " there"))
+            other = await self.message(client, stop_sequences=["zz"])
+            self.assertEqual((other["stop_reason"], other["stop_sequence"]), ("end_turn", None))
+
     async def test_a_message_has_the_prompt_of_the_response_with_the_same_meaning(self) -> None:
         messages: list[Any] = [
             {"role": "user", "content": [{"type": "text", "text": "Weather?", "cache_control": {"type": "ephemeral"}}]},
