@@ -43,12 +43,13 @@ class Sampling:
     """Sampling parameters.
 
     `max_tokens` counts generated tokens. `logprobs` is the number of alternatives per token; None means no log-probabilities.
-    `bias` is added to the logits of tokens.
+    `top_k` is the number of the most likely tokens to choose from, 0 for all. `bias` is added to the logits of tokens.
     """
 
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
+    top_k: int = 0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None

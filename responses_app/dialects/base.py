@@ -85,6 +85,8 @@ class Dialect(Protocol):
     """Chat format of a model. Created once per model, shared by all runs, without state of a run."""
 
     stop_token_ids: Sequence[int]
+    # Token ids of the model are less than this number.
+    vocabulary_size: int
     # True if prompts can contain images; the engine gets those of `content.iter_images`, in the same order.
     supports_images: bool
     # Values of `reasoning.effort` that make a difference, in ascending order; empty if the model does not reason.

@@ -36,6 +36,10 @@ class CreateRequest:
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
     seed: int | None = None
+    # Number of the most likely tokens to choose from; 0 for all.
+    top_k: int = 0
+    # Numbers that are added to the logits of tokens, by token id in digits.
+    logit_bias: Mapping[str, float] = field(default_factory=dict)
     # Stop sequences: the answer ends before the first of these.
     stop: Sequence[str] = ()
     max_output_tokens: int | None = None

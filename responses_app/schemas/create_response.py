@@ -27,6 +27,7 @@ from responses_app.schemas.options import (
     TextOptions,
 )
 from responses_app.schemas.parsing import items, tools
+from responses_app.schemas.parsing.logit_bias import parse_logit_bias
 from responses_app.schemas.parsing.union_fields import parse_conversation, parse_stops
 from responses_app.tools.mcp.request.parsing import secret_headers
 from responses_app.tools.registry import INCLUDES
@@ -106,6 +107,8 @@ class CreateResponse(StrictModel):
     ignore_eos: bool | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Any = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
+    logit_bias: Any = None
 
 
 # Fields of the API that are rejected unless they are empty, with the reason.
@@ -236,6 +239,8 @@ def _sampling(body: CreateResponse) -> dict[str, Any]:
         "frequency_penalty": body.frequency_penalty or 0.0,
         "ignore_eos": bool(body.ignore_eos),
         "seed": body.seed,
+        "top_k": body.top_k or 0,
+        "logit_bias": parse_logit_bias(body.logit_bias),
         "stop": parse_stops(body.stop),
         "max_output_tokens": body.max_output_tokens,
         "logprobs": _logprobs(body),

@@ -56,6 +56,7 @@ SAME = (
     "frequency_penalty",
     "seed",
     "stop",
+    "logit_bias",
     "user",
     "safety_identifier",
     "prompt_cache_key",

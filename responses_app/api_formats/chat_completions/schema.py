@@ -15,7 +15,6 @@ REFUSED: Mapping[str, str] = {
     "audio": "models of this server write no audio",
     "function_call": "use 'tool_choice'",
     "functions": "use 'tools'",
-    "logit_bias": "this server has no bias of tokens",
     "moderation": "moderation is not supported by this server",
 }
 
@@ -105,6 +104,7 @@ class ChatCompletionRequest(StrictModel):
     frequency_penalty: float | None = None
     seed: int | None = None
     stop: Any = None
+    logit_bias: Any = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     modalities: Array[Literal["text"]] | None = None

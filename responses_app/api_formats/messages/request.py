@@ -97,6 +97,7 @@ def _fields(body: MessagesRequest) -> dict[str, Any]:
         "stop": body.stop_sequences or None,
         "temperature": body.temperature,
         "top_p": body.top_p,
+        "top_k": body.top_k,
         "seed": body.seed,
         "reasoning": _reasoning(body.thinking, config.effort if config else None),
         "tools": [

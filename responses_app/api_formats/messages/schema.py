@@ -15,7 +15,6 @@ REFUSED: Mapping[str, str] = {
     "container": "containers are not shared between requests of this format",
     "diagnostics": "this server has 'prompt_cache_diagnostics' for Responses alone",
     "prefill": "this server continues no answer that has begun",
-    "top_k": "this server has no such bound of tokens",
     "user_profile_id": "this server has no profiles of users",
     "workspace_id": "the project of the key is the workspace",
 }
@@ -121,6 +120,7 @@ class MessagesRequest(StrictModel):
     stop_sequences: Array[str] | None = None
     temperature: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
     tools: Array[dict[str, Any]] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None

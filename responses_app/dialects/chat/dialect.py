@@ -56,7 +56,7 @@ class ChatDialect:
         image_placeholder: ImagePlaceholder | None = None,
     ) -> None:
         self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
-        self.vocabulary = vocabulary
+        self.vocabulary, self.vocabulary_size = vocabulary, vocabulary.size
         self._image_placeholder = image_placeholder if template.image is None else None
         self.supports_images = supports_images and (template.image is not None or self._image_placeholder is not None)
         self._template = template

@@ -12,7 +12,7 @@ from responses_app.dialects.harmony.own_tools import functions_of
 from responses_app.dialects.harmony.parser import HarmonyParser
 from responses_app.dialects.harmony.prompt import messages
 from responses_app.dialects.harmony.render import HarmonyRenderer
-from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
+from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, VOCABULARY_SIZE, token_bytes
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.toolset import toolset
 from responses_app.engine_interface import Constraint
@@ -25,6 +25,7 @@ class HarmonyDialect:
     """Dialect of gpt-oss; uses the tokenizer of the harmony library."""
 
     stop_token_ids: Sequence[int] = (RETURN, CALL, END_OF_TEXT)
+    vocabulary_size = VOCABULARY_SIZE
     supports_images = False
     efforts: Sequence[str] = ("low", "medium", "high")
 

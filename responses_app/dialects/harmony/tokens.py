@@ -14,6 +14,7 @@ RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL, END_OF_TEXT = (
 STOPS = frozenset({RETURN, CALL, END_OF_TEXT})
 ASSISTANT = 173781
 FIRST_SPECIAL = 199998
+VOCABULARY_SIZE = 201088
 
 
 def token_bytes(encoding: HarmonyEncoding, token: int) -> bytes:

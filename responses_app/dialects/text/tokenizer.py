@@ -49,6 +49,8 @@ class TokenizerAdapter:
         self._cut = safe_cut(tokenizer)
         self._composes = composes(tokenizer)
         self._added = frozenset(added)
+        # Token ids are less than this number.
+        self.size = max(tokenizer.get_vocab_size(with_added_tokens=True), len(self._bytes or ()), max(added, default=-1) + 1)
         self._has_pieces = _decodes_pieces(tokenizer)
         self._plain: dict[tuple[frozenset[str], frozenset[int]], PlainTokens] = {}
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)

@@ -21,6 +21,7 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
         "presence_penalty": sampling.presence_penalty,
         "frequency_penalty": sampling.frequency_penalty,
         "seed": sampling.seed,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -134,7 +134,7 @@ class Generation:
         sampling = replace(
             request.sampling,
             max_tokens=request.sampling.max_tokens - base,
-            bias=_penalties_as_bias(request.sampling, self.tokens),
+            bias=_bias_with_penalties(request.sampling, self.tokens),
         )
         return replace(request, prompt=[*request.prompt, *self.tokens], sampling=sampling, prior_tokens=base)
 
@@ -191,17 +191,19 @@ def _is_history_dependent(sampling: Sampling) -> bool:
     return seeded or bool(sampling.presence_penalty or sampling.frequency_penalty)
 
 
-def _penalties_as_bias(sampling: Sampling, tokens: Sequence[int]) -> dict[int, float]:
-    """Return the penalties for the tokens so far as a bias: the engine takes these tokens for prompt and does not count them.
+def _bias_with_penalties(sampling: Sampling, tokens: Sequence[int]) -> Mapping[int, float]:
+    """Return the bias less the penalties for the tokens so far: the engine takes these tokens for prompt and does not count them.
 
     The engine adds penalties for new tokens. So frequency penalties are exact; a presence penalty counts twice for a token that
     is generated again.
     """
     if not (sampling.presence_penalty or sampling.frequency_penalty):
-        return {}
-    return {
-        token: -(sampling.presence_penalty + count * sampling.frequency_penalty) for token, count in Counter(tokens).items()
+        return sampling.bias
+    penalties = {
+        token: sampling.presence_penalty + count * sampling.frequency_penalty for token, count in Counter(tokens).items()
     }
+    biased = {token: sampling.bias.get(token, 0.0) - penalty for token, penalty in penalties.items()}
+    return {**sampling.bias, **biased}
 
 
 def _skip_known(known: list[int], chunk: Chunk) -> Chunk:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
@@ -15,6 +15,7 @@ from responses_app.runs.prepare.length.truncation import Truncation, TruncationP
 from responses_app.runs.prepare.prefix_cache import cache_salt
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import Rendering
+from responses_app.validation.errors import invalid
 
 MIN_TOP_P = 1e-6
 # Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
@@ -66,10 +67,12 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         top_p=served.top_p(request.top_p) or MIN_TOP_P,
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
+        top_k=request.top_k,
         seed=request.seed,
         logprobs=request.logprobs,
         ignore_eos=request.ignore_eos,
         stop_token_ids=context.dialect.stop_token_ids,
+        bias=_bias(request.logit_bias, context.dialect.vocabulary_size),
     )
     return GenerateRequest(
         context.uid,
@@ -85,6 +88,15 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         request_id=request.request_id,
         traceparent=request.traceparent,
     )
+
+
+def _bias(logit_bias: Mapping[str, float], vocabulary_size: int) -> dict[int, float]:
+    """Return the bias by token id. Raises InvalidRequest for a token that the model does not have."""
+    bias = {int(key): value for key, value in logit_bias.items()}
+    if bias and (largest := max(bias)) >= vocabulary_size:
+        problem = f"the model has no token {largest}. Its token ids are 0 to {vocabulary_size - 1}."
+        raise invalid(("logit_bias",), problem)
+    return bias
 
 
 def _exceeded(tokens: str, limit: int) -> InvalidRequest:

@@ -17,7 +17,7 @@ MAX_VALUE_CHARS: Final = 200
 LEFT_OUT: Final = frozenset({"instructions", "metadata"})
 # The part of a tool that names it, in the order of preference.
 TOOL_NAMES: Final = ("name", "server_label", "type")
-LABELS: Final = {"top_p": "Top P", "ignore_eos": "Ignore end of text", "text.format": "Output format"}
+LABELS: Final = {"top_p": "Top P", "top_k": "Top K", "ignore_eos": "Ignore end of text", "text.format": "Output format"}
 
 
 def request_properties(row: Response) -> list[tuple[str, str]]:

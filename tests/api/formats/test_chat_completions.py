@@ -93,20 +93,21 @@ class ChatCompletionsTest(ApiCase):
             {"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
         ]
         async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
-            await self.completion(
-                client, messages=messages, tools=[FUNCTION], reasoning_effort="low", max_tokens=50, seed=7, stop=["zz"]
-            )
+            same = {"stop": ["zz"], "seed": 7, "logit_bias": {"50": -100, "007": 1.5}}
+            await self.completion(client, messages=messages, tools=[FUNCTION], reasoning_effort="low", max_tokens=50, **same)
             await self.made(
                 client,
                 input=items,
                 tools=[{**TOOL, "strict": False}],
                 reasoning={"effort": "low"},
                 max_output_tokens=50,
-                stop="zz",
+                **same,
             )
             of_chat, of_response = self.engine.requests
             self.assertEqual(of_chat.prompt, of_response.prompt)
+            self.assertEqual(of_chat.sampling, of_response.sampling)
             self.assertEqual((of_chat.sampling.seed, of_chat.sampling.max_tokens), (7, 50))
+            self.assertEqual(of_chat.sampling.bias, {50: -100, 7: 1.5})
 
     async def test_errors_name_paths_of_the_request(self) -> None:
         cases: list[tuple[dict[str, Any], str, str]] = [
@@ -130,6 +131,13 @@ class ChatCompletionsTest(ApiCase):
                 "unsupported_value",
             ),
             ({"n": 2}, "n", "unsupported_value"),
+            ({"logit_bias": [5]}, "logit_bias", "invalid_type"),
+            ({"logit_bias": {"Hello": 1}}, "logit_bias", "invalid_value"),
+            ({"logit_bias": {"-5": 1}}, "logit_bias", "invalid_value"),
+            ({"logit_bias": {"5": True}}, "logit_bias.5", "invalid_type"),
+            ({"logit_bias": {"5": 100.5}}, "logit_bias.5", "decimal_above_max_value"),
+            ({"logit_bias": {str(token): 1 for token in range(1025)}}, "logit_bias", "object_above_max_properties"),
+            ({"logit_bias": {"201088": 1}}, "logit_bias", "invalid_value"),
             ({"functions": [{}]}, "functions", "unsupported_parameter"),
             ({"max_tokens": 0}, "max_tokens", "integer_below_min_value"),
             ({"temperature": 3}, "temperature", "decimal_above_max_value"),

@@ -107,13 +107,16 @@ class MessagesTest(ApiCase):
         ]
         async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
             system = [{"type": "text", "text": "Be brief."}]
-            config = {"output_config": {"effort": "low"}, "stop_sequences": ["zz"]}
+            config = {"output_config": {"effort": "low"}, "stop_sequences": ["zz"], "top_k": 7}
             await self.message(client, system=system, messages=messages, tools=[WEATHER_TOOL], **config)
             tools = [{**TOOL, "strict": False}]
-            await self.made(client, input=items, tools=tools, reasoning={"effort": "low"}, max_output_tokens=100, stop="zz")
+            await self.made(
+                client, input=items, tools=tools, reasoning={"effort": "low"}, max_output_tokens=100, stop="zz", top_k=7
+            )
             of_messages, of_response = self.engine.requests
             self.assertEqual(of_messages.prompt, of_response.prompt)
             self.assertEqual(of_messages.sampling, of_response.sampling)
+            self.assertEqual(of_messages.sampling.top_k, 7)
 
     async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
@@ -128,7 +131,8 @@ class MessagesTest(ApiCase):
             ),
             ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
             ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
-            ({"top_k": 5}, "top_k"),
+            ({"top_k": -1}, "top_k"),
+            ({"prefill": "x"}, "prefill"),
             ({"colour": 1}, "colour"),
         ]
         async with self.serving() as client:

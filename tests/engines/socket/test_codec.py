@@ -27,6 +27,7 @@ SAMPLINGS = st.builds(
     Sampling,
     max_tokens=st.integers(1, 10**6),
     temperature=NUMBERS,
+    top_k=st.integers(0, 2**31),
     seed=st.none() | st.integers(0, 2**63 - 1),
     logprobs=st.none() | st.integers(0, 20),
     ignore_eos=st.booleans(),

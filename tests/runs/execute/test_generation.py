@@ -80,11 +80,13 @@ def test_diverging_constrained_restart_fails() -> None:
         generate(DIES, STRAYS, constraint=Constraint("regex", "[0-9 ]+"), temperature=0.0)
 
 
-def test_penalties_of_a_choice_by_chance_go_on_counting() -> None:
-    _, (first, again) = generate(DIES, recording(ANSWER), temperature=1.0, presence_penalty=0.5, frequency_penalty=0.25)
-    assert not first.sampling.bias
+@pytest.mark.parametrize("bias", [{}, {11: 2.0, 99: -100.0}])
+def test_penalties_of_a_choice_by_chance_go_on_counting(bias: dict[int, float]) -> None:
+    sampling: dict[str, Any] = {"temperature": 1.0, "presence_penalty": 0.5, "frequency_penalty": 0.25, "bias": bias}
+    _, (first, again) = generate(DIES, recording(ANSWER), **sampling)
+    assert first.sampling.bias == bias
     assert again.prior_tokens == 5
-    assert again.sampling.bias == {11: -0.75, 12: -1.0, 13: -0.75, 14: -0.75}
+    assert again.sampling.bias == {**bias, 11: bias.get(11, 0.0) - 0.75, 12: -1.0, 13: -0.75, 14: -0.75}
 
 
 KINDS: tuple[Literal["down", "busy"], ...] = ("down", "busy")

@@ -82,6 +82,14 @@ class EngineRequirements:
         continued = runner.run(collect(engine, make_request([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
         assert tokens(continued) == whole[8:]
 
+    def test_top_k_of_one_and_a_large_bias_leave_one_token(self, runner: asyncio.Runner, engine: Engine) -> None:
+        greedy = tokens(runner.run(collect(engine, make_request(max_tokens=1, sampling={"temperature": 0.0}))))
+        for seed in range(4):
+            first = make_request(max_tokens=1, sampling={"temperature": 1.0, "top_k": 1, "seed": seed})
+            assert tokens(runner.run(collect(engine, first))) == greedy
+        biased = make_request(max_tokens=4, sampling={"temperature": 1.0, "bias": {7: 100.0}, "ignore_eos": True})
+        assert tokens(runner.run(collect(engine, biased))) == [7] * 4
+
     def test_stop_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         greedy = tokens(runner.run(collect(engine, make_request(sampling={"temperature": 0.0}))))
         stopped = runner.run(collect(engine, make_request(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
