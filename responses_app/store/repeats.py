@@ -35,7 +35,8 @@ def fingerprint(letter: str, *parts: bytes) -> str:
     """Return the hash of a request: KEY or BODY, and what identifies the sender and the request."""
     digest = blake2b(digest_size=24)
     for part in parts:
-        digest.update(b"%d:%b" % (len(part), part))
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
     return letter + digest.hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,12 +22,30 @@ QUESTION = "What is the weather in Paris?"
 SCHEMA: Any = WEATHER["parameters"]
 FUNCTION: ChatCompletionFunctionToolParam = {
     "type": "function",
-    "function": {"name": "get_weather", "description": "The weather", "parameters": SCHEMA},
+    "function": {"name": "get_weather", "description": WEATHER["description"], "parameters": SCHEMA},
 }
-TOOL: Any = {"name": "get_weather", "description": "The weather", "input_schema": SCHEMA}
+TOOL: Any = {"name": "get_weather", "description": WEATHER["description"], "input_schema": SCHEMA}
 # The package has no temperature any more.
 GREEDY: Any = {"extra_body": {"temperature": 0}}
 SHOWN: Any = {"type": "enabled", "budget_tokens": 1024}
+BRIEF: Any = [{"role": "system", "content": "FormatAnswer in one sentence."}]
+MOST = 80
+# Choices of tools in Responses and Chat Completions, and their names in Messages.
+CHOICES = {"auto": "auto", "required": "any"}
+# Question, messages of the system, and choice of tools; without one the request has no tools.
+CASES: list[tuple[str, Any, str]] = [
+    ("Hello!", [], ""),
+    ("What is 17 + 25?", BRIEF, ""),
+    ("Tell me a story about a dragon.", [], ""),
+    ("Tell me a story about the sea.", BRIEF, ""),
+    ("Who are you?", [], ""),
+    ("What is the weather in Paris?", [], "auto"),
+    ("What is the weather in Lima and in Oslo?", BRIEF, "auto"),
+    ("What is the weather in Tokyo?", [], "required"),
+    ("What is the weather in Lagos?", BRIEF, "required"),
+    ("How is the weather in Reykjavík today?", [], "required"),
+    ("Hello!", BRIEF, "auto"),
+]
 
 
 class Town(BaseModel):
@@ -47,21 +66,57 @@ def anthropic_client(server: Address) -> Iterator[Any]:
         yield made
 
 
+@dataclass(frozen=True, slots=True)
+class FormatAnswer:
+    """Meaning of an answer in every format: text, calls with their arguments, and the tokens of prompt and answer."""
+
+    text: str
+    calls: list[tuple[str, Any]]
+    tokens: tuple[int, int]
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_the_three_formats_give_the_same_text(openai_client: OpenAI, anthropic_client: Any, model: str) -> None:
-    for question in ("Hello!", "What is 17 + 25?", "Tell me a short story."):
-        response = openai_client.responses.create(model=model, input=question, temperature=0, max_output_tokens=120)
-        messages: Any = [{"role": "user", "content": question}]
-        chat = openai_client.chat.completions.create(model=model, messages=messages, temperature=0, max_tokens=120)
-        message = anthropic_client.messages.create(model=model, messages=messages, max_tokens=120, **GREEDY)
-        assert chat.choices[0].message.content == response.output_text
-        assert "".join(block.text for block in message.content) == response.output_text
-        assert chat.usage is not None
-        assert response.usage is not None
-        tokens = response.usage.input_tokens, response.usage.output_tokens
-        assert (chat.usage.prompt_tokens, chat.usage.completion_tokens) == tokens
-        counted = message.usage.input_tokens + message.usage.cache_read_input_tokens
-        assert (counted, message.usage.output_tokens) == tokens
+def test_the_three_formats_give_the_same_texts_and_calls(openai_client: OpenAI, anthropic_client: Any, model: str) -> None:
+    answers = []
+    for seed, (question, system, choice) in enumerate(CASES if model == "demo-chat" else CASES[::3]):
+        messages: list[Any] = [{"role": "user", "content": question}]
+        sampling = {"temperature": 0.8, "seed": seed}
+        of_response = response_answer(openai_client, model, [*system, *messages], choice, sampling)
+        assert chat_answer(openai_client, model, [*system, *messages], choice, sampling) == of_response
+        assert message_answer(anthropic_client, model, system, messages, choice, sampling) == of_response
+        answers.append(of_response)
+    assert len({answer.text for answer in answers if not answer.calls}) > 1
+    assert any(answer.calls for answer in answers)
+
+
+def response_answer(client: OpenAI, model: str, items: Any, choice: str, sampling: Any) -> FormatAnswer:
+    """Ask in the format of Responses."""
+    tools: Any = {"tools": [{**WEATHER, "strict": False}], "tool_choice": choice} if choice else {}
+    made = client.responses.create(model=model, input=items, max_output_tokens=MOST, extra_body=sampling, **tools)
+    calls = [(item.name, json.loads(item.arguments)) for item in made.output if item.type == "function_call"]
+    assert made.usage is not None
+    return FormatAnswer(made.output_text, calls, (made.usage.input_tokens, made.usage.output_tokens))
+
+
+def chat_answer(client: OpenAI, model: str, messages: Any, choice: str, sampling: Any) -> FormatAnswer:
+    """Ask in the format of Chat Completions."""
+    tools: Any = {"tools": [FUNCTION], "tool_choice": choice} if choice else {}
+    made = client.chat.completions.create(model=model, messages=messages, max_tokens=MOST, **sampling, **tools)
+    message: Any = made.choices[0].message
+    calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
+    assert made.usage is not None
+    return FormatAnswer(message.content or "", calls, (made.usage.prompt_tokens, made.usage.completion_tokens))
+
+
+def message_answer(client: Any, model: str, system: Any, messages: Any, choice: str, sampling: Any) -> FormatAnswer:
+    """Ask in the format of Messages."""
+    options = {"system": system[0]["content"]} if system else {}
+    tools = {"tools": [TOOL], "tool_choice": {"type": CHOICES[choice]}} if choice else {}
+    made = client.messages.create(model=model, messages=messages, max_tokens=MOST, extra_body=sampling, **options, **tools)
+    calls = [(block.name, block.input) for block in made.content if block.type == "tool_use"]
+    counted = made.usage.input_tokens + made.usage.cache_read_input_tokens
+    text = "".join(block.text for block in made.content if block.type == "text")
+    return FormatAnswer(text, calls, (counted, made.usage.output_tokens))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -20,7 +20,11 @@ from tests.support.waiting import wait_until
 
 WEB = "server.processes.web_process"
 HI = [{"role": "user", "content": "Hi"}]
-PATHS = {"/v1/messages": {"max_tokens": 500}, "/v1/chat/completions": {}}
+# The second body is so long that a thread hashes it.
+PATHS: dict[str, Any] = {
+    "/v1/messages": {"max_tokens": 500},
+    "/v1/chat/completions": {"prediction": {"type": "content", "content": "x" * 100_000}},
+}
 
 
 @pytest.fixture(scope="module")
