@@ -1,8 +1,9 @@
 """Full load for minutes: tokens per second, first token, logs that wait for archiving and the size of the tables, every 15 s.
 
-    python -m bench.sustain [--minutes 10] [--streams 64] [--tokens 128] [--web 2] [--vllm] [--write-docs]
+    python -m bench.sustain [--minutes 10] [--streams 64] [--tokens 128] [--web 2] [--kill-archiver 60] [--check] [--vllm] [--write-docs]
 
-The model has two layers and random weights. With `--vllm` vLLM's own endpoint gets the same load afterwards, for the same time.
+The model has two layers and random weights. With `--check` each stream is compared with its replay afterwards, which costs the load
+some CPU. With `--vllm` vLLM's own endpoint gets the same load afterwards, for the same time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -24,15 +26,17 @@ import psycopg
 from bench.compare import random_model
 from bench.compare.contenders import HOST, KEY, PARSERS, ComparedModel, our_command, vllm_command
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
-from bench.support.load import send_each
+from bench.support.load import MakeClient, send_each
 from bench.support.quantiles import quantile
+from bench.support.replay_check import SeenStreams, find_different
 from bench.support.servers import BenchServer, end_on_sigterm, serve
-from bench.support.stream_client import StreamResult, Target
+from bench.support.stream_client import StreamClient, StreamResult, Target
 from responses_app.installation.database_url import superuser_url
 
 EVERY_S: Final = 15.0
 PORT: Final = 8821
 SECTION: Final = "sustain"
+ARCHIVER: Final = "responses_app.server.processes.archiver"
 MIB: Final = 1024 * 1024
 SIZES_SQL: Final = """
 SELECT count(*) FILTER (WHERE ended_at < now() - interval '30 s'),
@@ -103,6 +107,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=128, help="tokens of a request")
     parser.add_argument("--web", type=int, default=1, help="web processes; more than one have the engine in a worker")
     parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument(
+        "--kill-archiver", type=float, metavar="SECONDS", help="interval at which the archiver process is killed"
+    )
+    parser.add_argument("--check", action="store_true", help="compare each stream with its replay; end with 1 if one differs")
     parser.add_argument("--vllm", action="store_true", help="measure vLLM's own endpoint too")
     parser.add_argument(WRITE_DOCS, action="store_true", help="write the table to docs/operations")
     return parser.parse_args()
@@ -117,18 +125,24 @@ def _measure_ours(model: ComparedModel, folder: Path, options: argparse.Namespac
         serve(command, options.port, model.env | env, folder / "verbatim.log") as server,
         psycopg.connect(superuser_url(data), autocommit=True) as link,
     ):
-        return _measure(Target(HOST, options.port, model.name, KEY), server, options, link)
+        return _measure(
+            Target(HOST, options.port, model.name, KEY), server, options, link, SeenStreams() if options.check else None
+        )
 
 
 def _measure_vllm(model: ComparedModel, folder: Path, options: argparse.Namespace) -> list[str]:
     with serve(vllm_command(model, options.port), options.port, model.env, folder / "vllm.log") as server:
-        return _measure(Target(HOST, options.port, model.name), server, options, None)
+        return _measure(Target(HOST, options.port, model.name), server, options, None, None)
 
 
 def _measure(
-    target: Target, server: BenchServer, options: argparse.Namespace, link: psycopg.Connection[tuple[float, ...]] | None
+    target: Target,
+    server: BenchServer,
+    options: argparse.Namespace,
+    link: psycopg.Connection[tuple[float, ...]] | None,
+    seen: SeenStreams | None,
 ) -> list[str]:
-    """Send the load, print each interval, and return the lines of the table."""
+    """Send the load, print each interval, and return the lines of the table. Ends the program if a replay differs."""
     lines = [_row(HEAD), _row(["---:"] * len(HEAD))]
     print(lines[0], flush=True)
     wal = [_wal(link)]
@@ -143,17 +157,38 @@ def _measure(
         lines.append(_row(interval.cells()))
         print(lines[-1], flush=True)
 
-    asyncio.run(_send(target, options, report))
+    kills = options.kill_archiver if link is not None else None
+    asyncio.run(_send(target, options, report, seen.client if seen is not None else StreamClient, _kills(server, kills)))
+    if seen is not None:
+        different = asyncio.run(find_different(target, seen))
+        lines += ["", f"{len(seen.hashes):,} streams were replayed, {len(different)} of them differ."]
+        print(lines[-1], *different[:20], sep="\n", flush=True)
+        if different:
+            raise SystemExit(1)
     return lines
 
 
-async def _send(target: Target, options: argparse.Namespace, report: Report) -> None:
+async def _kills(server: BenchServer, every_s: float | None) -> None:
+    """Kill the archiver process at an interval, until cancelled."""
+    while every_s is not None:
+        await asyncio.sleep(every_s)
+        for process in psutil.Process(server.process.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if ARCHIVER in process.cmdline():
+                    process.kill()
+                    print("The archiver process was killed.", flush=True)
+
+
+async def _send(
+    target: Target, options: argparse.Namespace, report: Report, make_client: MakeClient, kills: Coroutine[None, None, None]
+) -> None:
     """Send requests until the time is over; report each interval with the streams that ended in it."""
+    killer = asyncio.create_task(kills)
     ended: list[StreamResult] = []
     began = time.monotonic()
     until = began + 60 * options.minutes
     requests = _requests(target, options.tokens, until)
-    senders = [asyncio.create_task(send_each(target, requests, ended.append)) for _ in range(options.streams)]
+    senders = [asyncio.create_task(send_each(target, requests, ended.append, make_client)) for _ in range(options.streams)]
     reported = began
     while time.monotonic() < until:
         await asyncio.sleep(EVERY_S)
@@ -162,6 +197,7 @@ async def _send(target: Target, options: argparse.Namespace, report: Report) -> 
         await asyncio.to_thread(report, now - began, now - reported, streams)
         reported = now
     await asyncio.gather(*senders)
+    killer.cancel()
 
 
 def _requests(target: Target, tokens: int, until: float) -> Iterator[bytes]:

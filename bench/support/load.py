@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import uvloop
 
@@ -15,6 +16,8 @@ from bench.support.quantiles import quantile
 from bench.support.stream_client import StreamClient, StreamResult, Target
 
 LIMIT_S = 600.0
+# Makes the client of a request.
+MakeClient: TypeAlias = Callable[[bytes, asyncio.Future[StreamResult]], StreamClient]
 # Interval of the timer that measures the lag of the client's event loop.
 LAG_INTERVAL_S = 0.01
 
@@ -100,16 +103,18 @@ async def _run(target: Target, requests: Iterator[bytes], streams: int) -> Load:
     return Load(results, seconds, cpu, lags)
 
 
-async def send_each(target: Target, requests: Iterator[bytes], on_end: Callable[[StreamResult], None]) -> None:
+async def send_each(
+    target: Target, requests: Iterator[bytes], on_end: Callable[[StreamResult], None], make_client: MakeClient = StreamClient
+) -> None:
     """Send `requests` one after another. Raises ConnectionError if a request fails."""
     for request in requests:
-        on_end(await _send(target, request))
+        on_end(await _send(target, request, make_client))
 
 
-async def _send(target: Target, request: bytes) -> StreamResult:
+async def _send(target: Target, request: bytes, make_client: MakeClient) -> StreamResult:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[StreamResult] = loop.create_future()
-    await loop.create_connection(lambda: StreamClient(request, done), target.host, target.port)
+    await loop.create_connection(lambda: make_client(request, done), target.host, target.port)
     result = await asyncio.wait_for(done, LIMIT_S)
     if result.status == "failed":
         raise ConnectionError("a response has failed")

@@ -38,6 +38,11 @@ class Target:
         )
         return head.encode() + body
 
+    def get(self, path: str) -> bytes:
+        """Encode an HTTP request for `path`."""
+        head = f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAuthorization: Bearer {self.key}\r\nConnection: close\r\n\r\n"
+        return head.encode()
+
 
 @dataclass(slots=True)
 class StreamResult:
