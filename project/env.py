@@ -16,6 +16,8 @@ from project.pool import POOL
 from responses_app.utils.durations import parse_duration
 
 MIN_TOKEN_LENGTH = 16
+# Beyond, sums of seconds and of bytes overflow in libraries and in columns of Postgres.
+MAX_NUMBER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +34,19 @@ READ: dict[str, Variable] = {}
 def envstr(name: str, default: str = "") -> str:
     """Read a text. A file named by `NAME_FILE` takes precedence, so that secrets can be mounted.
 
-    Raises ImproperlyConfigured for a file that cannot be read.
+    Raises ImproperlyConfigured for a file that cannot be read or that is empty.
     """
     READ[name] = Variable(name, default)
     path = os.environ.get(f"{name}_FILE")
-    if path:
-        try:
-            return Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ImproperlyConfigured(f"{name}_FILE: {path} cannot be read ({error})") from None
-    return os.environ.get(name, default)
+    if not path:
+        return os.environ.get(name, default)
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(f"{name}_FILE: {path} cannot be read ({error})") from None
+    if not text:
+        raise ImproperlyConfigured(f"{name}_FILE: {path} is empty: write the value into the file, or unset {name}_FILE")
+    return text
 
 
 def envbool(name: str, default: bool = False) -> bool:
@@ -54,8 +59,8 @@ def envbool(name: str, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
 
 
-def envint(name: str, default: int, minimum: int = 0) -> int:
-    """Read a whole number of at least `minimum`. Raises ImproperlyConfigured."""
+def envint(name: str, default: int, minimum: int = 0, maximum: int = MAX_NUMBER) -> int:
+    """Read a whole number from `minimum` to `maximum`. Raises ImproperlyConfigured."""
     value = envstr(name, str(default))
     try:
         number = int(value)
@@ -63,6 +68,8 @@ def envint(name: str, default: int, minimum: int = 0) -> int:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}") from None
     if number < minimum:
         raise ImproperlyConfigured(f"{name} must be at least {minimum}, not {number}")
+    if number > maximum:
+        raise ImproperlyConfigured(f"{name} must be at most {maximum}, not {number}")
     return number
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.installation.addresses import check_http_url
+from responses_app.utils.json_setting import split_url
+
 # Query parameters of the URL, which are options of the same names of the back end `S3Storage` of django-storages.
 OPTIONS = frozenset({"endpoint_url", "region_name", "addressing_style", "signature_version", "access_key", "secret_key"})
+FORMS = "RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1 or file:///srv/files"
 # Bytes of a file that are held in memory while the file is read; the rest is in a temporary file.
 MAX_MEMORY_BYTES = 1024 * 1024
 
@@ -19,7 +23,9 @@ def file_storage(url: str, folder: Path) -> dict[str, Any]:
 
     Raises ImproperlyConfigured.
     """
-    parts = urlsplit(url)
+    parts = split_url(url)
+    if parts is None:
+        raise ImproperlyConfigured(f"{FORMS}, but cannot be read as a URL")
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         url, folder = "", Path(unquote(parts.path))
     if not url:
@@ -30,10 +36,8 @@ def file_storage(url: str, folder: Path) -> dict[str, Any]:
     if parts.scheme != "s3" or not parts.netloc or unknown:
         # The URL may contain a key, so the message does not repeat the URL.
         problem = f"the unknown parameter {unknown[0]!r}" if unknown else "another form"
-        raise ImproperlyConfigured(
-            "RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1 or file:///srv/files, "
-            f"but has {problem}"
-        )
+        raise ImproperlyConfigured(f"{FORMS}, but has {problem}")
+    check_http_url("RESPONSES_FILE_STORAGE: endpoint_url", options.get("endpoint_url", ""), "https://minio.example.com")
     options |= {"bucket_name": parts.netloc, "location": unquote(parts.path.strip("/"))}
     return {
         "BACKEND": "storages.backends.s3.S3Storage",

@@ -19,6 +19,13 @@ from project.env import (
 from project.file_storage import file_storage
 from project.model_limits import parse_limits, parse_prices
 from project.tls import cookie_name, proxy_header, trusted_proxies
+from responses_app.installation.addresses import (
+    check_allowed_hosts,
+    check_embeddings,
+    check_http_url,
+    check_sandbox_url,
+    check_trusted_origins,
+)
 from responses_app.installation.data_dir import TEMPLATE_DIR, data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.installation.secret_key import check_secret_key, secret_key
@@ -34,8 +41,8 @@ DATA_DIR = data_dir()
 DEBUG = envbool("DEBUG")
 SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
 SECRET_KEY_FALLBACKS = envstr("SECRET_KEY_FALLBACKS").split()
-ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
-CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
+ALLOWED_HOSTS = check_allowed_hosts(envlist("ALLOWED_HOSTS", "*"))
+CSRF_TRUSTED_ORIGINS = check_trusted_origins(envlist("CSRF_TRUSTED_ORIGINS"))
 # Origins of browser apps that may call the API, and nothing else.
 RESPONSES_CORS_POLICY = cors_policy(envlist("RESPONSES_CORS_ORIGINS"))
 RESPONSES_TLS = envbool("RESPONSES_TLS")
@@ -163,7 +170,7 @@ RESPONSES_MODELS = envstr("RESPONSES_MODELS")
 RESPONSES_ENGINE_START_WAIT = envint("RESPONSES_ENGINE_START_WAIT", 5, minimum=0)
 RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
 RESPONSES_DEFAULT_MODEL = envstr("RESPONSES_DEFAULT_MODEL").strip()
-RESPONSES_INACTIVE_TOOLS = frozenset(envstr("RESPONSES_INACTIVE_TOOLS").split())
+RESPONSES_INACTIVE_TOOLS = frozenset(envlist("RESPONSES_INACTIVE_TOOLS"))
 RESPONSES_JSON_WHITESPACE = envchoice("RESPONSES_JSON_WHITESPACE", "compact", ("compact", "spaced", "any"))
 RESPONSES_REASONING_SUMMARY = envchoice("RESPONSES_REASONING_SUMMARY", "copy", ("copy", "none"))
 RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)
@@ -200,7 +207,7 @@ RESPONSES_KEEP_RESPONSES = envduration("RESPONSES_KEEP_RESPONSES", "")
 RESPONSES_KEEP_AUDIT = envduration("RESPONSES_KEEP_AUDIT", "365d")
 RESPONSES_DELETE_CONVERSATION_ITEMS = envbool("RESPONSES_DELETE_CONVERSATION_ITEMS")
 RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "http", "none"))
-RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
+RESPONSES_IMAGE_HOSTS = parse_private_hosts("RESPONSES_IMAGE_HOSTS", envlist("RESPONSES_IMAGE_HOSTS"))
 # Tools that the server runs. Timeouts are in seconds.
 RESPONSES_DEMO_TOOLS = envbool("RESPONSES_DEMO_TOOLS")
 RESPONSES_SERVE_COMMAND = envstr("RESPONSES_SERVE_COMMAND")
@@ -222,9 +229,11 @@ RESPONSES_TOOL_ROUNDS = envint("RESPONSES_TOOL_ROUNDS", 32, minimum=1)
 # The sandbox. bin/serve sets RESPONSES_SANDBOX_URL to the runner that bin/serve starts.
 RESPONSES_CODE_INTERPRETER = envchoice("RESPONSES_CODE_INTERPRETER", "auto", ("auto", "on", "off"))
 RESPONSES_SANDBOX_PACKAGES = envbool("RESPONSES_SANDBOX_PACKAGES", True)
-RESPONSES_SANDBOX_URL = envstr("RESPONSES_SANDBOX_URL")
 RESPONSES_SANDBOX_TOKEN = envstr("RESPONSES_SANDBOX_TOKEN")
-RESPONSES_SANDBOX_READER_URL = envstr("RESPONSES_SANDBOX_READER_URL")
+RESPONSES_SANDBOX_URL = check_sandbox_url("RESPONSES_SANDBOX_URL", envstr("RESPONSES_SANDBOX_URL"), RESPONSES_SANDBOX_TOKEN)
+RESPONSES_SANDBOX_READER_URL = check_sandbox_url(
+    "RESPONSES_SANDBOX_READER_URL", envstr("RESPONSES_SANDBOX_READER_URL"), RESPONSES_SANDBOX_TOKEN
+)
 RESPONSES_SANDBOX_RUN_TIMEOUT = envint("RESPONSES_SANDBOX_RUN_TIMEOUT", 120, minimum=1)
 RESPONSES_SANDBOX_OUTPUT_BYTES = envint("RESPONSES_SANDBOX_OUTPUT_BYTES", 1_000_000, minimum=1000)
 RESPONSES_SANDBOX_MEMORY_MIB = envint("RESPONSES_SANDBOX_MEMORY_MIB", 4096, minimum=256)
@@ -237,9 +246,11 @@ if RESPONSES_DEMO_TOOLS:
     RESPONSES_WEB_SEARCH = RESPONSES_WEB_SEARCH or DEMO_PAGES
 # Vector stores and file search.
 RESPONSES_FILE_SEARCH_LANGUAGE = envchoice("RESPONSES_FILE_SEARCH_LANGUAGE", "english", TEXT_SEARCH_LANGUAGES)
-RESPONSES_EMBEDDINGS_URL = envstr("RESPONSES_EMBEDDINGS_URL")
 RESPONSES_EMBEDDINGS_MODEL = envstr("RESPONSES_EMBEDDINGS_MODEL")
 RESPONSES_EMBEDDINGS_KEY = envstr("RESPONSES_EMBEDDINGS_KEY")
+RESPONSES_EMBEDDINGS_URL = check_embeddings(
+    envstr("RESPONSES_EMBEDDINGS_URL"), RESPONSES_EMBEDDINGS_MODEL, RESPONSES_EMBEDDINGS_KEY
+)
 RESPONSES_VECTOR_STORES_PER_PROJECT = envint("RESPONSES_VECTOR_STORES_PER_PROJECT", 1000, minimum=1)
 RESPONSES_VECTOR_STORE_FILES = envint("RESPONSES_VECTOR_STORE_FILES", 10_000, minimum=1)
 RESPONSES_RESOURCE_PARALLEL = envint("RESPONSES_RESOURCE_PARALLEL", 2, minimum=1)
@@ -251,11 +262,13 @@ RESPONSES_WEBHOOK_PRIVATE_HOSTS = parse_private_hosts(
 )
 RESPONSES_KEEP_WEBHOOK_DELIVERIES = envduration("RESPONSES_KEEP_WEBHOOK_DELIVERIES", "30d")
 # Metrics for Prometheus, in files of all processes of this host.
-RESPONSES_METRICS_PORT = envint("RESPONSES_METRICS_PORT", 0)
+RESPONSES_METRICS_PORT = envint("RESPONSES_METRICS_PORT", 0, maximum=65_535)
 RESPONSES_METRICS_HOST = envstr("RESPONSES_METRICS_HOST", "127.0.0.1")
 RESPONSES_METRICS_TOKEN = check_token("RESPONSES_METRICS_TOKEN", envstr("RESPONSES_METRICS_TOKEN"))
 # Traces for a collector of OpenTelemetry, whose SDK reads further variables OTEL_….
-RESPONSES_OTEL_ENDPOINT = envstr("OTEL_EXPORTER_OTLP_ENDPOINT")
+RESPONSES_OTEL_ENDPOINT = check_http_url(
+    "OTEL_EXPORTER_OTLP_ENDPOINT", envstr("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://127.0.0.1:4318"
+)
 RESPONSES_OTEL_CONTENT = envbool("RESPONSES_OTEL_CONTENT")
 RESPONSES_METRICS_DIR = DATA_DIR / "metrics"
 

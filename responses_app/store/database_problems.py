@@ -16,6 +16,7 @@ NO_RIGHTS = (
     "(ALTER DATABASE name OWNER TO role), or of its schema (ALTER SCHEMA public OWNER TO role)"
 )
 NO_TABLES = "the tables are missing or of an earlier version: start the server, or run the command migrate"
+ENCODING = "UTF8"
 
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
 
@@ -27,6 +28,16 @@ def connection_problem() -> str | None:
     except psycopg.Error as error:
         return " ".join(str(error).split()) or type(error).__name__
     return None
+
+
+def encoding_problem(encoding: str | None) -> str | None:
+    """Return what to do about the encoding of a database, as `server_encoding` names it. None for UTF8."""
+    if encoding == ENCODING:
+        return None
+    return (
+        f"the database has the encoding {encoding}, which cannot hold every text of a response: make a new one with "
+        "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0, and name it in DATABASE_URL"
+    )
 
 
 def describe_database_error(error: DatabaseError) -> str | None:

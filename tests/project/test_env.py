@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.env import check_database_url, check_time_zone
+from project.env import check_database_url, check_time_zone, envint, envstr
 
 URL = "postgresql://user:word@127.0.0.1"
 
@@ -33,3 +35,15 @@ def test_options_of_postgres_are_accepted() -> None:
 def test_an_unknown_time_zone_is_named(name: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^TZ must be the name of a time zone"):
         check_time_zone(name)
+
+
+def test_numbers_and_files_that_cannot_be_meant_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, sentence in (("9" * 20, "at most 2147483647"), ("-1", "at least 0"), ("5s", "a whole number, not '5s'")):
+        monkeypatch.setenv("RESPONSES_HEARTBEAT", value)
+        with pytest.raises(ImproperlyConfigured, match=f"^RESPONSES_HEARTBEAT must be {sentence}"):
+            envint("RESPONSES_HEARTBEAT", 10)
+    secret = tmp_path / "secret"
+    secret.write_text("\n")
+    monkeypatch.setenv("SECRET_KEY_FILE", str(secret))
+    with pytest.raises(ImproperlyConfigured, match=r"^SECRET_KEY_FILE: .*is empty"):
+        envstr("SECRET_KEY")

@@ -33,7 +33,13 @@ def test_url_names_bucket_prefix_and_options() -> None:
     assert {name: entry["OPTIONS"][name] for name in expected_options} == expected_options
 
 
-@pytest.mark.parametrize("url", ["/files", "file://host/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("/files", "file://host/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"),
+        *("s3://[bucket", "s3://bucket?endpoint_url=minio:9000&secret_key=hidden-key"),
+    ],
+)
 def test_other_settings_are_refused_without_the_value(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="RESPONSES_FILE_STORAGE") as refused:
         file_storage(url, FOLDER)

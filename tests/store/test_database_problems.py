@@ -7,7 +7,7 @@ from django.db import DatabaseError, NotSupportedError, OperationalError, connec
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from responses_app.store import database_problems
-from responses_app.store.database_problems import describe_database_error
+from responses_app.store.database_problems import describe_database_error, encoding_problem
 
 
 def error_of(sql: str) -> DatabaseError:
@@ -45,3 +45,10 @@ def test_old_versions_and_databases_that_are_away_are_named(monkeypatch: pytest.
         assert described.startswith("the database does not answer: ")
         assert "refused" in described
         assert ("start the server first" in described) is bool(remedy)
+
+
+@pytest.mark.parametrize(("encoding", "is_usable"), [("UTF8", True), ("SQL_ASCII", False), ("LATIN1", False), (None, False)])
+def test_a_database_needs_the_encoding_utf8(encoding: str | None, is_usable: bool) -> None:
+    sentence = encoding_problem(encoding)
+    assert (sentence is None) == is_usable
+    assert is_usable or f"has the encoding {encoding}" in (sentence or "")

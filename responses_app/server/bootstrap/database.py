@@ -81,13 +81,17 @@ def close_connections() -> None:
 
 
 def _reach() -> None:
-    """Connect once outside the pool: the time-out of the pool hides the reason of a failure."""
+    """Connect once outside the pool, whose time-out hides the reason of a failure. Raises CannotStart for another encoding."""
     from django.db import connection
+
+    from responses_app.store.database_problems import encoding_problem
 
     parameters = {**connection.get_connection_params(), "connect_timeout": CONNECT_LIMIT}
     parameters.pop("pool", None)
-    with connection.wrap_database_errors:
-        connection.Database.connect(**parameters).close()  # type: ignore[attr-defined]
+    with connection.wrap_database_errors, connection.Database.connect(**parameters) as session:  # type: ignore[attr-defined]
+        problem = encoding_problem(session.info.parameter_status("server_encoding"))
+    if problem:
+        raise CannotStart(problem)
 
 
 @contextmanager

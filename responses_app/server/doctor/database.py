@@ -1,4 +1,4 @@
-"""Checks of the database: connection, version, pooler, rights, migrations, connections, clock."""
+"""Checks of the database: connection, version, encoding, pooler, rights, migrations, connections, clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
-from responses_app.store.database_problems import connection_problem
+from responses_app.store.database_problems import connection_problem, encoding_problem
 from responses_app.store.health import DatabaseProbe, known_migrations
 
 MAX_NAMES: Final = 3
@@ -42,6 +42,7 @@ def checks() -> list[tuple[str, Check]]:
     return [
         *first,
         ("database version", check_version),
+        ("database encoding", check_encoding),
         ("database pooler", check_pooler),
         ("database rights", check_rights),
         ("migrations", check_migrations),
@@ -70,6 +71,16 @@ def check_version() -> CheckResults:
         yield FAILED, f"Postgres is version {text}. Upgrade it to {oldest[0]} or later."
     else:
         yield OK, f"Postgres is version {text}."
+
+
+def check_encoding() -> CheckResults:
+    """Check that the database can hold every text."""
+    (encoding,) = _row("SHOW server_encoding")
+    # Psycopg returns bytes where the encoding is SQL_ASCII.
+    if problem := encoding_problem(encoding.decode() if isinstance(encoding, bytes) else encoding):
+        yield FAILED, f"{problem[:1].upper()}{problem[1:]}."
+    else:
+        yield OK, f"The encoding of the database is {encoding}."
 
 
 def check_pooler() -> CheckResults:

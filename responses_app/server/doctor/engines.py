@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.engines.urls import location, split_urls
-from responses_app.runs.models import parse_models
+from responses_app.runs.models import models_from_settings
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.utils.unix_socket import connectable
 
@@ -27,14 +27,14 @@ def checks() -> list[tuple[str, Check]]:
 
 
 def check_models() -> CheckResults:
-    """Check the form of RESPONSES_MODELS."""
+    """Check RESPONSES_MODELS, and the aliases and limits that name models."""
     if not settings.RESPONSES_MODELS.strip():
         yield WARNING, NO_MODELS
         return
     try:
-        models = parse_models(settings.RESPONSES_MODELS)
+        models, _ = models_from_settings()
     except (ImproperlyConfigured, ValueError, OSError) as error:
-        yield FAILED, f"RESPONSES_MODELS cannot be used: {error}."
+        yield FAILED, f"The models cannot be used: {error}."
     else:
         yield OK, f"{len(models)} model{'s' * (len(models) > 1)}: {', '.join(models)}."
 

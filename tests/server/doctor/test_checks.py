@@ -66,7 +66,7 @@ def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch
 def test_a_working_database_passes_every_check() -> None:
     findings = list(run_checks(database.checks()))
     assert [finding for finding in findings if finding.status != OK] == []
-    assert len(findings) == 7
+    assert len(findings) == 8
 
 
 @pytest.mark.django_db
@@ -207,6 +207,8 @@ def test_a_wrong_list_of_models_is_named() -> None:
     for models, status in (("", WARNING), ("demo", FAILED), ("demo=ftp://host", FAILED)):
         with override_settings(RESPONSES_MODELS=models):
             assert only(engines.check_models)[0] == status
+    with override_settings(RESPONSES_MODELS="demo=http://127.0.0.1:1?tokenizer=t", RESPONSES_ALIASES="gpt=dmo"):
+        assert "'gpt=dmo' must be name=model, with a model that is served (demo)" in only(engines.check_models)[1]
 
 
 @pytest.mark.django_db(transaction=True)
