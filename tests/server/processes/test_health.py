@@ -23,7 +23,7 @@ ANSWER_LIMIT_S = 5.0
 @pytest.fixture(params=["1", "2"], ids=["one process", "two web processes"])
 def server(request: pytest.FixtureRequest, tmp_path: Path, tape: str) -> Iterator[Server]:
     workers = () if request.param == "1" else ("--web", request.param)
-    server = Server(tmp_path / "data", "--engine", tape, *workers, RESPONSES_DRAIN_DELAY="3")
+    server = Server(tmp_path / "data", "--engine", tape, *workers, RESPONSES_DRAIN_DELAY="6")
     yield server.ready()
     server.end()
 
@@ -55,7 +55,7 @@ def test_database_that_hangs_is_named_in_time_and_term_closes_the_port_last(serv
     wait_until(lambda: [ready(server)[0] for _ in range(4)] == [200] * 4)
 
     server.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: all(ready(server)[1]["failed"] == ["draining"] for _ in range(4)), limit_s=3)
+    wait_until(lambda: all(ready(server)[1]["failed"] == ["draining"] for _ in range(4)), limit_s=5)
     assert server.ask(store=False).status_code == 200, "requests are served until the port closes"
     with pytest.raises((httpx2.NetworkError, httpx2.RemoteProtocolError)):
         ask_while_draining(server)
