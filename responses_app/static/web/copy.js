@@ -11,10 +11,16 @@ document.addEventListener("click", async ({ target }) => {
   const button = target.closest?.("[data-copy]");
   if (!button) return;
   await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-  // The text behind the icon, if there is one.
+  // An icon, a text behind it, or both.
+  const use = button.querySelector("use");
+  const before = use?.getAttribute("href");
+  use?.setAttribute("href", before.replace(/#.*/, "#check"));
   const label = button.lastChild;
-  const before = label.data;
-  label.data = " Copied";
-  setTimeout(() => (label.data = before), SHOWN_MS);
+  const text = label.data;
+  if (text) label.data = " Copied";
+  setTimeout(() => {
+    use?.setAttribute("href", before);
+    if (text) label.data = text;
+  }, SHOWN_MS);
 });
 showCopyButtons();

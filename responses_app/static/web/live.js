@@ -18,8 +18,9 @@ function element(name, className, text = "") {
 // The beginning of a text, with an ellipsis for omitted text.
 const excerpt = (text) => visible(text.slice(0, MAX_EXCERPT_CHARS)) + (text.length > MAX_EXCERPT_CHARS ? "…" : "");
 
-function payload({ type, sequence_number, response, delta, ...rest }) {
+function payload({ type, sequence_number, item_id, response, delta, ...rest }) {
   if (typeof delta === "string") return delta;
+  if (rest.item) rest.item = { ...rest.item, id: undefined };
   if (!response) return JSON.stringify(delta === undefined ? rest : { ...rest, delta });
   const { status, error, incomplete_details, usage, model } = response;
   const fields = Object.entries({ status, error, incomplete_details, usage, model });

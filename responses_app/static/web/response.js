@@ -23,7 +23,9 @@ if (matchMedia("(min-width: 70rem)").matches) for (const properties of page.quer
 
 enhanced(document.body);
 
-if (matchMedia("(max-width: 40rem)").matches) import("./inspector_sheet.js");
+const isPhone = matchMedia("(max-width: 40rem)").matches;
+if (isPhone) import("./inspector_sheet.js");
+if (page.querySelector(".parts") && (isPhone || matchMedia("(min-width: 70rem)").matches)) import("./inspector_parts.js");
 
 // JSON, SSE lines and code, also those of an event that the player fetches.
 async function enhanceSources() {

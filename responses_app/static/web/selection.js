@@ -4,7 +4,7 @@ import { fetchFragment } from "./items.js";
 const PARAMETER = "selected";
 const timeline = document.querySelector(".timeline .rounds[role=listbox]");
 const options = timeline ? [...timeline.querySelectorAll("[role=option]")] : [];
-const marked = () => document.querySelectorAll("#response .view [data-item]");
+const marked = () => document.querySelectorAll(":is(#response .view, #inspector-part) [data-item]");
 let current = new URL(location.href).searchParams.get(PARAMETER) ?? document.querySelector("#response .view tr[aria-current], .timeline [aria-selected=true]")?.dataset.item ?? null;
 
 /** Marks the item everywhere on the page. */
@@ -28,6 +28,7 @@ function withParameter(href, uid) {
 export async function select(uid) {
   mark(uid);
   history.replaceState(history.state, "", withParameter(location.href, uid));
+  document.dispatchEvent(new Event("selected"));
   const part = document.querySelector("#selected");
   if (!uid) return part.replaceChildren();
   const [page] = location.pathname.match(/^\/responses\/[^/]+/);
@@ -55,7 +56,7 @@ function onTimelineKey(event) {
 
 // The item of an event of the page; a control, or text that is being selected with the mouse, has a use of its own.
 function itemOf(target) {
-  const item = target.closest?.("#response .view [data-item], .timeline [role=option]");
+  const item = target.closest?.(":is(#response .view, #inspector-part) [data-item], .timeline [role=option]");
   return item && !target.closest("a, button, input, textarea, form") ? item : null;
 }
 

@@ -20,7 +20,7 @@ from responses_app.runs.ids import is_id
 from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds, shared_length
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, render_page
-from responses_app.web.response.prompt import PromptRound, counted_rounds
+from responses_app.web.response.prompt import PromptRound, sent_rounds
 
 # Tokens that the page shows before and behind the place where two prompts differ.
 TOKENS_BEFORE: Final = 40
@@ -61,8 +61,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     earlier = visible_rows.filter(uid=named).first() if is_id(named) else None
     if not named:
         earlier = find_earlier(row, visible_rows)
-    stored = load_rounds(row.pk)
-    rounds = [(prompt, counts) for prompt, counts in zip(stored, counted_rounds(row, stored), strict=True) if counts.was_sent]
+    rounds = sent_rounds(row, load_rounds(row.pk))
     comparison, divergence, previous = _compare(earlier, row, rounds) if earlier and rounds else (None, None, None)
     return render_page(
         request,

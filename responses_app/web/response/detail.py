@@ -21,12 +21,14 @@ from responses_app.web.roles import check_role
 TABS = (
     ("response", "Conversation"),
     ("response-events", "Events"),
-    ("response-wire", "Raw"),
+    ("response-wire", "Request"),
     ("response-prompt", "Prompt"),
     ("response-cache", "Cache"),
     ("response-chain", "Chain"),
     ("response-check", "Validation"),
 )
+# Views that the inspector shows beside the conversation. Without JavaScript they are tabs.
+PARTS = ("response-wire", "response-events", "response-prompt", "response-cache")
 # Links to the newest reruns of a response.
 MAX_RERUNS = 8
 MISSING = "No response with this ID in your projects. It may have been deleted."
@@ -54,6 +56,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "stats": ResponseStats(row),
         "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
         "tabs": TABS,
+        "parts": [(name, dict(TABS)[name]) for name in PARTS],
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
         "is_member": has_role(request.user, row.project, Role.MEMBER),

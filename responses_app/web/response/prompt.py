@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.contrib.auth.decorators import login_required
@@ -52,15 +52,14 @@ class PromptRound:
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Render GET /responses/ID/prompt, with the round `round`, counted from 1; without the parameter the first round that was sent."""
+    """Render GET /responses/ID/prompt, with the round `round`, counted from 1; without the parameter that of the selected item."""
     row = get_response(request, uid)
-    stored = load_rounds(row.pk)
-    rounds = counted_rounds(row, stored)
+    pairs = sent_rounds(row, load_rounds(row.pk))
+    rounds = [counts for _, counts in pairs]
     chosen = selected_item(row, request.GET.get("selected", ""))
     span = chosen.tokens if chosen else None
-    default = span.round - 1 if span else next((index for index, one in enumerate(rounds) if one.was_sent), 0)
-    index = min(max(number(request, "round", default + 1), 1), max(len(rounds), 1)) - 1
-    tokens = stored[index].prompt if stored else []
+    index = min(max(number(request, "round", span.round if span else 1), 1), max(len(rounds), 1)) - 1
+    tokens = pairs[index][0].prompt if pairs else []
     marked = range(span.first, span.last + 1) if span and span.round == index + 1 else range(0)
     after = max(number(request, "after", marked.start // PAGE_TOKENS * PAGE_TOKENS), 0)
     shown = tokens[after : after + PAGE_TOKENS]
@@ -90,6 +89,13 @@ def _parts(tokens: Sequence[int], marked: range, decode: Decode) -> Iterator[tup
         for place, part in enumerate(SPECIAL_TOKEN.split(decode(list(ids)) if ids else "")):
             if part:
                 yield visible(part), "special" if place % 2 else kind
+
+
+def sent_rounds(row: Response, stored: Sequence[StoredRound]) -> list[tuple[StoredRound, PromptRound]]:
+    """Return the rounds whose prompts were sent to the model, numbered from 1; if none was sent, the first prepared one."""
+    pairs = list(zip(stored, counted_rounds(row, stored), strict=True))
+    sent = [pair for pair in pairs if pair[1].was_sent] or pairs[:1]
+    return [(prompt, replace(counts, number=place)) for place, (prompt, counts) in enumerate(sent, 1)]
 
 
 def counted_rounds(row: Response, stored: Sequence[StoredRound]) -> list[PromptRound]:

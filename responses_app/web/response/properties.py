@@ -1,16 +1,16 @@
-"""Properties of a response for its page: how it ended, and every parameter of the request that is not a default."""
+"""Properties of a response for its page: how it ended, and every parameter and limit of the request."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log import reader
 from responses_app.web.render.sanitize import visible
-from responses_app.web.responses.parameters import parameters
+from responses_app.web.responses.parameters import request_parameters, stored_request
 
 MAX_VALUE_CHARS: Final = 200
 # Shown elsewhere on the page.
@@ -18,13 +18,51 @@ LEFT_OUT: Final = frozenset({"instructions", "metadata"})
 # The part of a tool that names it, in the order of preference.
 TOOL_NAMES: Final = ("name", "server_label", "type")
 LABELS: Final = {"top_p": "Top P", "top_k": "Top K", "ignore_eos": "Ignore end of text", "text.format": "Output format"}
+# Parameters and limits with the words for a request that does not set them, in the order of the page.
+UNSET: Final = {
+    "tools": "none",
+    "tool_choice": "auto",
+    "parallel_tool_calls": "yes",
+    "max_tool_calls": "limit of the server",
+    "temperature": "default of the model",
+    "top_p": "default of the model",
+    "top_k": "default of the model",
+    "max_output_tokens": "no limit",
+    "reasoning.effort": "default of the model",
+    "text.format": "text",
+    "truncation": "disabled",
+    "presence_penalty": "0",
+    "frequency_penalty": "0",
+    "seed": "none",
+    "stop": "none",
+    "logit_bias": "none",
+}
 
 
-def request_properties(row: Response) -> list[tuple[str, str]]:
-    """Return label and value of the API format, the finish reason and each parameter of the request."""
-    api = [("API format", str(row.get_api_format_display()))] if row.api_format else []
-    finish = [("Finish reason", _finish(row))] if row.ended_at is not None else []
-    return [*api, *finish, *((_label(name), _shown(name, value)) for name, value in _flat(parameters(row)))]
+class Property(NamedTuple):
+    """Label and value of a property. `is_set` is False for a parameter that the request does not set."""
+
+    label: str
+    value: str
+    is_set: bool = True
+
+
+def request_properties(row: Response) -> list[Property]:
+    """Return the API format, the finish reason, and the parameters: those of the request first, then those that it does not set."""
+    api = [Property("API format", str(row.get_api_format_display()))] if row.api_format else []
+    finish = [Property("Finish reason", _finish(row))] if row.ended_at is not None else []
+    request = stored_request(row)
+    if request is None:
+        return [*api, *finish]
+    values = dict(_flat(request_parameters(request)))
+    modes = {"stream": request.stream, "background": request.background, "store": request.store}
+    chosen = [Property(_label(name), _shown(name, value)) for name, value in {**values, **modes}.items()]
+    return [
+        *api,
+        *finish,
+        *chosen,
+        *(Property(_label(name), text, False) for name, text in UNSET.items() if name not in values),
+    ]
 
 
 def finish_reason(row: Response, snapshot: Mapping[str, Any], *, has_calls: bool) -> str:

@@ -33,11 +33,18 @@ EMPTY_VALUES: tuple[object, ...] = ((), [], {})
 
 def parameters(row: Response) -> dict[str, Any]:
     """Return the parameters of the request without defaults, `model`, `input` and the previous response or conversation."""
+    request = stored_request(row)
+    return request_parameters(request) if request is not None else {}
+
+
+def stored_request(row: Response) -> CreateRequest | None:
+    """Load the request of the response without its input; None if it is not stored."""
     stored = StoredRequest.objects.filter(response=row).values_list("create_request", flat=True).first()
-    return _parameters(CreateRequest.load(stored, ())) if stored is not None else {}
+    return CreateRequest.load(stored, ()) if stored is not None else None
 
 
-def _parameters(request: CreateRequest) -> dict[str, Any]:
+def request_parameters(request: CreateRequest) -> dict[str, Any]:
+    """Return the parameters of a request as `parameters`."""
     same = {name: getattr(request, name) for name in SAME_NAME_FIELDS}
     explicit = {name: value for name, value in same.items() if value not in EMPTY_VALUES and value != getattr(DEFAULTS, name)}
     return {**explicit, **_without_null(request.echo, "verbosity"), **_nested(request), **_extras(request)}

@@ -81,7 +81,7 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("h2").first).to_contain_text("Event 0 · response.created")
-    tabs.get_by_role("link", name="Raw").click()
+    tabs.get_by_role("link", name="Request").click()
     expect(page.locator(".wire")).to_contain_text("event: response.created")
     tabs.get_by_role("link", name="Prompt").click()
     expect(page.locator(".prompt mark").first).to_have_text("<|start|>")

@@ -40,10 +40,16 @@ class PromptTest(WebCase):
         self.assertIn("Prompt of round 2 of 2: 4 tokens.", second)
         self.assertIn("1 2 8 9", second)
 
-    def test_a_prompt_that_was_not_sent_is_said_so_and_the_next_is_shown(self) -> None:
-        self.stored(4, [1, 2], (2, [], 0), (0, [4, 5, 6, 7], None))
-        self.assertIn("Prompt of round 2 of 2: 4 tokens.", text_of(self.page(PROMPT)))
-        self.assertIn("not sent to the model", text_of(self.page(f"{PROMPT}?round=1")))
+    def test_a_round_that_only_ran_tools_is_no_round_of_the_page(self) -> None:
+        self.stored(7, [1, 2], (2, [], 0), (0, [4, 5, 6, 7], 4), (4, [8], None))
+        page = text_of(self.page(PROMPT))
+        self.assertIn("Prompt of round 1 of 2: 4 tokens.", page)
+        self.assertNotIn("Round 3", page)
+        self.assertIn("4 5 6 7 8", text_of(self.page(f"{PROMPT}?round=2")))
+
+    def test_a_prompt_that_was_not_sent_is_said_so(self) -> None:
+        self.stored(0, [1, 2], (2, [], 0))
+        self.assertIn("not sent to the model", text_of(self.page(PROMPT)))
 
     def test_tokens_of_images_are_counted_and_named(self) -> None:
         self.stored(20, [1, 2, 3])

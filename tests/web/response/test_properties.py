@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from responses_app.models import Direction, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.web.response.properties import request_properties
+from responses_app.web.response.properties import UNSET, Property, request_properties
 from tests.support.web.page_case import WebCase, item, made
 
 
 class PropertiesTest(WebCase):
     def test_response_without_calls_ends_with_stop(self) -> None:
-        assert request_properties(made()) == [("Finish reason", "stop")]
+        assert request_properties(made()) == [Property("Finish reason", "stop")]
 
     def test_response_that_waits_for_the_client_ends_with_tool_calls(self) -> None:
         row = made()
         item(row, "fc_1", "function_call", Direction.OUTPUT, call_id="call_1", name="add", arguments="{}")
-        assert request_properties(row) == [("Finish reason", "tool calls")]
+        assert request_properties(row) == [Property("Finish reason", "tool calls")]
 
-    def test_parameters_that_are_no_defaults_are_listed(self) -> None:
+    def test_parameters_of_the_request_are_listed_before_those_that_it_does_not_set(self) -> None:
         row = made()
         request = CreateRequest(
             project="p",
@@ -29,9 +29,17 @@ class PropertiesTest(WebCase):
             reasoning={"effort": "low"},
         )
         StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
-        assert request_properties(row) == [
-            ("Finish reason", "stop"),
-            ("Tools", "add, demo, web_search"),
-            ("Temperature", "0.5"),
-            ("Reasoning effort", "low"),
+        properties = request_properties(row)
+        assert [tuple(one) for one in properties if one.is_set] == [
+            ("Finish reason", "stop", True),
+            ("Tools", "add, demo, web_search", True),
+            ("Temperature", "0.5", True),
+            ("Reasoning effort", "low", True),
+            ("Stream", "no", True),
+            ("Background", "no", True),
+            ("Store", "yes", True),
         ]
+        unset = [one.label for one in properties if not one.is_set]
+        assert len(unset) == len(UNSET) - 3
+        assert ("Max output tokens", "no limit", False) in properties
+        assert "Temperature" not in unset

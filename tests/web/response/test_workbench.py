@@ -79,7 +79,7 @@ def test_click_selects_the_same_item_in_turns_timeline_and_events_and_the_addres
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
     # The bars of the call: its run, and its arguments if they took time.
     expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
-    expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo · events \d+–\d+ · tokens \d+–\d+"))
+    expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo events \d+–\d+ · tokens \d+–\d+"))
     expect(inspector(page)).to_contain_text("mcp_call.completed")
     expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
 
@@ -120,6 +120,31 @@ def test_keys_select_a_bar_and_a_turn(page: Page, asked: Asked, axe: str) -> Non
     expect(selected_bars(page)).to_have_attribute("data-item", asked.message)
     expect(inspector(page)).to_contain_text("Assistant message")
     assert violations(page, axe) == []
+
+
+def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked, axe: str) -> None:
+    page.goto(asked.url)
+    parts = page.get_by_role("tablist", name="Inspector")
+    parts.get_by_role("tab", name="Properties").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(parts.get_by_role("tab", name="Events")).to_be_focused()
+    # An event selects its turn; the prompt then has the tokens of the item.
+    events = page.get_by_role("tabpanel", name="Events")
+    events.locator("tr", has_text="response.mcp_call.completed").locator("td").nth(3).click()
+    expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
+    assert violations(page, axe) == []
+    inspector(page).get_by_role("link", name="tokens").click()
+    prompt = page.get_by_role("tabpanel", name="Prompt")
+    expect(prompt.locator("mark.selected")).to_contain_text("Oslo")
+    expect(turn(page, asked.call)).to_be_visible()
+    page.reload()
+    expect(prompt.locator("mark.selected")).to_contain_text("Oslo")
+    prompt.get_by_role("link", name="Round 1").click()
+    expect(prompt).to_contain_text("Prompt of round 1")
+    parts.get_by_role("tab", name="Properties").click()
+    expect(page.locator("#inspector-properties")).to_contain_text("Finish reason")
+    expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
 
 
 def test_prompt_marks_the_tokens_of_the_selected_item(page: Page, asked: Asked) -> None:
@@ -319,6 +344,7 @@ def test_inspector_unfolds_on_a_phone_without_scripts(chromium: Browser, signed_
     context = chromium.new_context(storage_state=signed_in, java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = context.new_page()
     page.goto(asked.url)
-    page.get_by_text("Properties", exact=True).click()
+    page.locator("summary", has_text="Properties").click()
+    expect(page.get_by_role("tab")).to_have_count(0)
     expect(page.locator("#uid")).to_be_visible()
     context.close()

@@ -198,7 +198,10 @@ def _text(frame: EventFrame) -> tuple[str, str]:
     response = event.get("response")
     if isinstance(response, dict):
         return orjson.dumps({key: response[key] for key in SNAPSHOT_FIELDS if response.get(key) is not None}).decode(), ""
-    other_fields = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
+    other_fields = {key: value for key, value in event.items() if key not in ("type", "sequence_number", "item_id")}
+    if isinstance(item := event.get("item"), dict):
+        # An id is long and the same in many lines.
+        other_fields["item"] = {key: value for key, value in item.items() if key != "id"}
     return delta if isinstance(delta, str) else orjson.dumps(other_fields).decode(), item_of(event)
 
 

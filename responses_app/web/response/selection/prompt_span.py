@@ -37,7 +37,8 @@ def prompt_span(row: Response, item: Mapping[str, Any], round_number: int) -> Pr
     None if no prompt has the text of the item, as that of the last round, or if the model is not served.
     """
     decode = decoder(row)
-    prompts = [stored.prompt for stored in load_rounds(row.pk)] if decode else []
+    # A round without input tokens only ran tools and is no round of the pages.
+    prompts = [stored.prompt for stored in load_rounds(row.pk) if stored.input_tokens != 0] if decode else []
     for index in range(round_number, len(prompts)):
         start = shared_length(prompts[index - 1], prompts[index]) if index and round_number else 0
         for needle in _texts(item):

@@ -1,0 +1,90 @@
+// Parts of the inspector beside the turns: the properties, and other views of the response, fetched from their pages.
+import { mark } from "./selection.js";
+
+const PARAMETER = "part";
+const tabs = [...document.querySelectorAll(".inspector [role=tab]")];
+const properties = document.querySelector("#inspector-properties");
+const panel = document.querySelector("#inspector-part");
+let shown = null;
+
+const nameOf = (tab) => tab.dataset.url.split("/").at(-1);
+const tabOf = (pathname) => tabs.find((tab) => tab.dataset.url === pathname);
+
+// The address holds the part and the selected item.
+function remember(part) {
+  const url = new URL(location.href);
+  if (part) url.searchParams.set(PARAMETER, part);
+  else url.searchParams.delete(PARAMETER);
+  history.replaceState(history.state, "", url);
+}
+
+function problem() {
+  return Object.assign(document.createElement("p"), { className: "bad", textContent: "This part can’t be loaded." });
+}
+
+/** Shows the view at `url` in the panel. Its links keep their targets. */
+async function load(url) {
+  shown = url.href;
+  panel.setAttribute("aria-busy", "true");
+  const response = await fetch(url, { headers: { Accept: "text/html" }, redirect: "error" }).catch(() => null);
+  const view = response?.ok ? new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#response > .view") : null;
+  if (shown !== url.href) return;
+  for (const one of view?.querySelectorAll(".tabs, #running, #player, template") ?? []) one.remove();
+  for (const link of view?.querySelectorAll("a[href]") ?? []) link.href = new URL(link.getAttribute("href"), url).href;
+  for (const form of view?.querySelectorAll("form") ?? []) form.action = new URL(form.getAttribute("action") ?? "", url).href;
+  panel.replaceChildren(...(view?.childNodes ?? [problem()]));
+  panel.removeAttribute("aria-busy");
+  panel.scrollTop = 0;
+  mark(new URL(location.href).searchParams.get("selected"));
+  document.dispatchEvent(new Event("fresh"));
+}
+
+function open(tab, url = tab.dataset.url) {
+  for (const one of tabs) {
+    one.setAttribute("aria-selected", String(one === tab));
+    one.tabIndex = one === tab ? 0 : -1;
+  }
+  properties.hidden = tab !== tabs[0];
+  panel.hidden = tab === tabs[0];
+  remember(panel.hidden ? null : nameOf(tab));
+  if (panel.hidden) {
+    shown = null;
+    return;
+  }
+  panel.setAttribute("aria-labelledby", tab.id);
+  const target = new URL(url, location.href);
+  const selected = new URL(location.href).searchParams.get("selected");
+  if (selected) target.searchParams.set("selected", selected);
+  load(target);
+}
+
+function onKey(event) {
+  const place = tabs.indexOf(event.target);
+  const next = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (place < 0 || next === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const tab = tabs[(next + tabs.length) % tabs.length];
+  tab.focus();
+  open(tab);
+}
+
+for (const tab of tabs) tab.addEventListener("click", () => open(tab));
+tabs[0].parentElement.addEventListener("keydown", onKey);
+// A link to another page of a part, also that of a selected item, opens in the inspector.
+document.querySelector(".inspector").addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  const tab = link && tabOf(new URL(link.href).pathname);
+  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  open(tab, link.href);
+});
+// The prompt marks the tokens of the selected item.
+document.addEventListener("selected", () => {
+  const tab = tabs.find((one) => one.getAttribute("aria-selected") === "true");
+  if (tab && nameOf(tab) === "prompt") open(tab);
+});
+
+const first = new URL(location.href).searchParams.get(PARAMETER);
+const asked = first && tabs.find((tab, place) => place && nameOf(tab) === first);
+if (asked) open(asked);
