@@ -8,7 +8,7 @@ from responses_app.errors import NotFound
 from responses_app.models import Response
 from responses_app.runs import manager
 from responses_app.store.log.rows.round_prompts import load_rounds
-from responses_app.web.response.prompt import counted_rounds, missing_tokens
+from responses_app.web.response.selection.prompt_rounds import counted_rounds, missing_tokens
 
 # Tokens in an answer.
 MAX_TOKENS: Final = 4_000

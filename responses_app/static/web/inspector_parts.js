@@ -6,9 +6,14 @@ const tabs = [...document.querySelectorAll(".inspector [role=tab]")];
 const properties = document.querySelector("#inspector-properties");
 const panel = document.querySelector("#inspector-part");
 let shown = null;
+// Resolves also after a failure, as the parts work without their styles.
+const styled = new Promise((resolve) => {
+  const sheet = document.createElement("link");
+  Object.assign(sheet, { rel: "stylesheet", href: new URL("inspector_parts.css", import.meta.url).href, onload: resolve, onerror: resolve });
+  document.head.append(sheet);
+});
 
 const nameOf = (tab) => tab.dataset.url.split("/").at(-1);
-const tabOf = (pathname) => tabs.find((tab) => tab.dataset.url === pathname);
 
 // The address holds the part and the selected item.
 function remember(part) {
@@ -39,7 +44,8 @@ async function load(url) {
   document.dispatchEvent(new Event("fresh"));
 }
 
-function open(tab, url = tab.dataset.url) {
+export async function open(tab, url = tab.dataset.url) {
+  await styled;
   for (const one of tabs) {
     one.setAttribute("aria-selected", String(one === tab));
     one.tabIndex = one === tab ? 0 : -1;
@@ -58,33 +64,8 @@ function open(tab, url = tab.dataset.url) {
   load(target);
 }
 
-function onKey(event) {
-  const place = tabs.indexOf(event.target);
-  const next = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1 }[event.key];
-  if (place < 0 || next === undefined) return;
-  event.preventDefault();
-  event.stopPropagation();
-  const tab = tabs[(next + tabs.length) % tabs.length];
-  tab.focus();
-  open(tab);
-}
-
-for (const tab of tabs) tab.addEventListener("click", () => open(tab));
-tabs[0].parentElement.addEventListener("keydown", onKey);
-// A link to another page of a part, also that of a selected item, opens in the inspector.
-document.querySelector(".inspector").addEventListener("click", (event) => {
-  const link = event.target.closest("a[href]");
-  const tab = link && tabOf(new URL(link.href).pathname);
-  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  open(tab, link.href);
-});
 // The prompt marks the tokens of the selected item.
 document.addEventListener("selected", () => {
   const tab = tabs.find((one) => one.getAttribute("aria-selected") === "true");
   if (tab && nameOf(tab) === "prompt") open(tab);
 });
-
-const first = new URL(location.href).searchParams.get(PARAMETER);
-const asked = first && tabs.find((tab, place) => place && nameOf(tab) === first);
-if (asked) open(asked);

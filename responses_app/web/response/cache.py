@@ -20,7 +20,7 @@ from responses_app.runs.ids import is_id
 from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds, shared_length
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, render_page
-from responses_app.web.response.prompt import PromptRound, sent_rounds
+from responses_app.web.response.selection.prompt_rounds import PromptRound, sent_rounds
 
 # Tokens that the page shows before and behind the place where two prompts differ.
 TOKENS_BEFORE: Final = 40

@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from responses_app.models import Response, RoundPrompt
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.rows.round_prompts import load_rounds
-from responses_app.web.response.prompt import counted_rounds, missing_tokens
+from responses_app.web.response.selection.prompt_rounds import counted_rounds, missing_tokens
 from tests.support.api.server_tools_case import CODE_TOOL, HarmonyTexts, ServerToolsCase
 
 

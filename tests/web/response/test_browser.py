@@ -249,7 +249,7 @@ def test_properties_stand_beside_the_turns_on_a_wide_screen(chat_server: Server,
     right, left = properties.bounding_box(), turns.bounding_box()
     assert right
     assert left
-    assert (right["x"] >= left["x"] + left["width"], right["y"] < left["y"] + 40) == (True, True)
+    assert (right["x"] >= left["x"] + left["width"], right["y"] < left["y"] + 80) == (True, True)
     page.set_viewport_size({"width": 800, "height": 900})
     page.reload()
     expect(properties.locator("dl")).to_be_hidden()

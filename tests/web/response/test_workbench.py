@@ -79,7 +79,7 @@ def test_click_selects_the_same_item_in_turns_timeline_and_events_and_the_addres
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
     # The bars of the call: its run, and its arguments if they took time.
     expect(selected_bars(page).first).to_have_attribute("data-item", asked.call)
-    expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo events \d+–\d+ · tokens \d+–\d+"))
+    expect(inspector(page)).to_contain_text(re.compile(r"Selected: get_weather · demo\s+events \d+–\d+ · tokens \d+–\d+"))
     expect(inspector(page)).to_contain_text("mcp_call.completed")
     expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
 

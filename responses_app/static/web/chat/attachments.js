@@ -1,4 +1,5 @@
 // Attachments of a message, chosen, pasted or dropped: images as data URLs, other files uploaded through the Files API.
+import { icon } from "../icon.js";
 import { Api } from "./protocol.js";
 import { button, el, visible } from "./dom.js";
 
@@ -76,7 +77,7 @@ export class Attachments {
   }
 
   show(part, name, content) {
-    const remove = button("×", () => {
+    const remove = button(icon("close"), () => {
       this.entries = this.entries.filter((entry) => entry.element !== element);
       element.remove();
     }, { "aria-label": `Remove ${visible(name)}` });

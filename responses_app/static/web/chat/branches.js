@@ -1,4 +1,5 @@
 // Branches of a conversation: edit a message or regenerate a response.
+import { icon } from "../icon.js";
 import { button, el } from "./dom.js";
 
 const BRANCH = "branch_of";
@@ -34,7 +35,7 @@ function edited(input, text) {
 // Shows the buttons of the branches before the other actions of a turn.
 export function showBranches({ foot, siblings, id, actions }) {
   const at = siblings.indexOf(id);
-  const step = (symbol, by, label) => button(symbol, () => actions.move(siblings[at + by]), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
+  const step = (symbol, by, label) => button(icon(symbol), () => actions.move(siblings[at + by]), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
   foot.querySelector(".branches")?.remove();
-  foot.prepend(el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("‹", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("›", 1, "Next branch")));
+  foot.prepend(el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
 }

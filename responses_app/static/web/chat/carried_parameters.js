@@ -1,4 +1,5 @@
 // Request parameters of an opened conversation. Parameters without a control are listed in the settings and can be removed.
+import { icon } from "../icon.js";
 import { button, el } from "./dom.js";
 
 const MAX_VALUE_CHARS = 160;
@@ -79,7 +80,7 @@ function entry(settings, name) {
   };
   const text = format(name, settings.carried[name]);
   const truncated = text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
-  return el("li", {}, el("code", {}, name), el("span", { dir: "auto" }, truncated), button("×", remove, { class: "plain", "aria-label": `Remove ${name}` }));
+  return el("li", {}, el("code", {}, name), el("span", { dir: "auto" }, truncated), button(icon("close"), remove, { class: "plain", "aria-label": `Remove ${name}` }));
 }
 
 function format(name, value) {

@@ -1,4 +1,5 @@
 // Turn of a conversation: input, response and their actions.
+import { icon } from "../icon.js";
 import { enhanced, parseFragment } from "../items.js";
 import { ChatItem } from "./blocks.js";
 import { button, el, visible } from "./dom.js";
@@ -108,7 +109,7 @@ export class Turn {
     Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    const info = this.id && button("ⓘ", () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
+    const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
     this.foot.replaceChildren(...[regenerate, log, info, statistics(this.usage)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
   }

@@ -18,11 +18,16 @@ MIN_CHARS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class PromptSpan:
-    """Tokens `first` to `last`, counted from 0, in the prompt of the round `round`, counted from 1."""
+    """Tokens `first` to `last`, counted from 0, in the prompt of the round `round`, counted from 1.
+
+    With `is_output` they are behind that prompt, as the model wrote them. Without `is_exact` they are counted by deltas.
+    """
 
     round: int
     first: int
     last: int
+    is_output: bool = False
+    is_exact: bool = True
 
 
 def decoder(row: Response) -> Decode | None:

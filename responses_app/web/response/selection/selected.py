@@ -13,6 +13,7 @@ from responses_app.models import Item, Response
 from responses_app.store.log.event_index import EventHeader, event_headers
 from responses_app.web.render.item_titles import item_title
 from responses_app.web.render.sanitize import visible
+from responses_app.web.response.selection.output_span import output_span
 from responses_app.web.response.selection.prompt_span import PromptSpan, prompt_span
 from responses_app.web.response.timelines.event_groups import EventGroup, group
 from responses_app.web.response.timelines.item_spans import ItemSpan, item_spans, round_starts
@@ -51,10 +52,11 @@ def selected_item(row: Response, uid: str) -> SelectedItem | None:
     if not uid:
         return None
     headers = event_headers(row.pk)
-    span = next((one for one in item_spans(row.pk, headers) if one.uid == uid), None)
+    spans = item_spans(row.pk, headers)
+    span = next((one for one in spans if one.uid == uid), None)
     if span is not None:
         groups = group([header for header in headers if span.first <= header.number <= span.last])
-        return SelectedItem(uid, title_of(span.item), groups, prompt_span(row, span.item, _round_of(span, headers)))
+        return SelectedItem(uid, title_of(span.item), groups, _tokens(row, span, spans, headers))
     stored = Item.objects.filter(Q(response=row) | Q(pk__in=row.history), uid=uid, project=row.project).first()
     if stored is None:
         return None
@@ -67,6 +69,16 @@ def title_of(item: Mapping[str, Any]) -> str:
     if item.get("type", "message") == "message":
         return f"{visible(str(item.get('role') or 'assistant')).capitalize()} message"
     return item_title(item)
+
+
+def _tokens(row: Response, span: ItemSpan, spans: Sequence[ItemSpan], headers: Sequence[EventHeader]) -> PromptSpan | None:
+    """Return the tokens of an output item in the next prompt; if that has none, behind the prompt of its round."""
+    place = _round_of(span, headers)
+    in_prompt = prompt_span(row, span.item, place)
+    if in_prompt is not None or span.item.get("type") == "mcp_list_tools":
+        return in_prompt
+    written = [one for one in spans if _round_of(one, headers) == place]
+    return output_span(row, span, written, headers, place)
 
 
 def _round_of(span: ItemSpan, headers: Sequence[EventHeader]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 HEIGHT: Final = 46.0
-MAX_BARS: Final = 120
+MAX_BARS: Final = 100
 # Times are whole milliseconds and deltas may arrive in groups, so shorter bars would show noise.
 MIN_DELTAS: Final = 8
 MIN_WIDTH_MS: Final = 40
