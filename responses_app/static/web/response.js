@@ -25,28 +25,7 @@ enhanced(document.body);
 
 const isPhone = matchMedia("(max-width: 40rem)").matches;
 if (isPhone) import("./inspector_sheet.js");
-
-// Parts of the inspector, loaded with the first. A link to one of them, as that of a selected item, opens there.
-const tabs = [...page.querySelectorAll(".parts [role=tab]")];
-const open = (tab, url) => import("./inspector_parts.js").then((parts) => parts.open(tab, url));
-page.querySelector(".parts")?.addEventListener("keydown", (event) => {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const tab = tabs.at((tabs.indexOf(event.target) + step) % tabs.length);
-  tab.focus();
-  open(tab);
-});
-page.querySelector(".inspector").addEventListener("click", (event) => {
-  const link = event.target.closest("[role=tab], a[href]");
-  const tab = tabs.find((one) => one === link || one.dataset.url === link?.pathname);
-  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey || !tab.offsetWidth) return;
-  event.preventDefault();
-  open(tab, link.href);
-});
-const part = new URL(location.href).searchParams.get("part");
-const asked = part && tabs.find((tab) => tab.dataset.url.endsWith(`/${part}`));
-if (asked && (isPhone || asked.offsetWidth)) open(asked);
+if (page.querySelector(".parts")) import("./inspector_tabs.js");
 
 // JSON, SSE lines and code, also those of an event that the player fetches.
 async function enhanceSources() {

@@ -101,6 +101,21 @@ def segments(row: Response) -> list[list[tuple[str, int, int, int, str]]]:
 class RoundsTest(TestCase):
     """Rows of a stored log."""
 
+    def test_time_before_a_call_without_deltas_is_that_of_writing_it(self) -> None:
+        search = {"id": "ws_1", "type": "web_search_call"}
+        row = stored(
+            events=[
+                ("response.in_progress", 0, {}),
+                ("response.output_item.added", 10, {"item": {"id": "rs_1", "type": "reasoning"}}),
+                ("response.reasoning_text.delta", 20, {"item_id": "rs_1"}),
+                ("response.output_item.added", 1500, {"item": search}),
+                ("response.web_search_call.in_progress", 1500, {"item_id": "ws_1"}),
+                ("response.web_search_call.completed", 1600, {"item_id": "ws_1"}),
+                (DONE, 1600, {"item": search}),
+            ]
+        )
+        self.assertIn(("Call: Web search", 20, 1500, 0, "ws_1"), segments(row)[0])
+
     def test_row_of_a_round_has_its_listing_generation_and_parallel_tools(self) -> None:
         row = stored()
         self.assertEqual(

@@ -54,7 +54,8 @@ def test_esc_leads_back_to_the_filters_the_page_and_the_row(chat_server: Server,
     expect(page.locator(f'#rows a[href="{href}"]')).to_be_focused()
     # The link does the same for those who point.
     page.keyboard.press("Enter")
-    page.locator(".crumb").get_by_role("link", name="Responses").click()
+    expect(page.locator(".place")).to_contain_text("3 of ")
+    page.get_by_role("link", name="Completed, “number”").click()
     expect(page).to_have_url(url)
     expect(page.locator(f'#rows a[href="{href}"]')).to_be_focused()
 

@@ -27,6 +27,8 @@ MIN_STALL_MS: Final = 400
 STALL_FACTOR: Final = 8
 # Events of a tool that its run, not the model, makes: a silence before these is time of the tool, as the wait for a container.
 TOOL_STEPS: Final = frozenset(name for name in SERVER_EVENTS if name.endswith((".interpreting", ".searching")))
+# Items that the model does not write, or whose text has phases of its own.
+NO_CALLS: Final = frozenset(("message", "reasoning", "mcp_list_tools"))
 # Phases and their labels. The names are CSS classes.
 LABELS: Final = {
     "queue": "Queued",
@@ -191,12 +193,16 @@ def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> Iterat
     queued = any(header.type == "response.queued" for header in headers[:3])
     yield "queue", 0, started_ms if queued else 0, ""
     firsts = [span.first for span in spans]
+    calls = {span.first for span in spans if span.item.get("type") not in NO_CALLS}
     pause, before, has_output = _pause(headers), started_ms if queued else 0, False
     for header in headers:
         kind = event_kind(header.type)
         if header.ms > before:
             name = _phase_before(header, kind, has_output=has_output, is_long=header.ms - before > pause)
-            place = bisect_right(firsts, header.number) if name in LABELS and name == _phase(kind) else 0
+            # A call whose item begins with its end: the model wrote it before.
+            is_call = name == "silence" and header.number in calls
+            name = "tool" if is_call else name
+            place = bisect_right(firsts, header.number) if name in LABELS and (is_call or name == _phase(kind)) else 0
             yield name, before, header.ms, spans[place - 1].uid if place else ""
             before = header.ms
         # Count also an event in the same millisecond as the previous event.

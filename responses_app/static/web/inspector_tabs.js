@@ -1,0 +1,22 @@
+// Tabs of the inspector, whose parts are loaded with the first use. A link to a part, as that of a selected item, opens there.
+const page = document.querySelector("#response");
+const tabs = [...page.querySelectorAll(".parts [role=tab]")];
+const open = (tab, url) => import("./inspector_parts.js").then((parts) => parts.open(tab, url));
+page.querySelector(".parts").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const tab = tabs.at((tabs.indexOf(event.target) + step) % tabs.length);
+  tab.focus();
+  open(tab);
+});
+page.querySelector(".inspector").addEventListener("click", (event) => {
+  const link = event.target.closest("[role=tab], a[href]");
+  const tab = tabs.find((one) => one === link || one.dataset.url === link?.pathname);
+  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey || !tab.offsetWidth) return;
+  event.preventDefault();
+  open(tab, link.href);
+});
+const part = new URL(location.href).searchParams.get("part");
+const asked = part && tabs.find((tab) => tab.dataset.url.endsWith(`/${part}`));
+if (asked && (asked.offsetWidth || matchMedia("(max-width: 40rem)").matches)) open(asked);
