@@ -6,8 +6,8 @@ const tabs = [...document.querySelectorAll(".inspector [role=tab]")];
 const properties = document.querySelector("#inspector-properties");
 const panel = document.querySelector("#inspector-part");
 let shown = null;
-// Resolves also after a failure, as the parts work without their styles.
-const styled = new Promise((resolve) => {
+// Goes on after a failure, as the parts work without their styles.
+await new Promise((resolve) => {
   const sheet = document.createElement("link");
   Object.assign(sheet, { rel: "stylesheet", href: new URL("inspector_parts.css", import.meta.url).href, onload: resolve, onerror: resolve });
   document.head.append(sheet);
@@ -44,8 +44,7 @@ async function load(url) {
   document.dispatchEvent(new Event("fresh"));
 }
 
-export async function open(tab, url = tab.dataset.url) {
-  await styled;
+export function open(tab, url = tab.dataset.url) {
   for (const one of tabs) {
     one.setAttribute("aria-selected", String(one === tab));
     one.tabIndex = one === tab ? 0 : -1;

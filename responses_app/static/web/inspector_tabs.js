@@ -1,7 +1,11 @@
 // Tabs of the inspector, whose parts are loaded with the first use. A link to a part, as that of a selected item, opens there.
 const page = document.querySelector("#response");
 const tabs = [...page.querySelectorAll(".parts [role=tab]")];
-const open = (tab, url) => import("./inspector_parts.js").then((parts) => parts.open(tab, url));
+let latest = null;
+function open(tab, url) {
+  latest = tab;
+  import("./inspector_parts.js").then((parts) => latest === tab && parts.open(tab, url));
+}
 page.querySelector(".parts").addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (!step) return;

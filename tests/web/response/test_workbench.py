@@ -123,7 +123,7 @@ def test_keys_select_a_bar_and_a_turn(page: Page, asked: Asked, axe: str) -> Non
 
 
 def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked, axe: str) -> None:
-    page.goto(asked.url)
+    page.goto(asked.url, wait_until="networkidle")
     parts = page.get_by_role("tablist", name="Inspector")
     parts.get_by_role("tab", name="Properties").focus()
     page.keyboard.press("ArrowRight")
