@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 from django.test import TestCase
 
@@ -16,9 +18,10 @@ from tests.support.web.page_case import PLAIN_REQUEST
 class OutputTokensTest(TestCase):
     """A log with 8 deltas of reasoning and 32 of text."""
 
-    def stored(self, **fields: int | None) -> tuple[Response, list[str]]:
+    def stored(self, **fields: Any) -> tuple[Response, list[str]]:
         frames = log_frames(40)
-        row = stored_response(frames, **{"input_tokens": 5, "output_tokens": 40, "reasoning_tokens": 10, **fields})
+        values: dict[str, Any] = {"input_tokens": 5, "output_tokens": 40, "reasoning_tokens": 10, **fields}
+        row = stored_response(frames, **values)
         StoredRequest.objects.create(response=row, create_request=PLAIN_REQUEST, prompt_tokens=encode_tokens([1, 2, 3, 4, 5]))
         added = [orjson.loads(frame.data)["item"]["id"] for frame in frames if frame.type == "response.output_item.added"]
         return row, added
