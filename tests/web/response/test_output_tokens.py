@@ -15,7 +15,7 @@ from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.web.page_case import PLAIN_REQUEST
 
 
-class OutputTokensTest(TestCase):
+class SelectedTokensTest(TestCase):
     """A log with 8 deltas of reasoning and 32 of text."""
 
     def stored(self, **fields: Any) -> tuple[Response, list[str]]:
@@ -50,7 +50,7 @@ class OutputTokensTest(TestCase):
         self.assertEqual(self.tokens(row, reasoning), PromptSpan(1, 5, 12, is_output=True, is_exact=False))
         self.assertEqual(self.tokens(row, message), PromptSpan(1, 13, 44, is_output=True, is_exact=False))
 
-    def test_without_a_stored_prompt_nothing_is_shown(self) -> None:
+    def test_item_without_a_stored_prompt_has_no_tokens(self) -> None:
         row, (reasoning, _) = self.stored()
         StoredRequest.objects.all().delete()
         self.assertIsNone(self.tokens(row, reasoning))

@@ -31,7 +31,7 @@ def output_span(
 
 
 def _counts_of_usage(row: Response, written: Sequence[ItemSpan]) -> list[int] | None:
-    """Return the tokens of each item as usage counts these. None if usage does not tell the items apart."""
+    """Return the tokens of each item as usage counts these. None if these belong to more items."""
     if row.output_tokens is None:
         return None
     reasoning = row.reasoning_tokens or 0
