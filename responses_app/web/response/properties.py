@@ -1,4 +1,4 @@
-"""Properties of a response for its page: how it ended, and every parameter and limit of the request."""
+"""Properties of a response for the pages: the finish reason, and every parameter and limit of the request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Property(NamedTuple):
 
 
 def request_properties(row: Response) -> list[Property]:
-    """Return the API format, the finish reason, and the parameters: those of the request first, then those that it does not set."""
+    """Return the API format, the finish reason, and the parameters: set in the request first, then unset."""
     api = [Property("API format", str(row.get_api_format_display()))] if row.api_format else []
     finish = [Property("Finish reason", _finish(row))] if row.ended_at is not None else []
     request = stored_request(row)
@@ -85,7 +85,7 @@ def _finish(row: Response) -> str:
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each parameter, those of `reasoning` and `text` with the name of the object before."""
+    """Yield name and value of each parameter, the fields of `reasoning` and `text` with the name of the object before."""
     for name, value in values.items():
         if name in ("reasoning", "text") and isinstance(value, Mapping):
             yield from _flat(value, f"{name}.")
@@ -98,7 +98,7 @@ def _label(name: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    """Return a value as a person reads it: tools and formats by their names."""
+    """Return a value in words for a person: tools and formats by name."""
     if name == "tools":
         value = ", ".join(_tool_name(tool) for tool in value)
     elif name == "text.format" and isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Tokens of a selected output item: behind the prompt of its round, if no later prompt has the item."""
+"""Tokens of a selected output item: behind the prompt of the round, if no later prompt has the item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of an output item behind the prompt of its round, for an item that no later prompt has."""
+"""Tokens of an output item behind the prompt of the round, for an item that no later prompt has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _counts_of_usage(row: Response, written: Sequence[ItemSpan]) -> list[int] | 
 
 
 def _deltas(span: ItemSpan, headers: Sequence[EventHeader]) -> int:
-    """Return the number of deltas of an item that the model wrote, without those that copy others."""
+    """Return the number of deltas of an item that the model wrote, without copies."""
     return sum(
         header.type.endswith(DELTA) and header.type not in COPIES and event_kind(header.type) in GENERATION_KINDS
         for header in headers

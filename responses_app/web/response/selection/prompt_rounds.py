@@ -29,12 +29,12 @@ class PromptRound:
 
     @property
     def image_tokens(self) -> int:
-        """Tokens that usage counts and the page does not show: those of images, but for one per image."""
+        """Tokens of images that usage counts and the page does not show: all but one per image."""
         return max(0, (self.input_tokens or 0) - self.shown_tokens)
 
 
 def sent_rounds(row: Response, stored: Sequence[StoredRound]) -> list[tuple[StoredRound, PromptRound]]:
-    """Return the rounds whose prompts were sent to the model, numbered from 1; if none was sent, the first prepared one."""
+    """Return the rounds whose prompts were sent to the model, numbered from 1; if none was sent, the first prepared prompt."""
     pairs = list(zip(stored, counted_rounds(row, stored), strict=True))
     sent = [pair for pair in pairs if pair[1].was_sent] or pairs[:1]
     return [(prompt, replace(counts, number=place)) for place, (prompt, counts) in enumerate(sent, 1)]

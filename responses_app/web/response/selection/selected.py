@@ -1,4 +1,4 @@
-"""Selected item of a response: its title, events and tokens."""
+"""Selected item of a response: title, events and tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_GROUPS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SelectedItem:
-    """Item of a response. An item of the input has no events; `tokens` is its place in a prompt, if a prompt has it."""
+    """Item of a response. An item of the input has no events; `tokens` is the place in a prompt, if a prompt has the item."""
 
     uid: str
     title: str
@@ -65,7 +65,7 @@ def selected_item(row: Response, uid: str) -> SelectedItem | None:
 
 
 def title_of(item: Mapping[str, Any]) -> str:
-    """Return the heading of an item: of a message its role."""
+    """Return the heading of an item, for a message the role."""
     if item.get("type", "message") == "message":
         return f"{visible(str(item.get('role') or 'assistant')).capitalize()} message"
     return item_title(item)
