@@ -15,20 +15,21 @@ _TOOL = re.compile(r"tools\[(\d+)\](.*)", re.DOTALL)
 class RequestPaths:
     """Paths of a translated request.
 
-    `items` has the path of each input item in the request of the client, `fields` the names of the other parameters, and `inside`
-    the names of keys in items and tools, as prefixes of the rest of a path. `tool` is the path of a tool with `{}` for the index.
+    `items` has the path of each input item in the request of the client, `tools` of each tool if they are others, `fields` the
+    names of the other parameters, and `inside` the names of keys in items and tools, as prefixes of the rest of a path.
     """
 
-    def __init__(self, fields: Mapping[str, str], inside: Mapping[str, str], tool: str = "tools[{}]") -> None:
+    def __init__(self, fields: Mapping[str, str], inside: Mapping[str, str]) -> None:
         self.items: Sequence[str] = ()
-        self._fields, self._inside, self._tool = fields, inside, tool
+        self.tools: Sequence[str] = ()
+        self._fields, self._inside = fields, inside
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
         if (item := _ITEM.fullmatch(path)) and int(item[1]) < len(self.items):
             return self.items[int(item[1])] + self._key(item[2])
-        if tool := _TOOL.fullmatch(path):
-            return self._tool.format(tool[1]) + tool[2]
+        if (tool := _TOOL.fullmatch(path)) and int(tool[1]) < len(self.tools):
+            return self.tools[int(tool[1])] + tool[2]
         for ours, theirs in self._fields.items():
             if path == ours or path.startswith((f"{ours}.", f"{ours}[")):
                 return theirs + path[len(ours) :]

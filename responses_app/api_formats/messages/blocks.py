@@ -63,6 +63,11 @@ def arguments_object(text: str) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {INVALID_JSON: text}
 
 
+def is_search(item: Json) -> bool:
+    """Return whether an item is a web search, and not an opened page."""
+    return item["type"] == "web_search_call" and (item.get("action") or {}).get("type") == "search"
+
+
 def _mcp_call(item: Json) -> list[Block]:
     uid, error = item["id"], item.get("error")
     text = item.get("output") if error is None else json.dumps(error)
@@ -76,7 +81,7 @@ def _mcp_call(item: Json) -> list[Block]:
 
 def _web_search_call(item: Json) -> list[Block]:
     action = item.get("action") or {}
-    if action.get("type") != "search":
+    if not is_search(item):
         # An opened page is part of the search here.
         return []
     results = [

@@ -17,6 +17,9 @@ Item: TypeAlias = dict[str, Any]
 Located: TypeAlias = tuple[Item, Loc]
 _TEXTS = ("text",)
 _SHOWN = ("text", "image", "document")
+# Claude Code begins its instructions with a block of statistics, which differs between conversations: as a part of the prompt, it
+# would keep these from sharing the prefix in the cache.
+STATISTICS = "x-anthropic-billing-header:"
 BLOCKS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "user": (*_SHOWN, "tool_result"),
     "assistant": (
@@ -42,6 +45,8 @@ class InputItems:
     paths: list[str] = field(default_factory=list)
     # Item of each call, by the id of its block: results of the server are added to the item of the call.
     calls: dict[str, Item] = field(default_factory=dict)
+    # Names of deferred tools that results refer to.
+    loaded_tools: set[str] = field(default_factory=set)
 
     def add(self, messages: Sequence[object]) -> None:
         """Add messages. Raises InvalidRequest."""
@@ -51,8 +56,10 @@ class InputItems:
     def add_system(self, raw: object) -> None:
         """Add the field `system`. Raises InvalidRequest."""
         if raw is not None:
-            text = "\n\n".join(block["text"] for block, _ in _blocks(raw, ("system",), _TEXTS))
-            self._append({"type": "message", "role": "system", "content": text}, ("system",))
+            texts = [block["text"] for block, _ in _blocks(raw, ("system",), _TEXTS)]
+            text = "\n\n".join(text for text in texts if not text.startswith(STATISTICS))
+            if text:
+                self._append({"type": "message", "role": "system", "content": text}, ("system",))
 
     def _message(self, raw: object, loc: Loc) -> None:
         message = drop_nulls(raw, loc)
@@ -107,7 +114,12 @@ class InputItems:
         if block["tool_use_id"] not in self.calls:
             raise invalid((*loc, "tool_use_id"), "no earlier message of the assistant has a 'tool_use' block with this id.")
         raw = block.get("content", "")
-        content = [part for inner, at in _blocks(raw, (*loc, "content"), _SHOWN) for part in _parts(inner, at, "user")]
+        content: list[Item] = []
+        for inner, at in _blocks(raw, (*loc, "content"), (*_SHOWN, "tool_reference")):
+            if inner["type"] == "tool_reference":
+                self.loaded_tools.add(inner["tool_name"])
+                inner = {"type": "text", "text": f"The tool {inner['tool_name']} is loaded.\n"}
+            content += _parts(inner, at, "user")
         if block.get("is_error"):
             content.insert(0, {"type": "input_text", "text": "Error: "})
         texts = all(part["type"] == "input_text" for part in content)

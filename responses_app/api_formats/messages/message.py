@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from responses_app.api_formats.messages.blocks import blocks
+from responses_app.api_formats.messages.blocks import blocks, is_search
 from responses_app.errors import ApiError
 
 Json: TypeAlias = Mapping[str, Any]
 PREFIX: Final = "msg_"
+# With this error code the anthropic package sends the request again without `thread`.
+NO_THREADS: Final = "thread_unsupported_request"
 # Types of errors by HTTP status.
 ERROR_TYPES: Final[Mapping[int, str]] = {
     400: "invalid_request_error",
@@ -57,14 +59,18 @@ def stop_reason(response: Json) -> str:
 
 
 def usage(response: Json) -> dict[str, Any]:
-    """Return the usage: input tokens from the cache are counted apart from the others."""
+    """Return the usage: input tokens from the cache are counted apart from the others, and web searches are counted."""
     counts = response.get("usage") or {"input_tokens": 0, "output_tokens": 0}
     cached = counts.get("input_tokens_details", {}).get("cached_tokens", 0)
+    thinking = counts.get("output_tokens_details", {}).get("reasoning_tokens", 0)
+    searches = sum(map(is_search, response.get("output", ())))
     return {
         "input_tokens": counts["input_tokens"] - cached,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
         "output_tokens": counts["output_tokens"],
+        "output_tokens_details": {"thinking_tokens": thinking},
+        "server_tool_use": {"web_search_requests": searches, "web_fetch_requests": 0} if searches else None,
     }
 
 
@@ -74,4 +80,5 @@ def error_body(error: ApiError, request_id: str) -> dict[str, Any]:
     if error.param and error.param not in message:
         message = f"{error.param}: {message}"
     kind = ERROR_TYPES.get(error.status, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id or None}
+    details = {"details": {"error_code": NO_THREADS, "unsupported": ["thread"]}} if error.code == NO_THREADS else {}
+    return {"type": "error", "error": {"type": kind, "message": message, **details}, "request_id": request_id or None}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 
 from responses_app.api_formats.messages.input_items import InputItems
+from responses_app.api_formats.messages.message import NO_THREADS
 from responses_app.api_formats.messages.schema import (
     REFUSED,
     ClientTool,
@@ -27,7 +28,7 @@ from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import EMPTY
 from responses_app.validation.base import drop_nulls, validate
-from responses_app.validation.errors import Loc, invalid_value, json_path, missing
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing
 
 # Parameters that Responses has under other names.
 FIELDS: Mapping[str, str] = {
@@ -48,6 +49,8 @@ INSIDE: Mapping[str, str] = {
     ".encrypted_content": ".signature",
     ".content": "",
 }
+# Types of the tools that the server runs begin so.
+SERVER_TOOLS = ("web_search_", "code_execution_")
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
 BUDGETS = ((16_384, "high"), (4_096, "medium"), (0, "low"))
 
@@ -68,16 +71,20 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     """
     for name, reason in REFUSED.items():
         if raw.get(name) not in EMPTY:
-            raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
+            code = NO_THREADS if name == "thread" else "unsupported_parameter"
+            raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code=code)
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
     paths, inputs = RequestPaths(FIELDS, INSIDE), InputItems()
     inputs.add_system(body.system)
     inputs.add(body.messages)
+    tools, paths.tools = _tools(body, inputs.loaded_tools)
     paths.items = inputs.paths
     with paths.translated():
-        order = create_response.parse_request({**_fields(body), "input": inputs.items}, key, request_id=request_id)
+        order = create_response.parse_request(
+            {**_fields(body), "tools": tools, "input": inputs.items}, key, request_id=request_id
+        )
     order = replace(
         order,
         api_format=ApiFormat.MESSAGES.value,
@@ -100,10 +107,7 @@ def _fields(body: MessagesRequest) -> dict[str, Any]:
         "top_k": body.top_k,
         "seed": body.seed,
         "reasoning": _reasoning(body.thinking, config.effort if config else None),
-        "tools": [
-            *(_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())),
-            *map(_mcp_server, body.mcp_servers or ()),
-        ],
+        "max_tool_calls": _max_uses(body),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }
     if config is not None and config.format is not None:
@@ -122,6 +126,24 @@ def _reasoning(thinking: Thinking | None, effort: str | None) -> dict[str, Any] 
     elif effort is None and thinking is not None and thinking.budget_tokens is not None:
         effort = next(level for least, level in BUDGETS if thinking.budget_tokens >= least)
     return None if effort is None else {"effort": effort}
+
+
+def _tools(body: MessagesRequest, loaded: Container[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the tools in the form of Responses, and the path of each of them in the request. Raises InvalidRequest.
+
+    A tool with `defer_loading` is left out unless it is one of the `loaded` tools.
+    """
+    tools: list[dict[str, Any]] = []
+    paths: list[str] = []
+    for index, one in enumerate(body.tools or ()):
+        tool = _tool(one, ("tools", index))
+        if not one.get("defer_loading") or one.get("name") in loaded:
+            tools.append(tool)
+            paths.append(json_path(("tools", index)))
+    for index, server in enumerate(body.mcp_servers or ()):
+        tools.append(_mcp_server(server))
+        paths.append(json_path(("mcp_servers", index)))
+    return tools, paths
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
@@ -147,6 +169,16 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return {"type": "code_interpreter", "container": {"type": "auto"}}
     allowed = "'custom', 'web_search_20250305', 'code_execution_20250522'"
     raise invalid_value(json_path((*loc, "type")), kind, allowed)
+
+
+def _max_uses(body: MessagesRequest) -> int | None:
+    """Return `max_uses` of the web search as the limit of calls of all server tools. Raises InvalidRequest if there are others."""
+    tools = body.tools or ()
+    index, limit = next(((index, tool["max_uses"]) for index, tool in enumerate(tools) if tool.get("max_uses")), (0, None))
+    count = sum(str(tool.get("type")).startswith(SERVER_TOOLS) for tool in tools) + len(body.mcp_servers or ())
+    if limit is not None and count > 1:
+        raise invalid(("tools", index, "max_uses"), "it needs the web search to be the only tool that the server runs.")
+    return limit
 
 
 def _mcp_server(server: McpServerUrl) -> dict[str, Any]:

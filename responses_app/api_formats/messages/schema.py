@@ -12,9 +12,14 @@ from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, 
 
 # Fields that are refused unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
+    "billing_policy": "this server bills nobody",
+    "compaction": "this server compacts with '/v1/responses/compact' alone",
     "container": "containers are not shared between requests of this format",
     "diagnostics": "this server has 'prompt_cache_diagnostics' for Responses alone",
+    "fallback_credit_token": "this server has no fallbacks",
+    "fallbacks": "a request runs on the model that it names",
     "prefill": "this server continues no answer that has begun",
+    "thread": "send all messages of the conversation with each request",
     "user_profile_id": "this server has no profiles of users",
     "workspace_id": "the project of the key is the workspace",
 }
@@ -69,7 +74,8 @@ class ClientTool(StrictModel):
     eager_input_streaming: bool | None = None
     input_examples: Any = None
     allowed_callers: Array[Literal["direct"]] | None = None
-    defer_loading: Literal[False] | None = None
+    # A deferred tool is offered when a result refers to it.
+    defer_loading: bool | None = None
 
 
 class SearchTool(StrictModel):
@@ -78,6 +84,7 @@ class SearchTool(StrictModel):
     type: str
     name: Literal["web_search"]
     allowed_domains: Array[str] | None = None
+    max_uses: Annotated[int, Field(ge=1)] | None = None
     user_location: dict[str, Any] | None = None
     cache_control: Any = None
     allowed_callers: Array[Literal["direct"]] | None = None
@@ -212,6 +219,14 @@ class ToolResultBlock(StrictModel):
     cache_control: Any = None
 
 
+class ToolReferenceBlock(StrictModel):
+    """Name of a deferred tool that the client has found, in the result of the client's search of tools."""
+
+    type: Literal["tool_reference"]
+    tool_name: str
+    cache_control: Any = None
+
+
 class ServerUseBlock(StrictModel):
     """Earlier call that the server ran: a search or code."""
 
@@ -253,6 +268,7 @@ BLOCKS: Mapping[str, type[StrictModel]] = {
     "redacted_thinking": RedactedBlock,
     "tool_use": ToolUseBlock,
     "tool_result": ToolResultBlock,
+    "tool_reference": ToolReferenceBlock,
     "server_tool_use": ServerUseBlock,
     "mcp_tool_use": McpUseBlock,
     "web_search_tool_result": ServerResultBlock,

@@ -13,6 +13,7 @@ from tests.support.api_formats.anthropic_types import EVENTS, MESSAGE, MODEL
 
 HI = [{"role": "user", "content": "Hi"}]
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
+SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 PATH = "/v1/messages"
 SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
 
@@ -118,6 +119,39 @@ class MessagesTest(ApiCase):
             self.assertEqual(of_messages.sampling, of_response.sampling)
             self.assertEqual(of_messages.sampling.top_k, 7)
 
+    async def test_deferred_tools_are_offered_once_a_result_refers_to_them(self) -> None:
+        search = {"name": "ToolSearch", "input_schema": {"type": "object"}}
+        deferred = {**WEATHER_TOOL, "defer_loading": True}
+        call = {"type": "tool_use", "id": "toolu_1", "name": "ToolSearch", "input": {}}
+        reference = {"type": "tool_reference", "tool_name": "get_weather"}
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [reference]}
+        found = [*HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        texts = [*found[:-1], {"role": "user", "content": [{**result, "content": "The tool get_weather is loaded.\n"}]}]
+        async with self.serving(*[record_text(THOUGHT)] * 4) as client:
+            for messages, tools in (
+                (HI, [deferred, search]),
+                (HI, [search]),
+                (found, [deferred, search]),
+                (texts, [WEATHER_TOOL, search]),
+            ):
+                await self.message(client, messages=messages, tools=tools)
+            unloaded, without, loaded, with_tool = (request.prompt for request in self.engine.requests)
+            self.assertEqual((unloaded, loaded), (without, with_tool))
+            refused = await self.send(client, tools=[deferred, {**search, "input_schema": {"type": "array"}}])
+            self.assertIn("tools[1].", orjson.loads(refused.content)["error"]["message"])
+
+    async def test_statistics_of_claude_code_are_no_part_of_the_prompt(self) -> None:
+        statistics = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.332.d1e; cc_entrypoint=cli;"}
+        async with self.serving(*[record_text(THOUGHT)] * 2) as client:
+            for more in ([], [statistics]):
+                await self.message(client, system=[*more, {"type": "text", "text": "Be brief."}])
+            self.assertEqual(self.engine.requests[0].prompt, self.engine.requests[1].prompt)
+
+    async def test_the_anthropic_package_continues_without_threads(self) -> None:
+        async with self.serving() as client:
+            error = orjson.loads((await self.send(client, thread={"type": "create"})).content)["error"]
+            self.assertEqual(error["details"], {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
+
     async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
             ({"max_tokens": None}, "max_tokens"),
@@ -133,6 +167,8 @@ class MessagesTest(ApiCase):
             ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
             ({"top_k": -1}, "top_k"),
             ({"prefill": "x"}, "prefill"),
+            ({"tools": [SEARCH, {"type": "code_execution_20250522", "name": "code_execution"}]}, "tools[0].max_uses"),
+            ({"tools": [{**SEARCH, "max_uses": 0}]}, "tools[0].max_uses"),
             ({"colour": 1}, "colour"),
         ]
         async with self.serving() as client:
