@@ -30,7 +30,8 @@ class Thinking(StrictModel):
 
     type: Literal["enabled", "disabled", "adaptive", "between_tools"]
     budget_tokens: Annotated[int, Field(ge=1)] | None = None
-    display: Literal["summarized", "omitted"] | None = None
+    # Without an effect: the reasoning is shown as it is.
+    display: Literal["summarized", "omitted", "updates"] | None = None
 
 
 class JsonOutput(StrictModel):

@@ -22,6 +22,7 @@ def _claude_code(connection: Connection, home: Path, environ: Mapping[str, str])
         "ANTHROPIC_MODEL": name,
         # For titles and summaries.
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": name,
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(connection.model.context_window),
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(connection.model.max_output),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
@@ -90,7 +91,7 @@ CLAUDE_CODE: Final = Agent(
     "Claude Code",
     _claude_code,
     "claude",
-    note="Claude Code shows no context window of other models: it compacts by its own count.",
+    note="Claude Code compacts by the context window in CLAUDE_CODE_MAX_CONTEXT_TOKENS.",
     first_prompt=18_000,
 )
 CONTINUE: Final = Agent("continue", "Continue", _continue, "cn")

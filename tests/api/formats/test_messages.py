@@ -125,13 +125,13 @@ class MessagesTest(ApiCase):
         call = {"type": "tool_use", "id": "toolu_1", "name": "ToolSearch", "input": {}}
         reference = {"type": "tool_reference", "tool_name": "get_weather"}
         result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [reference]}
-        found = [*HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-        texts = [*found[:-1], {"role": "user", "content": [{**result, "content": "The tool get_weather is loaded.\n"}]}]
+        searched = [*HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        texts = [*searched[:-1], {"role": "user", "content": [{**result, "content": "The tool get_weather is loaded.\n"}]}]
         async with self.serving(*[record_text(THOUGHT)] * 4) as client:
             for messages, tools in (
                 (HI, [deferred, search]),
                 (HI, [search]),
-                (found, [deferred, search]),
+                (searched, [deferred, search]),
                 (texts, [WEATHER_TOOL, search]),
             ):
                 await self.message(client, messages=messages, tools=tools)
