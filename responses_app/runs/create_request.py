@@ -50,6 +50,8 @@ class CreateRequest:
     fingerprint: str = ""
     # API format of the request, as in `models.ApiFormat`; empty for Responses.
     api_format: str = ""
+    # JSON of the body as the client of another API format has sent it, for the pages, without credentials and shortened.
+    client_body: str = ""
     stream: bool = False
     background: bool = False
     obfuscate: bool = False

@@ -16,6 +16,7 @@ from responses_app.api_formats.chat_completions.schema import (
     ChatFunctionTool,
     ChatResponseFormat,
 )
+from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.paths import RequestPaths
 from responses_app.errors import InvalidRequest
 from responses_app.models import ApiFormat, ApiKey
@@ -90,7 +91,13 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
         order = create_response.parse_request({**_fields(body), "input": items}, key, request_id=request_id)
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     stored = bool(body.store) or settings.RESPONSES_STORE_API_FORMATS
-    order = replace(order, api_format=ApiFormat.CHAT_COMPLETIONS.value, store=stored, max_output_tokens=limit)
+    order = replace(
+        order,
+        api_format=ApiFormat.CHAT_COMPLETIONS.value,
+        client_body=dump_client_body(raw),
+        store=stored,
+        max_output_tokens=limit,
+    )
     return ChatRequest(order, bool(body.stream_options and body.stream_options.include_usage), paths)
 
 

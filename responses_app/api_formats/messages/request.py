@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.messages.input_items import InputItems
 from responses_app.api_formats.messages.message import NO_THREADS
 from responses_app.api_formats.messages.schema import (
@@ -88,6 +89,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     order = replace(
         order,
         api_format=ApiFormat.MESSAGES.value,
+        client_body=dump_client_body(raw),
         store=settings.RESPONSES_STORE_API_FORMATS,
         max_output_tokens=body.max_tokens,
     )

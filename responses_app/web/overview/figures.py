@@ -1,4 +1,4 @@
-"""Figures of the responses of a time range, in total and by time, model, key and project: one query, with bounded cost."""
+"""Figures of the responses of a time range, in total and by time, model, key, project and API format: one query, with bounded cost."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ COLUMNS = (
     "time_to_first_token_ms",
     "generation_ms",
     "tools",
+    "api_format",
 )
 # `{shown}` is the query of the responses. The codes of each group are one value of 2 bytes each, because 100,000 values of their own
 # would take longer to fetch than to count. Milliseconds, and tokens per 1,000 s. The generation time is that of `ResponseStats`.
@@ -39,14 +40,14 @@ FIGURES = """
 WITH shown AS (SELECT * FROM ({shown}) AS responses,
   LATERAL (SELECT date_part('epoch', ended_at - created_at) * 1000 AS total_ms) AS whole,
   LATERAL (SELECT coalesce(generation_ms, CASE WHEN tools = '{{}}' THEN total_ms - time_to_first_token_ms END) AS rate_ms) AS part)
-SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project,
+SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, api_format,
   count(*), count(*) FILTER (WHERE status = '{failed}'), sum(input_tokens), sum(cached_tokens), sum(output_tokens),
   string_agg(int2send(round({steps} * ln(greatest(time_to_first_token_ms, 1)::float8))::int2), '')
     FILTER (WHERE time_to_first_token_ms IS NOT NULL),
   string_agg(int2send(round({steps} * ln(1e6::float8 * output_tokens / rate_ms))::int2), '')
     FILTER (WHERE rate_ms >= {shortest} AND output_tokens > 0),
   string_agg(int2send(round({steps} * ln(greatest(total_ms, 1)))::int2), '') FILTER (WHERE ended_at IS NOT NULL)
-FROM shown GROUP BY 1, 2, 3, 4
+FROM shown GROUP BY 1, 2, 3, 4, 5
 """
 Name = TypeVar("Name", bound=Hashable)
 
@@ -97,13 +98,14 @@ class ResponseFigures:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Figures in total, and by time (each slot), model, key (primary key or None) and project, the most requests first."""
+    """Figures in total, and by time (each slot), model, key (primary key or None), project and API format, the most requests first."""
 
     total: ResponseFigures
     slots: Sequence[ResponseFigures]
     models: Mapping[str, ResponseFigures]
     keys: Mapping[int | None, ResponseFigures]
     projects: Mapping[str, ResponseFigures]
+    api_formats: Mapping[str, ResponseFigures]
 
     @property
     def is_partial(self) -> bool:
@@ -141,6 +143,7 @@ def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:
         merged(lambda cell: cell[0]),
         merged(lambda cell: cell[1]),
         merged(lambda cell: cell[2]),
+        merged(lambda cell: cell[3]),
     )
 
 
@@ -149,7 +152,7 @@ def _slot(row: tuple[Any, ...]) -> int:
 
 
 def _cell(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return row[1:4]
+    return row[1:5]
 
 
 def _counts(rows: QuerySet[Response], time_range: TimeRange) -> list[tuple[Any, ...]]:
@@ -171,5 +174,5 @@ def _grouped(rows: Iterable[tuple[Any, ...]], key: Callable[[tuple[Any, ...]], N
     """Return the figures of the rows by group."""
     groups = defaultdict[Name, list[tuple[Any, ...]]](list)
     for row in rows:
-        groups[key(row)].append(row[4:])
+        groups[key(row)].append(row[5:])
     return groups

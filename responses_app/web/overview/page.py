@@ -17,11 +17,11 @@ from django.utils import timezone
 from responses_app.access.permissions import projects, visible_responses
 from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
-from responses_app.models import ApiKey, Response, Status
+from responses_app.models import ApiFormat, ApiKey, Response, Status
 from responses_app.web.overview.charts import Chart, chart
 from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused
 from responses_app.web.overview.percentiles import STEPS
-from responses_app.web.responses.filters import REFUSED, parse_filters
+from responses_app.web.responses.filters import API_FORMATS, REFUSED, parse_filters
 from responses_app.web.responses.refused import matching_refusals
 from responses_app.web.responses.response_list import LARGE_COLUMNS
 from responses_app.web.responses.rows import rows
@@ -52,7 +52,7 @@ class LinkedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table: a name with the query that narrows the page to it, and numbers."""
+    """Row of a table: a name with the query that narrows the page to it, if there is one, and numbers."""
 
     name: str
     query: str
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Table of the figures by model, key or project. `left_out` rows are not shown."""
+    """Table of the figures by model, key, project or API format. `left_out` rows are not shown."""
 
     title: str
     rows: Sequence[Row]
@@ -192,7 +192,18 @@ def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str]) 
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
         _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query),
         _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
+        _format_group(overview, query),
     ]
+
+
+def _format_group(overview: Overview, query: Mapping[str, str]) -> Group:
+    """Return the figures by API format, if there are requests of other formats than Responses. The page has no such filter."""
+    rows = [
+        Row(ApiFormat(value).label, "", cells(overview.api_formats[value], {**query, "format": name}))
+        for name, value in API_FORMATS.items()
+        if value in overview.api_formats
+    ]
+    return Group("API format", rows if any(overview.api_formats) else [], 0)
 
 
 def _group(title: str, field: str, named: Sequence[tuple[str, str, ResponseFigures]], query: Mapping[str, str]) -> Group:

@@ -21,6 +21,7 @@ from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
+from responses_app.web.responses.parameters import client_body
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
 MAX_EARLIER_ITEMS = 100
@@ -59,6 +60,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         output_blocks=output_blocks,
         item_templates=TEMPLATES,
         instructions=snapshot.get("instructions"),
+        client_body=client_body(row),
         outcome=outcome(row, snapshot),
         problems=problem_notices(snapshot),
         timeline=timeline(headers, spans),

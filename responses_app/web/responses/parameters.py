@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,12 @@ def parameters(row: Response) -> dict[str, Any]:
     """Return the parameters of the request without defaults, `model`, `input` and the previous response or conversation."""
     request = stored_request(row)
     return request_parameters(request) if request is not None else {}
+
+
+def client_body(row: Response) -> str:
+    """Return the indented JSON of the body as the client has sent it in another API format; empty for Responses."""
+    request = stored_request(row) if row.api_format else None
+    return json.dumps(json.loads(request.client_body), indent=2, ensure_ascii=False) if request and request.client_body else ""
 
 
 def stored_request(row: Response) -> CreateRequest | None:

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 from django.test import AsyncClient, override_settings
 
-from responses_app.models import Response
+from responses_app.models import Response, StoredRequest
+from responses_app.runs.create_request import CreateRequest
 from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text
 from tests.support.api_formats.anthropic_types import EVENTS, MESSAGE, MODEL
 
@@ -203,6 +204,9 @@ class MessagesTest(ApiCase):
             await self.message(client, metadata={"user_id": "u"})
             row = await Response.objects.aget()
             self.assertEqual((row.stored, row.api_format, row.metadata), (False, "messages", {"user_id": "u"}))
+            stored = CreateRequest.load((await StoredRequest.objects.aget()).create_request, ())
+            sent = {"model": "m", "max_tokens": 100, "messages": HI, "metadata": {"user_id": "u"}}
+            self.assertEqual(orjson.loads(stored.client_body), sent)
             with override_settings(RESPONSES_STORE_API_FORMATS=True):
                 made = await self.message(client)
             response = await client.get(f"/v1/responses/{made['id'].replace('msg_', 'resp_')}")

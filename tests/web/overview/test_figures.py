@@ -46,6 +46,7 @@ def stored(number: int, **fields: Any) -> Response:
         "time_to_first_token_ms": spread(7951, 4000) or None if spread(7949, 3) else None,
         "generation_ms": spread(7963, 9000) if spread(7949, 2) else None,
         "tools": ["f"] if spread(7993, 2) else [],
+        "api_format": ("", "messages")[spread(8011, 2)],
         "ended_at": created_at + timedelta(milliseconds=spread(8009, 90_000)),
     }
     uid = f"resp_{number}"
@@ -76,13 +77,14 @@ class FiguresTest(WebCase):
             (overview.total, rows),
             *((figures, [row for row in rows if row.model == name]) for name, figures in overview.models.items()),
             *((figures, [row for row in rows if row.project == name]) for name, figures in overview.projects.items()),
+            *((figures, [row for row in rows if row.api_format == name]) for name, figures in overview.api_formats.items()),
             *((figures, [row for row in rows if row.key_id == pk]) for pk, figures in overview.keys.items()),
             *(
                 (figures, [row for row in rows if DAY.start_of(slot) <= row.created_at < DAY.start_of(slot + 1)])
                 for slot, figures in enumerate(overview.slots)
             ),
         ]
-        self.assertEqual(len(groups), 1 + 2 + 2 + 2 + 24)
+        self.assertEqual(len(groups), 1 + 2 + 2 + 2 + 2 + 24)
         for figures, of_group in groups:
             stats = [ResponseStats(row) for row in of_group]
             self.assertEqual(figures.requests, len(of_group))
@@ -117,6 +119,11 @@ class FiguresTest(WebCase):
             (r'class="large" href="(/responses\?since=30d)">601<', 601),
             (r'class="failed" href="(/responses\?[^"]*status=failed)">', Response.objects.filter(status="failed").count()),
             (r'<a href="(/responses\?since=30d&amp;model=small[^"]*)">\d', Response.objects.filter(model="small").count()),
+            (
+                r'<a href="(/responses\?since=30d&amp;format=messages)">\d',
+                Response.objects.filter(api_format="messages").count(),
+            ),
+            (r'<a href="(/responses\?since=30d&amp;format=responses)">\d', Response.objects.filter(api_format="").count()),
             (r'<a href="(/responses\?since=30d&amp;key=[^"]*)">\d', Response.objects.filter(key=self.key).count()),
             (r'<a href="(/responses\?since=30d&amp;project=q[^"]*)">\d', Response.objects.filter(project="q").count()),
         ):

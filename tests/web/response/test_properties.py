@@ -43,3 +43,14 @@ class PropertiesTest(WebCase):
         assert len(unset) == len(UNSET) - 3
         assert ("Max output tokens", "no limit", False) in properties
         assert "Temperature" not in unset
+
+    def test_request_of_another_format_is_shown_as_it_was_sent(self) -> None:
+        row = made(api_format="messages")
+        body = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"<b>"}]}'
+        request = CreateRequest(project="p", key=None, model="m", input=(), api_format="messages", client_body=body)
+        StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+        page = self.page(f"/responses/{row.uid}")
+        self.assertIn("Request to Messages", page)
+        self.assertIn("&quot;content&quot;: &quot;&lt;b&gt;&quot;", page)
+        self.assertIn('<span class="badge format">Messages</span>', self.page(f"/responses/{row.uid}/chain"))
+        self.assertNotIn("Request to", self.page(f"/responses/{made('resp_plain').uid}"))

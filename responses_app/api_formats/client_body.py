@@ -1,0 +1,49 @@
+"""Body of a request as the client sent it, for the page of its response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+# A longer body is stored with shortened texts, or if that is not enough with its numbers and texts alone.
+MAX_BYTES = 64 * 1024
+MAX_TEXT = 400
+# Keys whose values are credentials.
+CREDENTIALS = frozenset({"authorization_token", "authorization", "headers"})
+HIDDEN = "…"
+
+
+def dump_client_body(raw: Mapping[str, Any]) -> str:
+    """Return the JSON of a body without the credentials of MCP servers; a long body is shortened."""
+    servers = raw.get("mcp_servers")
+    body = {**raw, "mcp_servers": _without_credentials(servers)} if servers else raw
+    text = orjson.dumps(body)
+    if len(text) > MAX_BYTES:
+        text = orjson.dumps(_shortened(body))
+    if len(text) > MAX_BYTES:
+        text = orjson.dumps({name: _size(value) for name, value in body.items()})
+    return text.decode()
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: HIDDEN if name in CREDENTIALS else _without_credentials(one) for name, one in value.items()}
+    return [_without_credentials(one) for one in value] if isinstance(value, list) else value
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value whose texts have MAX_TEXT characters at most, and a note of those that are missing."""
+    if isinstance(value, dict):
+        return {name: _shortened(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shortened(one) for one in value]
+    if not isinstance(value, str) or len(value) <= MAX_TEXT:
+        return value
+    return f"{value[:MAX_TEXT]}… ({len(value) - MAX_TEXT} more characters)"
+
+
+def _size(value: Any) -> Any:
+    """Return the number of entries of an object or an array; other values are unchanged, a text is shortened."""
+    return f"… ({len(value)} entries)" if isinstance(value, (dict, list)) else _shortened(value)
