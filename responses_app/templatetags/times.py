@@ -10,6 +10,8 @@ from django.utils.dateformat import format as formatted
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_app.web.render.item_titles import duration_text
+
 register = template.Library()
 
 
@@ -44,6 +46,12 @@ def local_time(moment: datetime, form: str = "Y-m-d H:i") -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}" data-format="{}">{}</time>', instant, full_time(moment), form, formatted(local, form)
     )
+
+
+@register.filter
+def duration(ms: float) -> str:
+    """Return milliseconds in words: `66 ms`, `1.2 s` or `2 min 3 s`."""
+    return duration_text(ms / 1000)
 
 
 @register.simple_tag
