@@ -35,6 +35,10 @@ TOGETHER = ("contract", "engines", "proportions", "clients", "web")
 # two are the longest groups, so that of at least this number of processes none runs both, one behind the other.
 CHAT = "tests/web/chat/"
 PROCESSES_WITH_CHAT = 4
+# Files that import the anthropic package, which takes two seconds of CPU in each process.
+ANTHROPIC = frozenset(
+    {"tests/api/formats/test_messages.py", "tests/api_formats/test_message_stream.py", "tests/docs/test_docs.py"}
+)
 # Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
 PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
 PATIENCE = 1200
@@ -120,7 +124,10 @@ def _folder(nodeid: str) -> str:
 def _group(nodeid: str, config: pytest.Config) -> str:
     if nodeid.startswith(CHAT) and _processes(config) >= PROCESSES_WITH_CHAT:
         return CHAT
-    return folder if (folder := _folder(nodeid)) in TOGETHER else nodeid.split("::")[0]
+    if (folder := _folder(nodeid)) in TOGETHER:
+        return folder
+    file = file_seconds.file_of(nodeid)
+    return "anthropic" if file in ANTHROPIC else file
 
 
 def _processes(config: pytest.Config) -> int:

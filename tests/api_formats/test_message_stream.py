@@ -14,7 +14,7 @@ from responses_app.api_formats.messages.stream import MessageEncoder
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
-from tests.support.api_formats.anthropic_types import BETA_EVENTS, BETA_MESSAGE, EVENTS, MESSAGE
+from tests.support.api_formats import anthropic_types
 from tests.support.protocol.response_strategies import parallel_speeches, speeches, write_response
 
 
@@ -76,12 +76,12 @@ def check(log: list[Event], *, shows_thinking: bool) -> None:
     uses_mcp = any(item["type"] == "mcp_call" for item in response["output"])
     for event in events:
         if event["type"] != "error":
-            (BETA_EVENTS if uses_mcp else EVENTS).validate_json(orjson.dumps(event), strict=True)
+            anthropic_types.validate("RawMessageStreamEvent", orjson.dumps(event), beta=uses_mcp)
     if response["status"] in ("failed", "cancelled"):
         assert events[-1]["type"] == "error"
         return
     body = message(response, shows_thinking=shows_thinking)
-    (BETA_MESSAGE if uses_mcp else MESSAGE).validate_json(orjson.dumps(body), strict=True)
+    anthropic_types.validate("Message", orjson.dumps(body), beta=uses_mcp)
     assert joined(events) == body
 
 

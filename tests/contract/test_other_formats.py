@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from anthropic import Anthropic, AuthenticationError, BadRequestError
 from openai import OpenAI
 from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import BaseModel
@@ -62,6 +61,9 @@ def openai_client(server: Address) -> Iterator[OpenAI]:
 
 @pytest.fixture
 def anthropic_client(server: Address) -> Iterator[Any]:
+    # Here, as each process that collects this test would spend two seconds of CPU on the import.
+    from anthropic import Anthropic
+
     with Anthropic(base_url=server.server.url, api_key=server.key, max_retries=0) as made:
         yield made
 
@@ -163,6 +165,8 @@ def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any, model: str) -
 
 
 def test_errors_are_those_of_the_packages(openai_client: OpenAI, anthropic_client: Any) -> None:
+    from anthropic import AuthenticationError, BadRequestError
+
     messages = [{"role": "user", "content": "Hi"}]
     with pytest.raises(BadRequestError, match="does not exist"):
         anthropic_client.messages.create(model="none", messages=messages, max_tokens=10)

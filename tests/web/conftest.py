@@ -7,7 +7,6 @@ Playwright, which runs until its browser is closed, does not allow the asynchron
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, StorageState
@@ -19,11 +18,11 @@ from tests.support.web.browser import LIMIT_MS, PageErrors, started_browser
 from tests.support.web.chat_visitor import Visitor, tape
 from tests.support.web.operator import sign_in_link
 
-FOLDER = Path(__file__).parent
+FOLDER = "tests/web/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: FOLDER in item.path.parents and lanes.lane(item) == "browser")
+    items.sort(key=lambda item: item.nodeid.startswith(FOLDER) and lanes.lane(item) == "browser")
 
 
 @pytest.fixture(scope="session")

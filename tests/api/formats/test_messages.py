@@ -10,7 +10,7 @@ from django.test import AsyncClient, override_settings
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text
-from tests.support.api_formats.anthropic_types import EVENTS, MESSAGE, MODEL
+from tests.support.api_formats import anthropic_types
 
 HI = [{"role": "user", "content": "Hi"}]
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
@@ -31,7 +31,7 @@ class MessagesTest(ApiCase):
         """Return a message, which the anthropic package accepts."""
         response = await self.send(client, **body)
         self.assertEqual(response.status_code, 200, response.content)
-        MESSAGE.validate_json(response.content, strict=True)
+        anthropic_types.validate("Message", response.content)
         made: dict[str, Any] = orjson.loads(response.content)
         return made
 
@@ -44,7 +44,7 @@ class MessagesTest(ApiCase):
         self.assertEqual(blocks[-1], b"")
         data = [block.partition(b"\ndata: ")[2] for block in blocks[:-1]]
         for one in data:
-            EVENTS.validate_json(one, strict=True)
+            anthropic_types.validate("RawMessageStreamEvent", one)
         return [orjson.loads(one) for one in data]
 
     async def test_thinking_is_shown_if_the_request_asks_for_it(self) -> None:
@@ -216,6 +216,6 @@ class MessagesTest(ApiCase):
         async with self.serving() as client:
             listed = orjson.loads((await client.get("/v1/models", headers={"anthropic-version": "2023-06-01"})).content)
             self.assertEqual((listed["first_id"], listed["has_more"]), ("m", False))
-            MODEL.validate_json(orjson.dumps(listed["data"][0]), strict=True)
+            anthropic_types.validate("ModelInfo", orjson.dumps(listed["data"][0]))
             shown = await client.get("/v1/models/m", headers={"anthropic-version": "2023-06-01"})
             self.assertEqual(orjson.loads(shown.content), listed["data"][0])

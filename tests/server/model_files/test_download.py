@@ -17,7 +17,7 @@ from tests.support.hub.server import ModelHub
 from tests.support.manual_clock import ManualClock
 from tests.support.waiting import wait_until
 
-WEIGHTS = bytes(index * index % 251 for index in range(1_000_000))
+WEIGHTS = (bytes(index * index % 251 for index in range(251)) * 3985)[:1_000_000]
 FILES = {"config.json": b'{"a": 1}', "model.safetensors": WEIGHTS}
 
 

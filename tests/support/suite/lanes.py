@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +32,8 @@ FOLDERS = {
 def lane(item: pytest.Item) -> str:
     """Name the lane of a test."""
     fixtures = frozenset(getattr(item, "fixturenames", ()))
-    folder = FOLDERS.get(PurePath(item.nodeid).parts[1])
+    path = item.nodeid.partition("::")[0].split("/")
+    folder = FOLDERS.get(path[1])
     if folder in ON_DEMAND:
         return folder
     if folder == "engine" or item.get_closest_marker("engine"):
@@ -41,7 +42,7 @@ def lane(item: pytest.Item) -> str:
         return "browser"
     if folder or fixtures & SERVER_FIXTURES:
         return "server"
-    if PurePath(item.nodeid).parts[1:3] in FAMILIES:
+    if tuple(path[1:3]) in FAMILIES:
         return "families"
     return "slow" if item.get_closest_marker("slow") else "fast"
 
