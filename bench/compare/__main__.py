@@ -43,7 +43,13 @@ def main() -> None:
             require_section(_section(model.name))
         print(f"{model.name}: starting the servers …", flush=True)
         with start_contenders(
-            model, folder, options.port, options.without, agentic_api=options.agentic_api, pausing=options.pausing_executor
+            model,
+            folder,
+            options.port,
+            [*options.without, *(("unstored", "worker") if options.api else ())],
+            agentic_api=options.agentic_api,
+            pausing=options.pausing_executor,
+            apis=options.api,
         ) as contenders:
             samples = _measure(contenders, plan)
             bursts = _measure_bursts(contenders, options)
@@ -63,6 +69,9 @@ def _parse() -> argparse.Namespace:
         "--burst", type=int, default=64, metavar="N", help="short requests that arrive at once; 0 for no bursts"
     )
     parser.add_argument("--burst-tokens", type=int, default=16, metavar="N", help="tokens per request of a burst")
+    parser.add_argument(
+        "--api", action="store_true", help="Chat Completions and Messages in place of other kinds of this server"
+    )
     parser.add_argument("--port", type=int, default=PORT, help="first of four ports")
     parser.add_argument("--gpu", action="store_true", help="engines on a GPU, without the settings for a CPU")
     parser.add_argument(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 from bench.compare import random_model
+from bench.support.api_streams import CHAT_COMPLETIONS, MESSAGES, ApiStream
 from bench.support.servers import BenchServer, python, serve
 from bench.support.stream_client import Target
 
@@ -39,6 +40,9 @@ OURS: Mapping[tuple[str, ...], Mapping[str, Mapping[str, object]]] = {
     (): {"stored": {"store": True}, "unstored": {"store": False}},
     ("--worker",): {"worker": {"store": True}},
 }
+# Kinds of `--api`: other API formats of a server of the kind before.
+OUR_APIS: Mapping[str, ApiStream] = {"chat": CHAT_COMPLETIONS, "messages": MESSAGES}
+VLLM_APIS: Mapping[str, ApiStream] = {"vllm-chat": CHAT_COMPLETIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ def start_contenders(
     *,
     agentic_api: str | None = None,
     pausing: bool = False,
+    apis: bool = False,
 ) -> Iterator[list[Contender]]:
     """Start the servers of all kinds but `without`, in turn, and yield the contenders. An idle server takes 1 % of a core."""
     with ExitStack() as stack:
@@ -115,7 +120,9 @@ def start_contenders(
         if "vllm" not in without or agentic_api:
             command = vllm_command(model, port, pausing=pausing)
             vllm = stack.enter_context(serve(command, port, model.env, folder / "vllm.log"))
-            contenders.append(Contender("vllm", Target(HOST, port, model.name), (vllm,)))
+            target = Target(HOST, port, model.name)
+            contenders.append(Contender("vllm", target, (vllm,)))
+            contenders += _in_apis(target, vllm, VLLM_APIS if apis else {})
             if agentic_api:
                 contenders.append(_agentic_api(stack, agentic_api, model, port + 3, vllm, folder))
         for number, (options, kinds) in enumerate(OURS.items(), start=1):
@@ -123,7 +130,14 @@ def start_contenders(
                 server = _serve_ours(stack, model, folder, port + number, options)
                 target = Target(HOST, port + number, model.name, KEY)
                 contenders += (Contender(kind, target, (server,), fields) for kind, fields in kinds.items())
+                contenders += _in_apis(target, server, OUR_APIS if apis and not options else {})
         yield [contender for contender in contenders if contender.kind not in without]
+
+
+def _in_apis(target: Target, server: BenchServer, apis: Mapping[str, ApiStream]) -> Iterator[Contender]:
+    """Yield a contender for each API format of a server."""
+    for kind, api in apis.items():
+        yield Contender(kind, replace(target, api=api), (server,))
 
 
 def _serve_ours(stack: ExitStack, model: ComparedModel, folder: Path, port: int, options: Sequence[str]) -> BenchServer:

@@ -12,7 +12,16 @@ from bench.support.quantiles import Spread
 
 WIDTH, HEIGHT = 760, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 56, 40
-COLORS = {"vllm": "#8c8c8c", "agentic-api": "#c9a227", "stored": "#1f6fb4", "worker": "#0b3c5d", "unstored": "#7fb6e3"}
+COLORS = {
+    "vllm": "#8c8c8c",
+    "vllm-chat": "#bdbdbd",
+    "agentic-api": "#c9a227",
+    "stored": "#1f6fb4",
+    "chat": "#2e8b57",
+    "messages": "#8fbc8f",
+    "worker": "#0b3c5d",
+    "unstored": "#7fb6e3",
+}
 BAR_SHARE = 0.8
 STEPS = 5
 # Highest values of the axis that divide into STEPS round steps, as multiples of a power of ten.

@@ -11,14 +11,28 @@ from bench.support.quantiles import Spread
 
 NAMES = {
     "vllm": "vLLM's own",
+    "vllm-chat": "vLLM's own, Chat Completions",
     "agentic-api": "agentic-api",
     "stored": "this server, stored",
+    "chat": "this server, Chat Completions",
+    "messages": "this server, Messages",
     "unstored": "this server, not stored",
     "worker": "this server, stored, engine in a worker",
 }
 CPU_HEAD = "CPU µs per token: " + ", ".join(PARTS)
 # Numerator and denominator of each column of the table of ratios.
-RATIOS = (("stored", "vllm"), ("unstored", "vllm"), ("worker", "vllm"), ("stored", "unstored"), ("stored", "agentic-api"))
+RATIOS = (
+    ("stored", "vllm"),
+    ("unstored", "vllm"),
+    ("worker", "vllm"),
+    ("stored", "unstored"),
+    ("stored", "agentic-api"),
+    ("chat", "vllm-chat"),
+    ("chat", "stored"),
+    ("messages", "stored"),
+)
+# Pairs of API formats of this server whose CPU time outside the engine and the client is compared.
+CPU_RATIOS = (("chat", "stored"), ("messages", "stored"))
 
 
 def visible_ms(p50: float, p95: float) -> str:
@@ -57,12 +71,26 @@ def ratios_table(samples: Sequence[Sample]) -> list[str]:
     """Return the lines of the table of ratios in Markdown."""
     present = kinds(samples)
     pairs = [pair for pair in RATIOS if set(pair) <= set(present)]
-    head = ["streams", *(f"{above} / {below}" for above, below in pairs)]
+    of_cpu = [pair for pair in CPU_RATIOS if set(pair) <= set(present)]
+    head = ["streams", *(f"{above} / {below}" for above, below in pairs), *(f"CPU of {one} / {two}" for one, two in of_cpu)]
     rows = [
-        [str(streams), *(f"{ratio(samples, above, below, streams):.2f}" for above, below in pairs)]
+        [
+            str(streams),
+            *(f"{ratio(samples, above, below, streams):.2f}" for above, below in pairs),
+            *(f"{cpu_ratio(samples, above, below, streams):.2f}" for above, below in of_cpu),
+        ]
         for streams in levels(samples)
     ]
     return markdown_table(head, rows)
+
+
+def cpu_ratio(samples: Sequence[Sample], above: str, below: str, streams: int) -> float:
+    """Divide the median CPU times per token of two kinds, of the front end and Postgres together."""
+
+    def median(kind: str) -> float:
+        return spread(samples, kind, streams, lambda one: one.cpu_us["front"] + one.cpu_us["postgres"]).median
+
+    return median(above) / median(below)
 
 
 def describe(sample: Sample) -> str:

@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import uvloop
@@ -97,7 +98,8 @@ async def _run(target: Target, requests: Iterator[bytes], streams: int) -> Load:
     timer = asyncio.create_task(_measure_lag(lags))
     began, cpu = time.perf_counter(), time.process_time()
     results: list[StreamResult] = []
-    await asyncio.gather(*(send_each(target, requests, results.append) for _ in range(streams)))
+    make_client = partial(StreamClient, api=target.api)
+    await asyncio.gather(*(send_each(target, requests, results.append, make_client) for _ in range(streams)))
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     timer.cancel()
     return Load(results, seconds, cpu, lags)

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import cast
 
-EVENT, DELTA = b"event: ", b".delta\n"
-TEXT_DELTA = b"event: response.output_text.delta\n"
+from bench.support.api_streams import RESPONSES, ApiStream
+
 # End of an HTTP response with chunks. A chunk of events ends with an empty line, so that no other read ends with these bytes.
 LAST_CHUNK = b"0\r\n\r\n"
 # The terminal event stands in the last reads, each of up to 256 KiB.
 KEPT_READS = 64
-_TOKENS = re.compile(rb'"output_tokens":\s*(\d+)')
-_TERMINAL = re.compile(rb"event: response\.(completed|incomplete|failed)\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A Responses endpoint."""
+    """Endpoint of an API format."""
 
     host: str
     port: int
     model: str
     key: str = "none"
+    api: ApiStream = RESPONSES
 
     def request(self, **fields: object) -> bytes:
-        """Encode the HTTP request of a streaming response with `fields`."""
-        body = json.dumps({"model": self.model, "stream": True, **fields}).encode()
+        """Encode the HTTP request of a streaming response with `fields`, which are those of Responses."""
+        body = json.dumps({"model": self.model, "stream": True, **self.api.body(fields)}).encode()
         head = (
-            f"POST /v1/responses HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAuthorization: Bearer {self.key}\r\n"
+            f"POST {self.api.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAuthorization: Bearer {self.key}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + body
@@ -67,8 +65,8 @@ class StreamResult:
 class StreamClient(asyncio.Protocol):
     """HTTP client of a streaming request."""
 
-    def __init__(self, request: bytes, done: asyncio.Future[StreamResult]) -> None:
-        self._request, self._done = request, done
+    def __init__(self, request: bytes, done: asyncio.Future[StreamResult], api: ApiStream = RESPONSES) -> None:
+        self._request, self._done, self._api = request, done, api
         self._result, self._tail = StreamResult(time.perf_counter()), b""
         self._reads: deque[bytes] = deque(maxlen=KEPT_READS)
 
@@ -86,11 +84,11 @@ class StreamClient(asyncio.Protocol):
         self._tail = text[end:]
         if not result.events:
             result.opened = time.perf_counter()
-        result.events += text.count(EVENT, 0, end)
-        if deltas := text.count(DELTA):
+        result.events += text.count(self._api.event, 0, end)
+        if deltas := sum(text.count(mark, 0, end) for mark in self._api.deltas):
             result.deltas += deltas
             result.times.append(time.perf_counter())
-            if result.visible is None and TEXT_DELTA in text:
+            if result.visible is None and any(text.count(mark, 0, end) for mark in self._api.texts):
                 result.visible = result.times[-1]
         self._reads.append(data)
         if data.endswith(LAST_CHUNK) or (len(data) < len(LAST_CHUNK) and b"".join(self._reads).endswith(LAST_CHUNK)):
@@ -108,7 +106,7 @@ class StreamClient(asyncio.Protocol):
         self._transport.close()
         if self._done.done():
             return
-        statuses, tokens = _TERMINAL.findall(text), _TOKENS.findall(text)
+        statuses, tokens = self._api.terminal.findall(text), self._api.tokens.findall(text)
         if not statuses or not tokens:
             self._done.set_exception(ConnectionError(f"the stream ended without a terminal event: {text[-500:]!r}"))
             return
