@@ -13,6 +13,7 @@ from pathlib import Path
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption, set_env
+from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.engines.vllm.server import EXIT_PERMANENT
 from responses_app.utils import imports, unix_socket
@@ -63,7 +64,8 @@ async def _serve(engine: InProcessVllm, path: Path) -> None:
         await engine.close()
 
 
-if __name__ in ("__main__", imports.SPAWNED):
-    imports.collect_rarely()
+if __name__ == imports.SPAWNED:
+    prepare_spawned_process()
 if __name__ == "__main__":
+    imports.collect_rarely()
     sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from responses_app.engines.vllm.inductor import NO_COMPILATION, skip_inductor
+
 QUIET_ENVIRON = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -21,10 +23,6 @@ QUIET_ENVIRON = {
 
 # Forked children would lack the mark of the orphan guard, and could inherit held locks.
 SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
-
-# In eager mode vLLM compiles one function only, which ranks log-probabilities. Inductor takes up to a minute for it, during the
-# first request that needs it, and blocks all other requests. Uncompiled it is as fast on a CPU.
-NO_COMPILATION = ("TORCH_COMPILE_DISABLE", "1")
 
 CPU_KV_CACHE_GIB = "1"
 # Models declare up to a million tokens; allocating for them on a CPU would not end. Small models get the higher limit.
@@ -48,7 +46,8 @@ def load(model: str, options: Mapping[str, str]) -> Any:
 
 
 def set_env(model: str) -> None:
-    """Set the environment variables read by vLLM, except variables already set. Call before importing vLLM."""
+    """Set the environment variables read by vLLM, except variables already set. Call before importing vLLM, which it makes cheaper."""
+    skip_inductor()
     for name, value in (QUIET_ENVIRON | SPAWN | _offline(model)).items():
         os.environ.setdefault(name, value)
 

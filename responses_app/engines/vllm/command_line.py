@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from responses_app.engines.vllm.args import QUIET_ENVIRON, InvalidEngineOption, RaisingParser
+from responses_app.engines.vllm.inductor import skip_inductor
+from responses_app.utils import imports
 
 EXIT_INVALID: Final = 64
 READ_LIMIT_S: Final = 300.0
@@ -82,4 +84,6 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    imports.collect_rarely()
+    skip_inductor()
     sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.engines.vllm.args import InvalidEngineOption, engine_fields, set_env
+from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.utils import imports
 
 # Exit code of a permanent failure: a restart would fail the same way.
@@ -65,7 +66,8 @@ def _run(arguments: Any) -> None:
     uvloop.run(run_server(arguments))
 
 
-if __name__ in ("__main__", imports.SPAWNED):
-    imports.collect_rarely()
+if __name__ == imports.SPAWNED:
+    prepare_spawned_process()
 if __name__ == "__main__":
+    imports.collect_rarely()
     sys.exit(main(sys.argv[1:]))

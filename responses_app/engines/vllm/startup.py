@@ -13,7 +13,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.engines.vllm.args import NO_COMPILATION, load, starts_concurrently
+from responses_app.engines.vllm.args import load, starts_concurrently
+from responses_app.engines.vllm.inductor import NO_COMPILATION
 
 POLL_S = 0.1  # Polling interval for the core process and for the lock.
 ABANDON_LIMIT_S = 10.0  # Time for an abandoned startup to end: in the worst case it is importing torch.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
+from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.installation import data_dir as local_data_dir
 from responses_app.observability import events, slots
 from responses_app.sandbox.launch import packages
@@ -277,4 +278,4 @@ def _demo(name: str, folder: Path, progress: Progress) -> Path:
 if __name__ == "__main__":
     startup.exit_now(main(sys.argv[1:]))
 if __name__ == imports.SPAWNED:
-    imports.collect_rarely()
+    prepare_spawned_process()

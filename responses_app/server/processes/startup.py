@@ -89,8 +89,12 @@ def exit_now(code: int) -> None:
 
 
 def settle() -> bool:
-    """Exclude all objects made so far, about a million of vLLM's, from garbage collection."""
+    """Exclude all objects made so far, about a million of vLLM's, from garbage collection.
+
+    Without vLLM a collection before takes a seventh of the CPU time of the start, and finds a megabyte.
+    """
     escape_all_handlers()
-    gc.collect()
+    if "vllm" in sys.modules:
+        gc.collect()
     gc.freeze()
     return True

@@ -1,13 +1,19 @@
-"""Executors for CPUs: one process on few CPUs, processes that wait without spinning on more, and the permission to use AMX."""
+"""Executors for CPUs, as a spawned core imports them: one process on few CPUs, processes that wait without spinning on more.
+
+Also the permission to use AMX, and vLLM without Inductor.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from responses_app.engines.vllm import inductor
 
 PROGRAM = """
 import ctypes, os, pickle, time
@@ -17,6 +23,10 @@ def amx():
     states = ctypes.c_ulong()
     return ctypes.CDLL(None).syscall(158, 0x1022, ctypes.byref(states)) == 0 and bool(states.value & 1 << 18)
 
+from responses_app.engines.vllm.inductor import LOWERING, NO_COMPILATION, prepare_spawned_process, return_unchanged
+
+os.environ.update([NO_COMPILATION])
+prepare_spawned_process()
 before = amx()
 import responses_app.engines.vllm.executor
 print("AMX", before, amx())
@@ -38,6 +48,13 @@ named = engine_fields("model", {"max_model_len": "512", "distributed_executor_ba
 assert named["distributed_executor_backend"] == "mp"
 assert pickle.loads(pickle.dumps(PausingExecutor)) is PausingExecutor
 assert shm_broadcast.SpinCondition is PausingCondition
+
+import sys, torch, vllm.v1.engine.async_llm, vllm.v1.engine.core, vllm.v1.worker.cpu_worker
+if not (torch.version.cuda or torch.version.hip):
+    assert torch.compile is return_unchanged
+    assert LOWERING not in sys.modules
+    from torch._inductor import lowering
+    assert lowering.lowerings, "a module that needs Inductor still gets it"
 
 pauses = []
 time.sleep = pauses.append
@@ -70,3 +87,23 @@ def has_amx() -> bool:
 def test_import_of_the_executor_permits_amx(ran: subprocess.CompletedProcess[str]) -> None:
     """A permission lasts as long as the process."""
     assert "AMX False True" in ran.stdout.splitlines(), ran.stderr
+
+
+def test_inductor_is_left_out_only_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    finders = list(sys.meta_path)
+    monkeypatch.setattr(sys, "meta_path", list(finders))
+    monkeypatch.delitem(sys.modules, inductor.FIRST_MODULE, raising=False)
+    monkeypatch.delenv(inductor.NO_COMPILATION[0], raising=False)
+    inductor.prepare_spawned_process()
+    assert sys.meta_path == finders
+    monkeypatch.setenv(*inductor.NO_COMPILATION)
+    for _ in range(2):
+        inductor.prepare_spawned_process()
+        assert len(sys.meta_path) == len(finders) + 1
+    assert importlib.util.find_spec("json")
+    assert len(sys.meta_path) == len(finders) + 1, "other imports leave the finder"
+
+
+def test_functions_that_would_be_compiled_stay_as_they_are() -> None:
+    assert inductor.return_unchanged(len) is len
+    assert inductor.return_unchanged(dynamic=True)(len) is len
