@@ -61,13 +61,13 @@ SPACE = {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTIO
 
 
 def protocol_events(name: str) -> list[Event]:
-    """A stream as the log has it."""
+    """Return the events of a log."""
     pieces, ending, status = SPEECHES[name]
     return write_response(pieces, ending, status=status, **NULLS, tools=[FUNCTION, CUSTOM, SPACE])[0]
 
 
 def parsed_body(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dict[str, Any]:
-    """The body of a request, as the rest of the API reads it."""
+    """Return the request body after normalization."""
     return profiles.normalize_request(RequestFactory().post(path), raw)
 
 

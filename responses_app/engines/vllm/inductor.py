@@ -42,7 +42,7 @@ def prepare_spawned_process() -> None:
 
 
 def return_unchanged(model: Any = None, **_options: Any) -> Any:
-    """Return what `torch.compile` would compile, or with options alone a decorator that does so."""
+    """Return `model` uncompiled (replaces `torch.compile`), or with options alone a decorator."""
     return model if model is not None else return_unchanged
 
 

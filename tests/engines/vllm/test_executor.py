@@ -1,4 +1,4 @@
-"""Executors for CPUs, as a spawned core imports them: one process on few CPUs, processes that wait without spinning on more.
+"""Executors of vLLM for CPUs.
 
 Also the permission to use AMX, and vLLM without Inductor.
 """

@@ -1,4 +1,7 @@
-"""What bin/serve says when it is ready: on a terminal the key and a link, elsewhere where they are."""
+"""Banner of bin/serve: on a terminal with the key and a link.
+
+A server with a key of its own that prints to a file is tested where one starts twice: tests/server/cli/test_serve.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import os
 import pty
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -19,37 +21,6 @@ from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, f
 from tests.support.suite import data_template
 
 LINK = "/sign-in/"
-
-
-@pytest.fixture
-def server(tmp_path: Path, tape: str) -> Iterator[Server]:
-    server = Server(tmp_path / "my data ü", "--engine", tape)
-    yield server
-    server.end()
-
-
-def banner_command(output: str) -> str:
-    """Return the command for a link as printed."""
-    return next(line for line in output.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
-
-
-def run(command: str) -> str:
-    """Run a command in a shell with a clean environment."""
-    environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    done = subprocess.run(["sh", "-c", command], env=environ, cwd="/", capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout.strip()
-
-
-def test_a_file_gets_no_secret_but_says_where_they_are(server: Server) -> None:
-    output = server.ready().output
-    assert server.key not in output
-    assert LINK not in output
-    assert f"in {server.folder}/api_key" in output
-    link = run(banner_command(output))
-    assert link.startswith(f"{server.url}{LINK}")
-    assert httpx2.get(link, follow_redirects=True).status_code == 200
-    curl = output[output.index("curl ") : output.index("Ctrl-C stops")]
-    assert '"status":"completed"' in run(curl).replace(" ", "")
 
 
 def test_a_file_says_that_the_key_was_given(shared: Server) -> None:

@@ -1,4 +1,4 @@
-"""`bin/serve --demo-tools`: the example MCP server in a single process and with several web processes."""
+"""`bin/serve --demo-tools`: the example MCP server with several web processes. With a single process: tests/contract/test_demo_tools.py."""
 
 from __future__ import annotations
 
@@ -28,11 +28,8 @@ def call_tape(tmp_path: Path) -> str:
     return f"script://{path}"
 
 
-@pytest.mark.parametrize("processes", [(), ("--web", "2")], ids=["single", "several"])
-def test_demo_tool_is_called_and_its_result_is_in_the_response(
-    tmp_path: Path, call_tape: str, processes: tuple[str, ...]
-) -> None:
-    server = Server(tmp_path / "data", "--engine", call_tape, "--demo-tools", *processes)
+def test_demo_tool_is_called_and_its_result_is_in_the_response(tmp_path: Path, call_tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", call_tape, "--demo-tools", "--web", "2")
     try:
         assert DEMO_QUESTION in server.ready().output
         body: dict[str, Any] = server.ask(input=DEMO_QUESTION, tools=[TOOL]).json()

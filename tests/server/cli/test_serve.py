@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,8 @@ CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # vLLM's core process, wit
 
 @pytest.fixture
 def server(tmp_path: Path, tape: str) -> Iterator[Server]:
-    server = Server(tmp_path / "data", "--engine", tape)
+    """Return a server with a folder whose name a shell has to quote."""
+    server = Server(tmp_path / "my data ü", "--engine", tape)
     yield server
     server.end()
 
@@ -55,8 +57,8 @@ def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> Non
 
 
 def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(server: Server, tape: str) -> None:
-    """A killed bin/serve is tested with several web processes: tests/server/processes/test_supervisor.py."""
-    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    check_output_in_a_file(server.ready())
+    headers = {"Authorization": f"Bearer {server.key}"}
     stored = server.ask().json()["id"]
     body = {"model": "tape", "input": "Hi", "stream": True}
     with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
@@ -69,7 +71,7 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     assert server.process.wait(END_LIMIT) == 0
     assert server.output.rstrip().endswith("Stopped.")
     began = time.monotonic()
-    second = Server(server.folder, "--engine", tape)
+    second = Server(server.folder, "--engine", tape, "--web", "2")
     try:
         second.ready()
         assert time.monotonic() - began < QUICK
@@ -82,6 +84,27 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
         second.end()
     assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
     assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def check_output_in_a_file(server: Server) -> None:
+    """Check that the output has no secret, and that the printed commands work."""
+    output = server.output
+    assert server.key not in output
+    assert "/sign-in/" not in output
+    assert f"in {server.folder}/api_key" in output
+    command = next(line for line in output.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
+    link = run(command)
+    assert link.startswith(f"{server.url}/sign-in/")
+    assert httpx2.get(link, follow_redirects=True).status_code == 200
+    curl = output[output.index("curl ") : output.index("Ctrl-C stops")]
+    assert '"status":"completed"' in run(curl).replace(" ", "")
+
+
+def run(command: str) -> str:
+    """Run a command in a shell with a clean environment."""
+    environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(["sh", "-c", command], env=environ, cwd="/", capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
 
 
 def test_given_key_is_used(shared: Server) -> None:
@@ -119,7 +142,7 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
 
 
 def kill_process_of_server(server: Server) -> None:
-    """Kill the process that serves, and check that the others end."""
+    """Kill the process that serves or supervises, and check that the others end."""
     pid = server.process.pid
     processes = family(pid)
     os.kill(named(pid, "responses_app.server.processes.main"), signal.SIGKILL)
@@ -138,12 +161,14 @@ def kill_with_guard(server: Server) -> None:
     assert left(processes, within=END_LIMIT) == []
 
 
-def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(server: Server, tape: str) -> None:
-    pid = server.ready().process.pid
-    processes = family(pid)
-    os.kill(pid, signal.SIGKILL)
-    second = Server(server.folder, "--engine", tape)
+def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(tmp_path: Path, tape: str) -> None:
+    """The killed server has several web processes."""
+    server = second = Server(tmp_path / "data", "--engine", tape, "--web", "2")
     try:
+        pid = server.ready().process.pid
+        processes = family(pid)
+        os.kill(pid, signal.SIGKILL)
+        second = Server(server.folder, "--engine", tape)
         # The second server ends with an error if it starts before the guard of the first server has finished.
         wait_until(lambda: second.process.poll() is not None or READY in second.output, limit_s=START_LIMIT)
         if second.process.poll() is not None:
@@ -151,8 +176,10 @@ def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(serv
             assert left(processes, within=END_LIMIT) == []
             second = Server(server.folder, "--engine", tape)
         assert text(second.ready().ask()) == "Hello there!"
+        assert left(processes, within=5) == []
         kill_with_guard(second)
     finally:
+        server.end()
         second.end()
 
 

@@ -204,30 +204,28 @@ def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str
         server.end()
 
 
-def test_stopping_server_finishes_responses_and_closes_with_1001(tmp_path: Path, tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", tape).ready()
-    try:
-        with call(server) as busy, call(server) as idle, call(server) as other:
-            busy.send(create())
-            assert json.loads(busy.recv(10))["type"] == "response.created"
-            server.process.send_signal(signal.SIGTERM)
+def stop_finishes_responses_and_closes_with_1001(server: Server) -> None:
+    """Stop a server with three connections and a running response."""
+    with call(server) as busy, call(server) as idle, call(server) as other:
+        busy.send(create())
+        assert json.loads(busy.recv(10))["type"] == "response.created"
+        server.process.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionClosed) as gone:
+            idle.recv(10)
+        assert gone.value.rcvd is not None
+        assert gone.value.rcvd.code == 1001
+        assert turn(busy)[-1]["type"] == "response.completed"
+        for socket in (busy, other):
             with pytest.raises(ConnectionClosed) as gone:
-                idle.recv(10)
+                socket.recv(10)
             assert gone.value.rcvd is not None
             assert gone.value.rcvd.code == 1001
-            assert turn(busy)[-1]["type"] == "response.completed"
-            for socket in (busy, other):
-                with pytest.raises(ConnectionClosed) as gone:
-                    socket.recv(10)
-                assert gone.value.rcvd is not None
-                assert gone.value.rcvd.code == 1001
-        assert server.process.wait(20) == 0
-        assert "Traceback" not in server.output
-    finally:
-        server.end()
+    assert server.process.wait(20) == 0
+    assert "Traceback" not in server.output
 
 
-def test_second_signal_closes_with_1001_and_the_response_continues_after_a_restart(tmp_path: Path, tape: str) -> None:
+def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_restart(tmp_path: Path, tape: str) -> None:
+    """Send two signals to the first server, and a single signal to the second."""
     server = Server(tmp_path / "data", "--engine", tape).ready()
     try:
         with call(server) as busy:
@@ -246,5 +244,6 @@ def test_second_signal_closes_with_1001_and_the_response_continues_after_a_resta
         with client(server) as api:
             response = wait_until_ended(api, uid)
         assert (response.status, response.output_text) == ("completed", "Hello there!")
+        stop_finishes_responses_and_closes_with_1001(server)
     finally:
         server.end()

@@ -15,16 +15,35 @@ from typing import Any
 import httpx2
 import pytest
 
-from responses_app.protocol.conformance import StreamValidator
+from responses_app.protocol.conformance import StreamValidator, Violation
 from tests.support.engines.slow_script import WORDS, slow_engine
 from tests.support.server.processes import named
 from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
 
 
-@pytest.fixture
-def slow(tmp_path: Path) -> str:
-    return slow_engine(tmp_path)
+class RestartedServer:
+    """Server that is started again in the same folder; `server` is the latest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.engine = folder / "data", slow_engine(folder)
+        self.server = self.start(max_background=1)
+
+    def start(self, max_background: int = 64) -> Server:
+        """Start the server again in the same folder."""
+        limit = str(max_background)
+        self.server = Server(self.data, "--engine", self.engine, "--drain", "0.3", RESPONSES_MAX_BACKGROUND=limit)
+        return self.server
+
+
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartedServer]:
+    restarted = RestartedServer(tmp_path_factory.mktemp("restarted"))
+    try:
+        restarted.server.ready()
+        yield restarted
+    finally:
+        restarted.server.end()
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -36,8 +55,8 @@ def parse_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def read_until_end(server: Server, how: str, seen: list[dict[str, Any]]) -> None:
-    """Read a stream into `seen`, and end its server after 12 events."""
-    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    """Read a stream into `seen`; stop or kill the server after 12 events."""
+    headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi", "stream": True}
     with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
         for event in parse_events(answer.iter_lines()):
@@ -48,40 +67,64 @@ def read_until_end(server: Server, how: str, seen: list[dict[str, Any]]) -> None
                 os.kill(named(server.process.pid, "responses_app.server.processes.main"), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_stream_continues_after_a_restart(tmp_path: Path, slow: str, how: str) -> None:
-    first = Server(tmp_path / "data", "--engine", slow, "--drain", "0.3")
-    second = None
+def cut_stream(server: Server, how: str) -> list[dict[str, Any]]:
+    """Return the events of a stream whose server is stopped or killed."""
     seen: list[dict[str, Any]] = []
-    try:
-        headers = {"Authorization": f"Bearer {first.ready().key}"}
-        with pytest.raises(httpx2.HTTPError):
-            read_until_end(first, how, seen)
-        code = first.process.wait(END_LIMIT)
-        assert (code == 0) is (how == "stopped")
-        assert seen[-1]["type"] == "response.output_text.delta", "the stream is cut without a terminal event"
-        second = Server(first.folder, "--engine", slow)
-        uid, last = seen[0]["response"]["id"], seen[-1]["sequence_number"]
-        url = f"{second.ready().url}/v1/responses/{uid}"
-        with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=30) as answer:
-            seen += parse_events(answer.iter_lines())
-        check = StreamValidator()
-        assert [broken for event in seen for broken in check.feed(event)] + check.close() == []
-        got = httpx2.get(url, headers=headers).json()
-        assert got["output"][0]["content"][0]["text"] == "Once" + "".join(WORDS)
-        assert got == seen[-1]["response"]
-    finally:
-        first.end()
-        if second is not None:
-            second.end()
+    with pytest.raises(httpx2.HTTPError):
+        read_until_end(server, how, seen)
+    code = server.process.wait(END_LIMIT)
+    assert (code == 0) is (how == "stopped")
+    assert seen[-1]["type"] == "response.output_text.delta", "the stream is cut without a terminal event"
+    return seen
 
 
-def test_stop_logs_no_traceback(tmp_path: Path, slow: str) -> None:
-    """Streams, plain requests and followers are cut without a traceback."""
-    server = Server(tmp_path / "data", "--engine", slow, "--drain", "0.3")
-    headers = {"Authorization": f"Bearer {server.ready().key}"}
+def continue_stream(server: Server, seen: list[dict[str, Any]]) -> None:
+    """Check that the server continues the stream whose first events are `seen`, and has the whole response."""
+    headers = {"Authorization": f"Bearer {server.key}"}
+    uid, last = seen[0]["response"]["id"], seen[-1]["sequence_number"]
+    url = f"{server.url}/v1/responses/{uid}"
+    with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=30) as answer:
+        seen += parse_events(answer.iter_lines())
+    assert problems(seen) == []
+    got = httpx2.get(url, headers=headers).json()
+    assert got["output"][0]["content"][0]["text"] == "Once" + "".join(WORDS)
+    assert got == seen[-1]["response"]
+
+
+def problems(events: list[dict[str, Any]]) -> list[Violation]:
+    check = StreamValidator()
+    return [broken for event in events for broken in check.feed(event)] + check.close()
+
+
+def test_stream_and_background_responses_continue_after_a_stop(restarted: RestartedServer) -> None:
+    """Stop a server with a running and two queued background responses."""
+    first = restarted.server
+    headers = {"Authorization": f"Bearer {first.key}"}
+    bodies = [{"model": "slow", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
+    uids = [httpx2.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
+    seen = cut_stream(first, "stopped")
+    second = restarted.start().ready()
+    continue_stream(second, seen)
+    for uid in uids:
+        url = f"{second.url}/v1/responses/{uid}"
+        with httpx2.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
+            events = list(parse_events(answer.iter_lines()))
+        assert problems(events) == []
+        assert events[-1]["response"]["status"] == "completed"
+
+
+def test_stream_continues_after_a_kill(restarted: RestartedServer) -> None:
+    seen = cut_stream(restarted.server, "killed")
+    continue_stream(restarted.start().ready(), seen)
+
+
+def test_stop_logs_no_traceback(restarted: RestartedServer) -> None:
+    """Cut streams, plain requests and followers. Must be the last test of the module, which stops the server."""
+    server = restarted.server
+    headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi"}
     with ThreadPoolExecutor(12) as threads, httpx2.Client(base_url=server.url, headers=headers, timeout=30) as client:
+        earlier = len(client.get("/v1/responses").json()["data"])
         uid = client.post("/v1/responses", json={**body, "background": True}).json()["id"]
         streams = threading.Semaphore(0)
 
@@ -99,32 +142,9 @@ def test_stop_logs_no_traceback(tmp_path: Path, slow: str) -> None:
         ]
         running = [threads.submit(request) for request in requests * 4]
         assert all(streams.acquire(timeout=30) for _ in range(8))
-        wait_until(lambda: len(client.get("/v1/responses").json()["data"]) == 9)
+        wait_until(lambda: len(client.get("/v1/responses").json()["data"]) == earlier + 9)
         code = server.stop(signal.SIGTERM)
         answers = [one.exception() or one.result() for one in running]
-    server.end()
     assert code == 0
     assert all(isinstance(one, httpx2.HTTPError) or one == 503 for one in answers)
     assert not re.findall(r"(?s)Traceback.*|.*never retrieved", server.output)
-
-
-def test_background_responses_complete_after_a_restart(tmp_path: Path, slow: str) -> None:
-    first = Server(tmp_path / "data", "--engine", slow, "--drain", "0.3", RESPONSES_MAX_BACKGROUND="1")
-    second = None
-    try:
-        headers = {"Authorization": f"Bearer {first.ready().key}"}
-        bodies = [{"model": "slow", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
-        uids = [httpx2.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
-        assert first.stop(signal.SIGTERM) == 0
-        second = Server(first.folder, "--engine", slow)
-        for uid in uids:
-            url = f"{second.ready().url}/v1/responses/{uid}"
-            with httpx2.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
-                events = list(parse_events(answer.iter_lines()))
-            check = StreamValidator()
-            assert [broken for event in events for broken in check.feed(event)] + check.close() == []
-            assert events[-1]["response"]["status"] == "completed"
-    finally:
-        first.end()
-        if second is not None:
-            second.end()

@@ -1,4 +1,7 @@
-"""bin/serve with several web processes: replacement, rolling restart, and an end that leaves nothing."""
+"""bin/serve with several web processes: replacement, rolling restart, and an end that leaves nothing.
+
+Killed supervisors are tested with the starts behind them: tests/server/cli/test_serve.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,20 +28,7 @@ BACK_LIMIT = 30.0  # Seconds until a web process is replaced, on a busy machine 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
     """Run a server that has two web processes after each test."""
-    with started(tmp_path_factory.mktemp("fleet"), tape) as server:
-        yield server
-
-
-@pytest.fixture
-def victim(tmp_path: Path, tape: str) -> Iterator[Server]:
-    """Run a server that the test ends."""
-    with started(tmp_path, tape) as server:
-        yield server
-
-
-@contextmanager
-def started(folder: Path, tape: str) -> Iterator[Server]:
-    server = Server(folder / "data", "--engine", tape, "--web", "2", "--drain", "3")
+    server = Server(tmp_path_factory.mktemp("fleet") / "data", "--engine", tape, "--web", "2", "--drain", "3")
     try:
         yield server.ready()
     finally:
@@ -136,15 +125,6 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
     assert len(wait_for_webs(fleet, old)) == 2
 
 
-@pytest.mark.parametrize("name", ["bin/serve", "server.processes.main"])
-def test_killed_supervisor_leaves_no_process(victim: Server, name: str) -> None:
-    pid = victim.process.pid
-    processes = family(pid)
-    os.kill(pid if name == "bin/serve" else named(pid, name), signal.SIGKILL)
-    assert victim.process.wait(END_LIMIT) != 0
-    assert left(processes, within=5) == []
-
-
 def test_killed_postgres_is_restarted(fleet: Server) -> None:
     os.kill(named(fleet.process.pid, "bin/postgres"), signal.SIGKILL)
     wait_until(lambda: answered(fleet) == 200 and "Postgres has died" in fleet.output, limit_s=BACK_LIMIT, poll_s=0.1)
@@ -152,7 +132,7 @@ def test_killed_postgres_is_restarted(fleet: Server) -> None:
 
 
 def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
-    """Must be the last test of the module that needs the fleet: it stops the server."""
+    """Stop the server. Must be the last test of the module that needs the fleet."""
     processes = family(fleet.process.pid)
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
