@@ -20,7 +20,8 @@ from responses_app.installation.data_dir import ROOT
 OWN = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))}
 # Programs with clients, which run in an environment of their own, from its own requirement file.
 CLIENTS = ROOT / "tests" / "clients"
-FOREIGN = (CLIENTS / "python", CLIENTS / "older", ROOT / "bench" / "client_matrix" / "drivers" / "python")
+DRIVERS = ROOT / "bench" / "client_matrix" / "drivers" / "python"
+FOREIGN = (CLIENTS / "python", CLIENTS / "python_formats", CLIENTS / "older", DRIVERS)
 LOCKED = ("pyproject.toml", "uv.lock", "requirements.txt", "requirements-uv.txt", "bin/lock")
 
 

@@ -22,6 +22,9 @@ from tests.support.server.serve_command import Server
 from tests.support.web_search.pages_folder import write_pages
 
 HERE = Path(__file__).parent
+PIP_GROUPS = ("python", "python_formats", "older", "llm", "aider")
+# Variables of the environment that clients would read.
+FOREIGN = ("OPENAI_", "ANTHROPIC_", "CLAUDE", "PYTHON", "DJANGO_")
 QUIET = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "LANGSMITH_TRACING": "false",
@@ -33,10 +36,14 @@ QUIET = {
 
 @pytest.fixture(scope="session")
 def installing() -> Iterator[dict[str, Future[Path]]]:
-    """All installations, under way at once."""
-    with ThreadPoolExecutor() as pool:
-        packages = {"codex": CODEX_PACKAGE, **{group: HERE / group / "package.json" for group in ("node", "opencode")}}
-        requirements = {group: HERE / group / "requirements.txt" for group in ("python", "older", "llm")}
+    """All installations, under way."""
+    # More at once take longer each, up to the limit of an installation.
+    with ThreadPoolExecutor(3) as pool:
+        packages = {
+            "codex": CODEX_PACKAGE,
+            **{group: HERE / group / "package.json" for group in ("node", "opencode", "programs")},
+        }
+        requirements = {group: HERE / group / "requirements.txt" for group in PIP_GROUPS}
         yield {
             **{group: pool.submit(install.install_npm, manifest) for group, manifest in packages.items()},
             **{group: pool.submit(install.install_pip, manifest) for group, manifest in requirements.items()},
@@ -105,7 +112,7 @@ def environ(server: Server) -> dict[str, str]:
 
 
 def _environ(server: Server) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON", "DJANGO_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**inherited, **QUIET, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "SERVER_URL": server.url}
 
 
@@ -146,14 +153,23 @@ def python(installed: Callable[[str], Path], server: Server, environ: dict[str, 
 
 
 @pytest.fixture
+def formats(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
+    """Runs a driver with the Python of the clients of other API formats than Responses."""
+    environ = {**environ, "PYTHONPATH": str(HERE / "python"), "ANTHROPIC_API_KEY": server.key}
+    return _driving(installed, "python_formats", server, environ, "python_formats")
+
+
+@pytest.fixture
 def older(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
     """The same, for clients that want an openai package of a major version before."""
     return _driving(installed, "older", server, environ)
 
 
-def _driving(installed: Callable[[str], Path], group: str, server: Server, environ: dict[str, str]) -> Drive:
+def _driving(
+    installed: Callable[[str], Path], group: str, server: Server, environ: dict[str, str], folder: str = "python"
+) -> Drive:
     def drive(driver: str, model: str) -> dict[str, Any]:
-        command = [str(installed(group)), str(HERE / "python" / driver)]
+        command = [str(installed(group)), str(HERE / folder / driver)]
         return steps(command, server, {**environ, "MODEL": model})
 
     return drive

@@ -82,3 +82,7 @@ def test_ai_sdk_with_its_open_responses_provider(node: Drive) -> None:
         "open": "Hello there!",
         "error": REFUSED,
     }
+
+
+def test_mastra_with_a_model_by_url(node: Drive) -> None:
+    assert node("mastra.mjs", "mastra") == {**USUAL_ANSWERS, "stream": ["Forty-two.", "Hm."]}

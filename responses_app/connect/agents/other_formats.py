@@ -92,7 +92,7 @@ CLAUDE_CODE: Final = Agent(
     _claude_code,
     "claude",
     note="Claude Code compacts by the context window in CLAUDE_CODE_MAX_CONTEXT_TOKENS.",
-    first_prompt=18_000,
+    first_prompt=11_000,
 )
 CONTINUE: Final = Agent("continue", "Continue", _continue, "cn")
 AIDER: Final = Agent(

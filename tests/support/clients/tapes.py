@@ -61,6 +61,19 @@ TALK: list[Line] = [*USUAL[:6], *USUAL[7:]]
 PAUSE = "\f"
 SHELL: list[Line] = [calls("shell", {"commands": ["pwd"]}), text("Home.")]
 CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", shown_input="Three.")]
+# A tool loop of Claude Code.
+TEN_CALLS: list[Line] = [
+    calls("Bash", {"command": "echo one > one.txt && cat one.txt"}),
+    calls("Read", {"file_path": "one.txt"}, shown_input="one"),
+    calls("Edit", {"file_path": "one.txt", "old_string": "one", "new_string": "two"}),
+    calls("Write", {"file_path": "main.py", "content": "print(6 * 7)\n"}),
+    calls("Bash", {"command": "python3 main.py"}),
+    calls("Bash", {"command": "ls"}, shown_input="42"),
+    calls("Read", {"file_path": "main.py"}, shown_input="main.py\none.txt"),
+    calls("Edit", {"file_path": "main.py", "old_string": "7", "new_string": "8"}),
+    calls("Bash", {"command": "python3 main.py"}),
+    calls("Bash", {"command": "cat one.txt"}, shown_input="48"),
+]
 TAPES: dict[str, list[Line]] = {
     "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
     "agents-node": [*USUAL, *CONVERSATION, *SHELL],
@@ -75,6 +88,20 @@ TAPES: dict[str, list[Line]] = {
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
     "llamaindex": USUAL,
     "litellm": USUAL,
+    "anthropic": [*USUAL, *USUAL[2:4]],
+    "langchain-chat": USUAL,
+    "langchain-messages": USUAL,
+    "smolagents": [*USUAL[:3], calls("final_answer", {"answer": "Sunny."}, shown_input="Observation:\nParis: sunny")],
+    "dspy": [*USUAL[:3], USUAL[6]],
+    # ADK sends the results of functions as JSON.
+    "adk": [
+        *USUAL[:3],
+        text("It is sunny.", shown_input='{"result": "Paris: sunny"}'),
+        USUAL[4],
+        text("Both are sunny.", shown_input='{"result": "Oslo: sunny"}'),
+        *USUAL[6:],
+    ],
+    "mastra": USUAL,
     "codex": [
         calls("exec_command", {"cmd": "echo made > made.txt"}),
         text("Made."),
@@ -106,6 +133,10 @@ TAPES: dict[str, list[Line]] = {
     "connected-codex": [text("Yes."), calls("exec_command", {"cmd": "echo made > made.txt"}), text("Made.")],
     # Besides the answer, opencode asks for a title, at any time.
     "connected-opencode": [text("Yes."), *[thought("Hm.", "Forty-two.")] * 3],
+    "connected-claude-code": [text("Yes."), *TEN_CALLS, text("All ten are done.", shown_input="two"), text("Resumed.")],
+    "connected-continue": [text("Yes."), calls("Bash", {"command": "echo made > made.txt"}), text("Made.")],
+    # The file as a whole is how Aider lets models that it does not know write.
+    "connected-aider": [text("Yes."), text("hello.py\n```\nprint('Hello!')\n```\n")],
     "connected-llm": [text("Yes."), thought("Hm.", "Forty-two.")],
     # A name that openai-agents compacts with.
     "gpt-5": [text("They said hello.")],

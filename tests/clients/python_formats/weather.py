@@ -1,0 +1,21 @@
+"""The tool and the schema of the drivers."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+
+class Profile(BaseModel):
+    """A person."""
+
+    name: str
+    age: int
+
+
+def get_weather(city: str) -> str:
+    """Return the weather of a city.
+
+    Args:
+        city: Name of the city.
+    """
+    return f"{city}: sunny"
