@@ -82,8 +82,8 @@ class GenerateRequest:
     the project: engines schedule projects in turn. `session` is equal for all turns of a chain: engines with the same session share
     a prefix. With `may_join` a busy process may take the tokens of a short time together, as one chunk.
     `lora` is the name of a LoRA adapter of the engine, empty for the base model. `request_id` is the id of the HTTP request for the
-    engine's log, `traceparent` the trace for its spans; both may be empty. A pool appends host and port of each engine that it uses to
-    `used_engines`.
+    engine's log, `traceparent` and `tracestate` the trace for its spans; all may be empty. A pool appends host and port of each engine
+    that it uses to `used_engines`.
     """
 
     id: str
@@ -101,6 +101,7 @@ class GenerateRequest:
     lora: str = ""
     request_id: str = ""
     traceparent: str = ""
+    tracestate: str = ""
     used_engines: list[str] = field(default_factory=list, compare=False)
 
 

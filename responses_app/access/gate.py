@@ -59,10 +59,10 @@ class KeyGate:
             return None
         return api_keys.account(key) if key is not None else None
 
-    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str, address: str) -> None:
         """Note a request that was refused before the application; `line` is the method and the path."""
         if self.is_api(line[1]):
-            refusals.note_refusal(refusal, request_id, line, authorization)
+            refusals.note_refusal(refusal, request_id, line, authorization, address)
 
     async def look_up(self, authorization: str) -> str:
         """Return the account of the key in an `Authorization` header. Raises Unauthorized, ServiceUnavailable."""

@@ -67,7 +67,9 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
             mapped = to_api_error(error, request_id, f"{request.method} {request.path}")
             if not request.META.get(HAS_RESPONSE):
                 key = request.META.get(API_KEY)
-                refused_requests.buffer.note(mapped, RequestPlace(request_id, request.method or "", request.path, key))
+                address = audit_log.address_of(request)
+                place = RequestPlace(request_id, request.method or "", request.path, key, address)
+                refused_requests.buffer.note(mapped, place)
             response = error_response(mapped, request_id, request.path)
         return _with_headers(response, began, request_id)
 
@@ -122,7 +124,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)
     request.META[API_KEY] = key
-    note(key_id=key.pk, project=key.project)
+    note(key_id=key.pk, user_id=key.user_pk, project=key.project)
     response = await handler(request, key, **path)
     if (action := _audited_action(request)) and response.status_code < HTTPStatus.BAD_REQUEST:
         actor = audit_log.Actor(audit_log.Kind.KEY, key.pk, str(key), audit_log.address_of(request))

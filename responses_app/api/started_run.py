@@ -17,7 +17,7 @@ from responses_app.api.http import HAS_RESPONSE
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import ServiceUnavailable
 from responses_app.models import Response, StoredRequest
-from responses_app.observability.records import current_request, traceparent
+from responses_app.observability.records import current_request, trace_context
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
@@ -109,7 +109,8 @@ class RepeatedRun:
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
     """Start the run of a request. Raises ApiError; then nothing was stored."""
     known = KnownContext(reserve=ticket.reserve)
-    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent()), known)
+    traceparent, tracestate = trace_context()
+    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent, tracestate=tracestate), known)
     if (record := current_request.get()) is not None:
         record.keep_run(lambda: run.writer.response, run.engine_name, order.input)
     if run.publisher.is_stored:

@@ -19,6 +19,8 @@ class RefusedRequest(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="refused_requests")
     method = models.CharField(max_length=16)
     path = models.CharField(max_length=200)
+    # Of the client, behind RESPONSES_TRUSTED_PROXIES too; `count` may have requests of other addresses.
+    address = models.CharField(max_length=64, blank=True, default="", db_default="")
     status = models.SmallIntegerField()
     code = models.CharField(max_length=64, blank=True, default="")
     message = models.CharField(max_length=300)

@@ -47,6 +47,7 @@ def _ids(record: ObservedRequest) -> dict[str, Any]:
         "request_id": record.request_id,
         "response_id": record.response_id,
         "key_id": record.key_id,
+        "user_id": record.user_id,
         "project": record.project,
         "model": record.model,
         "engine": record.engine() if record.engine is not None else "",

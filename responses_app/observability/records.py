@@ -13,6 +13,8 @@ from typing import Any
 CLIENT_CLOSED = 499
 # Characters of the `X-Client-Request-Id` of a client, which OpenAI limits to as many.
 MAX_CLIENT_ID_LENGTH = 512
+# Characters of `tracestate`, of which the specification asks to hand on at least as many.
+_TRACESTATE = re.compile(r"[ -~]{1,512}")
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
@@ -21,8 +23,9 @@ class ObservedRequest:
     """Request: what the transport knows of it, and what the views add. `began` is a monotonic time in seconds.
 
     `request` is Django's request, whose route is the endpoint; without one the path is looked up. `key_id` is the primary key of the API
-    key. `traceparent` is the trace of the caller (W3C Trace Context), or the span of this request if there is one; `engine` returns host
-    and port of the engine. `response` returns the response of the request as it is now, `request_input` the items of its input.
+    key, `user_id` that of the person who sent the request from a page. `traceparent` is the trace of the caller (W3C Trace Context), or
+    the span of this request if there is one. `engine` returns host and port of the engine, `response` the response of the request as it
+    is now. `request_input` has the items of its input.
     """
 
     method: str
@@ -36,7 +39,10 @@ class ObservedRequest:
     # Of the client, behind trusted proxies too.
     address: str = ""
     traceparent: str = ""
+    # Header `tracestate` of the caller, for the engine; empty without a trace.
+    tracestate: str = ""
     key_id: int | None = None
+    user_id: int | None = None
     project: str = ""
     model: str = ""
     engine: Callable[[], str] | None = None
@@ -62,13 +68,17 @@ class ObservedRequest:
     def of_scope(cls, method: str, scope: Mapping[str, Any]) -> ObservedRequest:
         """Return the record of a connection of ASGI, with the ids in the headers of the client."""
         client_id = trace = ""
+        states: list[str] = []
         for name, value in scope["headers"]:
             if name == b"x-client-request-id":
                 client_id = value.decode("latin-1")[:MAX_CLIENT_ID_LENGTH]
             elif name == b"traceparent":
                 trace = parse_traceparent(value.decode("latin-1"))
+            elif name == b"tracestate":
+                states.append(value.decode("latin-1").strip())
         address = str((scope.get("client") or ("",))[0])
-        return cls(method, scope["path"], client_request_id=client_id, address=address, traceparent=trace)
+        state = parse_tracestate(states) if trace else ""
+        return cls(method, scope["path"], client_request_id=client_id, address=address, traceparent=trace, tracestate=state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +129,18 @@ def note(**fields: Any) -> None:
             setattr(record, name, value)
 
 
-def traceparent() -> str:
-    """Return the trace of the current request; empty without a trace."""
+def trace_context() -> tuple[str, str]:
+    """Return `traceparent` and `tracestate` of the current request; both are empty without a trace."""
     record = current_request.get()
-    return record.traceparent if record is not None else ""
+    return (record.traceparent, record.tracestate) if record is not None else ("", "")
 
 
 def parse_traceparent(value: str) -> str:
     """Return the header `traceparent` if it is valid, else an empty string (W3C Trace Context, section 3.2)."""
     return value if _TRACEPARENT.fullmatch(value) else ""
+
+
+def parse_tracestate(values: Sequence[str]) -> str:
+    """Return the headers `tracestate` as one (W3C Trace Context, section 3.3), empty for other than 512 printable characters."""
+    state = ",".join(filter(None, values))
+    return state if _TRACESTATE.fullmatch(state) else ""

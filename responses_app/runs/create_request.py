@@ -74,6 +74,7 @@ class CreateRequest:
     request_id: str = ""
     # The trace of the request (W3C Trace Context), which engines and MCP servers continue; empty without a trace.
     traceparent: str = ""
+    tracestate: str = ""
     previous_response_id: str | None = None
     # Response with which the prompt is compared for `prompt_cache_diagnostics`.
     comparison_response_id: str | None = None

@@ -130,7 +130,8 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         # A handshake that is refused is an HTTP request with the status 429.
         if mapped.status == RateLimited.status and self in self.open_connections:
             events.rate_limited()
-        note_refusal(mapped, self.request_id, ("WEBSOCKET", str(self.scope["path"])), self._authorization)
+        address = str((self.scope.get("client") or ("",))[0])
+        note_refusal(mapped, self.request_id, ("WEBSOCKET", str(self.scope["path"])), self._authorization, address)
         return mapped
 
     # Handshake

@@ -186,13 +186,12 @@ class Stream:
         if manager.current().is_stopping:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
         key = await self._connection.authenticate()
-        record.key_id = key.pk
+        record.key_id, record.user_id = key.pk, key.user_pk
         async with manager.current().starts.turn(key.project), rate_limits.admit(key) as admission:
             size = queued.size if isinstance(queued, CreateFrame) else 0
             parsed = await request_body.off_loop(key, size, queued.to_request, key)
-            request = request_access.authorize(
-                key, replace(parsed, request_id=record.request_id, traceparent=record.traceparent)
-            )
+            parsed = replace(parsed, request_id=record.request_id, traceparent=record.traceparent, tracestate=record.tracestate)
+            request = request_access.authorize(key, parsed)
             active = await self._start(queued, request, admission)
             record.keep_run(lambda: active.run.writer.response, active.run.engine_name, request.input)
             try:

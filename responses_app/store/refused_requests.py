@@ -27,12 +27,13 @@ BATCH: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RequestPlace:
-    """What is noted of a request beside the error: the id, the method, the path without the query, and the key."""
+    """What is noted of a request beside the error: the id, the method, the path without the query, the key and the client's address."""
 
     request_id: str
     method: str
     path: str
     key: ApiKey | None = None
+    address: str = ""
 
 
 class RefusalBuffer:
@@ -111,6 +112,7 @@ def _row(error: ApiError, place: RequestPlace) -> RefusedRequest:
         key_id=None if key is None else key.pk,
         method=_stored(place.method, 16),
         path=_stored(place.path, 200),
+        address=_stored(place.address, 64),
         status=error.status,
         code=_stored(error.code or error.type, 64),
         message=_stored(error.message, 300),

@@ -52,7 +52,7 @@ class RefusedRequestsTest(TestCase):
         self.assertEqual(list(refused_requests.write_due(datetime.now(UTC))), [2])
         rows = RefusedRequest.objects.order_by("pk")
         self.assertEqual([(row.status, row.key_id, row.project) for row in rows], [(401, None, ""), (400, None, "p")])
-        self.assertEqual(rows[0].request_id, answer["x-request-id"])
+        self.assertEqual((rows[0].request_id, rows[0].address), (answer["x-request-id"], "127.0.0.1"))
         self.assertEqual(sum(refused_requests.prune(datetime.now(UTC) + timedelta(days=31), None)), 2)
 
     def test_requests_without_a_key_are_for_staff_alone(self) -> None:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
+from responses_app.observability.records import ObservedRequest, parse_tracestate
 from responses_app.server.cli.model_specs import HARMONY
 from tests.support.api.case import tokens
 from tests.support.engines.faulty_http_server import FaultyServer, serve, stream, token
@@ -19,6 +20,7 @@ from tests.support.waiting import wait_until
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 TRACE = {"traceparent": f"00-{TRACE_ID}-b7ad6b7169203331-01"}
+STATE = {"tracestate": "vendor=opaque, other=1"}
 HELLO = tokens("<|channel|>final<|message|>A secret answer<|return|>")
 
 
@@ -40,7 +42,7 @@ def wait_for_line(server: Server, **fields: object) -> dict[str, Any]:
 
 
 def check_http(server: Server, engine: FaultyServer) -> None:
-    headers = {"Authorization": f"Bearer {server.key}", **TRACE, "X-Client-Request-Id": "mine\x1b 1"}
+    headers = {"Authorization": f"Bearer {server.key}", **TRACE, **STATE, "X-Client-Request-Id": "mine\x1b 1"}
     body = {"model": "m", "input": "A secret question"}
     answer = httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=30)
     assert answer.status_code == 200, answer.text
@@ -67,7 +69,7 @@ def check_http(server: Server, engine: FaultyServer) -> None:
     (head,) = [head for head in engine.headers if head.startswith("POST /inference/v1/generate")]
     sent = {name.lower(): value for name, _, value in (row.partition(": ") for row in head.split("\r\n"))}
     assert sent["x-request-id"] == f"{request_id}-{uid}", "vLLM writes this id into its log"
-    assert sent["traceparent"] == TRACE["traceparent"]
+    assert (sent["traceparent"], sent["tracestate"]) == (TRACE["traceparent"], STATE["tracestate"])
 
 
 def check_socket(server: Server) -> None:
@@ -128,3 +130,9 @@ def test_line_of_text_has_the_same_ids(shared: Server) -> None:
     assert "INFO    responses.access: POST /v1/responses 200 " in line
     rest = "project=default model=tape engine=local client_request_id=a_model=forged client=127.0.0.1"
     assert line.endswith(f"{rest} trace_id={TRACE_ID}")
+
+
+def test_state_of_a_trace_needs_a_trace_and_printable_characters() -> None:
+    assert [parse_tracestate(values) for values in (["a=1", "b=2"], ["a=\x7f"], ["x" * 513], [])] == ["a=1,b=2", "", "", ""]
+    scope = {"path": "/", "headers": [(b"tracestate", b"a=1")]}
+    assert ObservedRequest.of_scope("GET", scope).tracestate == ""

@@ -126,7 +126,7 @@ def test_promtool_accepts_the_metrics(server: MeasuredServer) -> None:
     ("name", "value", "sentence"),
     [
         ("RESPONSES_METRICS_TOKEN", "short", "RESPONSES_METRICS_TOKEN must have at least 16 characters, not 5"),
-        ("RESPONSES_METRICS_PORT", "70000", "the metrics cannot be served on 127.0.0.1:70000"),
+        ("RESPONSES_METRICS_PORT", "70000", "RESPONSES_METRICS_PORT must be at most 65535, not 70000"),
     ],
 )
 def test_invalid_setting_ends_the_start_with_a_sentence(

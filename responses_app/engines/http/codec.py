@@ -79,7 +79,8 @@ def headers(request: GenerateRequest, session_header: str) -> dict[str, str]:
     vLLM takes the request id from the header and ignores the body; requests are aborted by the same id.
     """
     fields = {"X-Request-Id": engine_id(request), session_header: request.session or request.id}
-    return {**fields, "traceparent": request.traceparent} if request.traceparent else fields
+    trace = {"traceparent": request.traceparent, "tracestate": request.tracestate}
+    return {**fields, **{name: value for name, value in trace.items() if value}}
 
 
 def engine_id(request: GenerateRequest) -> str:

@@ -87,6 +87,7 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         session=context.session,
         request_id=request.request_id,
         traceparent=request.traceparent,
+        tracestate=request.tracestate,
     )
 
 

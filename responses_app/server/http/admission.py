@@ -37,7 +37,7 @@ class Gate(Protocol):
         """Return the account of a cached key; None if a look-up is necessary."""
         ...
 
-    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str, address: str) -> None:
         """Note a request that was refused before the application; `line` is the method and the path. Reads and writes nothing."""
         ...
 
@@ -73,9 +73,9 @@ class OpenGate:
         del authorization
         return "anybody"
 
-    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str, address: str) -> None:
         """Note nothing."""
-        del refusal, request_id, line, authorization
+        del refusal, request_id, line, authorization, address
 
     async def look_up(self, authorization: str) -> str:
         """Return the shared account."""

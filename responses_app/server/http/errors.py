@@ -95,9 +95,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         path = self._decoded_path()
         request.is_upload = server.gate.is_upload(self._command.decode("latin1"), path)
         if _is_websocket(request) or not server.gate.is_api(path):
-            forwarded_for = request.requestHeaders.getRawHeaders(b"x-forwarded-for") or []
-            address = server.gate.client_address(str(getattr(request.client, "host", "")), forwarded_for)
-            self._let_in(server.budget.of_address(address), PAGE_BODY_LIMIT)
+            self._let_in(server.budget.of_address(self._client_address()), PAGE_BODY_LIMIT)
             return
         authorization = _authorization(request)
         account = server.gate.cached_account(authorization)
@@ -226,8 +224,17 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         logger.info("%s %d %s param=%s code=%s", request_id, refusal.status, refusal.message[:200], refusal.param, refusal.code)
         if self.requests and hasattr(self, "_path"):
             line = self._command.decode("latin1"), self._decoded_path()
-            self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]))
-            events.request_ended(ObservedRequest(*line, refusal.status, request_id=request_id))
+            address = self._client_address()
+            self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]), address)
+            events.request_ended(ObservedRequest(*line, refusal.status, request_id=request_id, address=address))
+
+    def _client_address(self) -> str:
+        """Return the address of the client of the current request, behind trusted proxies too."""
+        request = self.requests[-1]
+        forwarded_for = request.requestHeaders.getRawHeaders(b"x-forwarded-for") or []
+        peer = str(getattr(request.client, "host", ""))
+        address: str = self.factory.server.gate.client_address(peer, forwarded_for)
+        return address
 
     def _cors_headers(self) -> list[Header]:
         """Return the headers that let a script of an allowed origin read the refusal."""

@@ -97,7 +97,13 @@ def _matching(rows: QuerySet[RefusedRequest], selected: ListFilters) -> QuerySet
         rows = rows.filter(created_at__lt=selected.until)
     if selected.text:
         text = selected.text
-        rows = rows.filter(Q(message__icontains=text) | Q(code=text) | Q(request_id__startswith=text) | Q(path__icontains=text))
+        rows = rows.filter(
+            Q(message__icontains=text)
+            | Q(code=text)
+            | Q(request_id__startswith=text)
+            | Q(path__icontains=text)
+            | Q(address=text)
+        )
     return rows
 
 

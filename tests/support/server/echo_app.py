@@ -221,9 +221,9 @@ class ScriptedGate:
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
 
-    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str) -> None:
+    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str, address: str) -> None:
         """Note nothing."""
-        del refusal, request_id, line, authorization
+        del refusal, request_id, line, authorization, address
 
     async def look_up(self, authorization: str) -> str:
         await (asyncio.Event().wait() if authorization == "slow" else pause(0.1))

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from responses_app.access import api_keys, browser_key, permissions
 from responses_app.models import ApiKey, LoginAttempt, Membership, Role
+from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.web.accounts import login_throttle, sign_in
 from responses_app.web.delivery import csp
 from tests.support.api.case import HELLO as GREETING
@@ -170,12 +171,17 @@ class BrowserKeyTest(ApiCase):
 
     async def test_browser_key_works_for_its_project_without_a_row(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
+        record = ObservedRequest("POST", "/v1/responses")
         async with self.serving(record_text(GREETING)) as client:
             client.secret = secret
+            current_request.set(record)
             made = await self.made(client)
+            current_request.set(None)
             client.secret = self.secret
             self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 200)
         self.assertEqual(await ApiKey.objects.acount(), 1)
+        line = (record.response_id, record.project, record.key_id, record.user_id)
+        self.assertEqual(line, (made["id"], "test", None, self.ada.pk), "the log names the person in place of a key")
 
     async def test_expired_or_forged_browser_key_is_refused(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
