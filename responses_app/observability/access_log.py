@@ -42,7 +42,7 @@ def _log(record: ObservedRequest) -> None:
 
 
 def _ids(record: ObservedRequest) -> dict[str, Any]:
-    """Return what is known of a request, by the name in the log."""
+    """Return the ids of a request by their names in the log."""
     known = {
         "request_id": record.request_id,
         "response_id": record.response_id,

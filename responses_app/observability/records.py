@@ -59,7 +59,7 @@ class ObservedRequest:
     def keep_run(
         self, response: Callable[[], Mapping[str, Any]], engine: Callable[[], str], request_input: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Keep what log and trace show of the response that the request has begun."""
+        """Keep the response of the request for log and trace."""
         snapshot = response()
         self.response_id, self.model, self.engine = snapshot["id"], snapshot["model"], engine
         self.response, self.request_input = response, request_input
@@ -141,6 +141,6 @@ def parse_traceparent(value: str) -> str:
 
 
 def parse_tracestate(values: Sequence[str]) -> str:
-    """Return the headers `tracestate` as one (W3C Trace Context, section 3.3), empty for other than 512 printable characters."""
+    """Return the headers `tracestate` joined (W3C Trace Context, section 3.3). Return "" for unprintable or too many characters."""
     state = ",".join(filter(None, values))
     return state if _TRACESTATE.fullmatch(state) else ""

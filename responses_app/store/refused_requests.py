@@ -27,7 +27,7 @@ BATCH: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RequestPlace:
-    """What is noted of a request beside the error: the id, the method, the path without the query, the key and the client's address."""
+    """Refused request beside its error: id, method, path without the query, key, address of the client."""
 
     request_id: str
     method: str
