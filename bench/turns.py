@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=PORT)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="verbatim-turns-") as folder:
-        command = ["bin/serve", "--port", str(options.port), "--engine", f"script://{_tape(Path(folder))}?loop=1"]
+        command = ["bin/serve", "--port", str(options.port), "--engine", f"script://{write_tape(Path(folder), CALL)}?loop=1"]
         env = {"RESPONSES_DATA_DIR": f"{folder}/data", "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
         with serve([str(ROOT / command[0]), *command[1:]], options.port, env, Path(folder) / "log"):
             _table(options.port, options.turns, options.chains)
@@ -140,9 +140,9 @@ def _socket(port: int) -> Iterator[Ask]:
         yield ask
 
 
-def _tape(folder: Path) -> Path:
-    """A line, that calls the tool."""
-    ids = load_harmony_encoding("HarmonyGptOss").encode(CALL, allowed_special="all")
+def write_tape(folder: Path, text: str) -> Path:
+    """Write a tape with one recording of `text`, a token in each chunk."""
+    ids = load_harmony_encoding("HarmonyGptOss").encode(text, allowed_special="all")
     tape = folder / "tape.jsonl"
     tape.write_text(json.dumps({"chunks": [{"tokens": [token]} for token in ids]}) + "\n")
     return tape

@@ -132,7 +132,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         fingerprint=create_request.fingerprint,
         user_id=create_request.user,
         conversation_id=before.conversation,
-        history=list(before.keys),
+        history=list(before.history),
         # jsonb cannot hold NUL; the log has the exact value.
         metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in create_request.metadata.items()},
         created_at=datetime.fromtimestamp(now, UTC),

@@ -10,7 +10,9 @@ from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare.convert import ConvertedTurn
 from responses_app.runs.prepare.grammars import check_constraints
+from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt
+from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
 from responses_app.runs.prepare.prefix_cache import cache_salt
 from responses_app.runs.prepare.prompt_context import PromptContext
@@ -46,12 +48,18 @@ async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLo
     )
     prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
     if prompt is not None and (not policy.drops or (policy.most_droppable is None and prompt.fits(most - 1))):
+        if context.before.skipped is not None:
+            raise NeedsAllItems
         return turn, prompt
     answer = min(served.max_output_tokens(request.max_output_tokens) or DEFAULT_ANSWER_TOKENS, most // 4)
     try:
-        return await Truncation(prompts, turn, most - answer, most - 1, policy).search()
+        truncation = Truncation(prompts, turn, most - answer, most - 1, policy, context.before.skipped)
+        shortened = await truncation.search()
     except TooLong as error:
         raise _exceeded(f"at least {error.min_tokens}", most) from error
+    if skipping.is_possible(context):
+        skipping.remember(request.model, context.before.thread, truncation.skippable(context.before))
+    return shortened
 
 
 def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: Constraint | None) -> GenerateRequest:

@@ -14,21 +14,33 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items import conversation, selection
 from responses_app.runs.prepare.items.selection import SelectedItems
+from responses_app.runs.prepare.length.skipping import all_items_for_errors, check_compactions
 from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prefix_cache import session_id
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
 from responses_app.runs.server_tools import approvals, executors, recorded_items
 from responses_app.store.content import history, tool_outputs
-from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.history import ConversationContext, FindSkipped
 
 
-async def load(context: PromptContext, before: ConversationContext | None) -> PromptContext:
-    """Load what the request refers to. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
+async def load(
+    context: PromptContext, before: ConversationContext | None, find_skipped: FindSkipped | None = None
+) -> PromptContext:
+    """Load what the request refers to. `before` is the context that the request continues; None has it looked up. Raises ApiError.
+
+    With `find_skipped`, items that no prompt has space for are not read. Raises NeedsAllItems if these are needed all the same.
+    """
     request = context.create_request
     await recorded_items.check_original(request.project, request.rerun_of)
     await executors.check_resources(request.project, request.tools)
-    if before is None:
-        before = await _previous(request)
+    before = await _previous(request, find_skipped) if before is None else before
+    with all_items_for_errors(before):
+        return await _load(context, before)
+
+
+async def _load(context: PromptContext, before: ConversationContext) -> PromptContext:
+    check_compactions(before)
+    request = context.create_request
     input_items = await _own_items(request)
     is_large = len(before.items) + len(input_items) > long_work.LONG_ITEMS
     selected = await long_work.apart(
@@ -74,14 +86,14 @@ async def load_again(context: PromptContext, before: ConversationContext, input_
     )
 
 
-async def _previous(create_request: CreateRequest) -> ConversationContext:
+async def _previous(create_request: CreateRequest, find_skipped: FindSkipped | None) -> ConversationContext:
     """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError."""
     if create_request.conversation is not None:
-        return await conversation.context(create_request.project, create_request.conversation)
+        return await conversation.context(create_request.project, create_request.conversation, find_skipped)
     uid = create_request.previous_response_id
     if uid is None:
         return NO_CONTEXT
-    context = await history.context(create_request.project, uid) if is_id(uid) else None
+    context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
     if context is None:
         raise InvalidRequest(
             f"Previous response with id '{uid}' not found.",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
@@ -12,13 +14,15 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.convert import convert
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
+from responses_app.runs.prepare.length import skipping
+from responses_app.runs.prepare.length.skipping import NeedsAllItems, all_items_for_errors
 from responses_app.runs.prepare.limit import limit
 from responses_app.runs.prepare.load import load, load_again
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import render
 from responses_app.runs.prepare.resolve import resolve
-from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.history import ConversationContext, FindSkipped
 from responses_app.tools.base import ToolOffer
 
 
@@ -61,9 +65,19 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
     """Prepare a response; nothing is stored. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
     request = context.create_request
     await check_grammars(request.project, request.tools, request.input)
-    context = await load(context, before)
-    context = await resolve(context)
-    return PreparedRequest(context, *await build(context))
+    if before is None and skipping.is_possible(context):
+        with suppress(NeedsAllItems):
+            return await _plan(context, None, partial(skipping.find, request.model))
+    return await _plan(context, before)
+
+
+async def _plan(
+    context: PromptContext, before: ConversationContext | None, find_skipped: FindSkipped | None = None
+) -> PreparedRequest:
+    context = await load(context, before, find_skipped)
+    with all_items_for_errors(context.before):
+        context = await resolve(context)
+        return PreparedRequest(context, *await build(context))
 
 
 async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.store.content import images, orphans
-from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.history import ConversationContext, SkippedItems
 from responses_app.store.content.images import ImageBytes
 from responses_app.store.content.input_items import ItemPage
 from responses_app.store.db import durable_transaction
@@ -72,14 +73,33 @@ def delete(row: Conversation) -> None:
         orphans.mark(keys, timezone.now())
 
 
-async def context(row: Conversation) -> ConversationContext:
-    """Read all items, oldest first, in a single query. Raises ConversationLocked while a response of the conversation runs."""
+async def context(row: Conversation, skipped: SkippedItems | None = None) -> ConversationContext:
+    """Read all items that are not `skipped`, oldest first. Raises ConversationLocked while a response of the conversation runs."""
     if await active_response(row).aexists():
         raise ConversationLocked
-    entries = row.conversation_items.order_by("pk").values_list("item_id", "item__body")
-    pairs = [pair async for pair in entries]
+    entries = row.conversation_items.order_by("pk")
+    if skipped is not None:
+        read = await _context_without(row, entries, skipped)
+        if read is not None:
+            return read
+    pairs = [pair async for pair in entries.values_list("item_id", "item__body")]
     items = [orjson.loads(body) for _, body in pairs]
     return ConversationContext([pk for pk, _ in pairs], items, row.uid, "completed", conversation=row.pk)
+
+
+async def _context_without(
+    row: Conversation, entries: QuerySet[ConversationItem], skipped: SkippedItems
+) -> ConversationContext | None:
+    """Read the items that are not `skipped`; None if these are not the first items any more."""
+    keys = (await entries.order_by().aaggregate(keys=ArrayAgg("item_id", order_by="pk")))["keys"] or []
+    if not skipped.matches(keys):
+        return None
+    to_read = skipped.keys_to_read(keys)
+    bodies = dict([pair async for pair in Item.objects.filter(pk__in=to_read).values_list("pk", "body")])
+    if len(bodies) < len(to_read):
+        return None
+    items = [orjson.loads(bodies[pk]) for pk in to_read]
+    return ConversationContext(to_read, items, row.uid, "completed", conversation=row.pk, skipped=skipped, all_keys=keys)
 
 
 def active_response(row: Conversation) -> QuerySet[Response]:

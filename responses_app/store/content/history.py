@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
+from typing import Any, TypeAlias
 
 import orjson
 from django.db.models import Q
@@ -17,11 +19,45 @@ ENDED = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedItems:
+    """Oldest items of a long context, which are not read because no prompt has space for these.
+
+    They are among the first `count` items, whose keys `digest` identifies; those with the keys `still_read` are read. `first` is the id of
+    the item behind the first `count`. `size` is the sum of the estimated tokens of the skipped items, and `calls` has the hashes of
+    their call ids.
+    """
+
+    count: int
+    digest: bytes
+    still_read: Sequence[int]
+    first: str
+    size: int
+    calls: array[int]
+
+    def matches(self, keys: Sequence[int]) -> bool:
+        """Return True if the context with these keys begins with the skipped items, and has one more."""
+        return len(keys) > self.count and digest_keys(keys[: self.count]) == self.digest
+
+    def keys_to_read(self, keys: Sequence[int]) -> list[int]:
+        """Return the keys of the items to read, of a context with these keys."""
+        return [*self.still_read, *keys[self.count :]]
+
+
+# Finds the items to skip of a context by its thread.
+FindSkipped: TypeAlias = Callable[[str], SkippedItems | None]
+
+
+def digest_keys(keys: Sequence[int]) -> bytes:
+    """Return a digest of primary keys."""
+    return blake2b(array("q", keys).tobytes(), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationContext:
     """Items of a chain or conversation, oldest first, with primary keys. `thread` is the uid of the chain's first response.
 
     The first `len(keys)` items are stored; a stored response continuing from here stores the rest as input items.
-    `images` holds the fetched images of the items; None if not loaded.
+    `images` holds the fetched images of the items; None if not loaded. `all_keys` has also the keys of `skipped` items.
     """
 
     keys: Sequence[int]
@@ -33,6 +69,13 @@ class ConversationContext:
     images: ImageBytes | None = None
     # Outputs of server tools for the model, by item id; None if not loaded.
     tool_outputs: Mapping[str, ModelOutput] | None = None
+    skipped: SkippedItems | None = None
+    all_keys: Sequence[int] = ()
+
+    @property
+    def history(self) -> Sequence[int]:
+        """Keys of all items of the context, the skipped ones included."""
+        return self.keys if self.skipped is None else self.all_keys
 
     @property
     def unsaved(self) -> Sequence[dict[str, Any]]:
@@ -45,7 +88,7 @@ class ConversationContext:
         return self.status in ENDED
 
 
-async def context(project: str, uid: str) -> ConversationContext | None:
+async def context(project: str, uid: str, find_skipped: FindSkipped | None = None) -> ConversationContext | None:
     """Load the context of a response for a continuation, in two queries. None if not found."""
     # A response of `store: false` cannot be continued, because the continuation would store its items.
     row = (
@@ -55,11 +98,17 @@ async def context(project: str, uid: str) -> ConversationContext | None:
     )
     if row is None:
         return None
-    items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")
+    history, skipped = row["history"], find_skipped(row["thread"]) if find_skipped else None
+    if skipped is not None and not skipped.matches(history):
+        skipped = None
+    earlier = history if skipped is None else skipped.keys_to_read(history)
+    items = Item.objects.filter(Q(pk__in=earlier) | Q(response_id=row["id"])).order_by("pk")
     bodies = dict([pair async for pair in items.values_list("pk", "body")])
     # Own items follow the history. A history from a conversation may differ from the order of primary keys.
-    keys = list(dict.fromkeys([pk for pk in row["history"] if pk in bodies] + list(bodies)))
-    return ConversationContext(keys, [orjson.loads(bodies[pk]) for pk in keys], row["thread"], row["status"])
+    keys = list(dict.fromkeys([pk for pk in earlier if pk in bodies] + list(bodies)))
+    values = [orjson.loads(bodies[pk]) for pk in keys]
+    all_keys = () if skipped is None else [*history, *keys[len(earlier) :]]
+    return ConversationContext(keys, values, row["thread"], row["status"], skipped=skipped, all_keys=all_keys)
 
 
 async def load_for_takeover(row: Response) -> tuple[ConversationContext, ConversationContext]:

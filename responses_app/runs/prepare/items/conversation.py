@@ -13,7 +13,7 @@ from responses_app.runs.prepare.items.selection import with_ids
 from responses_app.runs.prepare.media import images, rows
 from responses_app.store.content import conversations, history
 from responses_app.store.content.conversations import ConversationLocked
-from responses_app.store.content.history import ConversationContext
+from responses_app.store.content.history import ConversationContext, FindSkipped
 from responses_app.store.content.images import ImageBytes
 
 
@@ -25,10 +25,10 @@ async def find(project: str, uid: str) -> Conversation:
     return row
 
 
-async def context(project: str, uid: str) -> ConversationContext:
-    """Return the whole conversation for a response of the conversation. Raises NotFound, and InvalidRequest `conversation_locked`."""
+async def context(project: str, uid: str, find_skipped: FindSkipped | None = None) -> ConversationContext:
+    """Return the conversation for a response of the conversation. Raises NotFound, and InvalidRequest `conversation_locked`."""
     try:
-        return await conversations.context(await find(project, uid))
+        return await conversations.context(await find(project, uid), find_skipped(uid) if find_skipped else None)
     except ConversationLocked as error:
         raise locked() from error
 

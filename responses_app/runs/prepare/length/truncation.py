@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -14,12 +14,16 @@ from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt, text_size
+from responses_app.runs.prepare.length.skipping import NeedsAllItems, count_early, skip_units
+from responses_app.store.content.history import ConversationContext, SkippedItems
 
 # Estimate: characters of text per token, and tokens of an item beside its text.
 BYTES_OF_A_TOKEN = 4
 FRAME_TOKENS = 4
 # After so many guesses the search is binary.
 GUESSES = 8
+# Share of the context that is read beyond the items that fit, for `SkippedItems`: a quarter at most is free for the answer.
+MARGIN = 0.375
 # Roles whose messages are never dropped.
 LASTING_ROLES = frozenset({"system", "developer"})
 
@@ -59,12 +63,27 @@ class Truncation:
     sizes of the units and the lengths of the earlier prompts.
     """
 
-    def __init__(self, prompts: PromptRenderer, turn: Turn, most: int, limit: int, policy: TruncationPolicy = FEWEST) -> None:
+    def __init__(
+        self,
+        prompts: PromptRenderer,
+        turn: Turn,
+        most: int,
+        limit: int,
+        policy: TruncationPolicy = FEWEST,
+        skipped: SkippedItems | None = None,
+    ) -> None:
         self._prompts, self._most, self._limit, self._policy = prompts, most, limit, policy
         # Tokens of items that the steps share.
         self._turn = replace(turn, token_cache=turn.token_cache or TokenCache())
         self._units = droppable(turn.items)
         self._sizes = [0, *accumulate(sum(size(turn.items[place]) for place in unit) for unit in self._units)]
+        # Units before the first item that is surely read; the sizes behind these count the skipped items, too.
+        self._early = 0 if skipped is None else count_early(turn.items, self._units, skipped)
+        if skipped is not None:
+            self._sizes[self._early :] = [total + skipped.size for total in self._sizes[self._early :]]
+        self._skipped = skipped
+        # With so many units fewer the prompt was too long.
+        self._too_few: int | None = None
         # Tokens per estimated token.
         self._rate = 1.0
 
@@ -77,7 +96,9 @@ class Truncation:
         if self._policy.most_droppable is not None:
             self._most = min(self._most, prompt.length + self._policy.most_droppable)
         # Places in `counts`: without `counts[enough]` units the prompt fits, without `counts[too_few]` it does not.
-        counts = self._grid()
+        counts = [count for count in self._grid() if self._skipped is None or count > self._early]
+        if not counts:
+            raise NeedsAllItems
         least, too_few, enough, tries = prompt.length, -1, len(counts) - 1, 0
         while enough - too_few > 1:
             tries += 1
@@ -89,7 +110,20 @@ class Truncation:
             else:
                 (turn, prompt), enough = fitting, place
                 self._learn(last, counts[place], prompt.length - least)
+        if too_few < 0 and self._skipped is not None and await self._fitting(self._early) is not None:
+            raise NeedsAllItems
+        self._too_few = counts[too_few] if too_few >= 0 else None
+        self._learn(last, counts[enough], prompt.length - least)
         return turn, prompt
+
+    def skippable(self, before: ConversationContext) -> SkippedItems | None:
+        """Return the items of `before` that the next turn need not read, after a search; None without."""
+        if self._too_few is None:
+            return None
+        # Items of more than the whole context are read, so that the prompt of these is too long for any length of the answer.
+        most = self._sizes[self._too_few] - int(self._limit * MARGIN / self._rate)
+        end = bisect_right(self._sizes, most) - 1
+        return skip_units(before, self._turn.items, self._units[self._early : end + 1], self._sizes[self._early : end + 1])
 
     def _grid(self) -> list[int]:
         """Return the numbers of units that may be removed, smallest first; 0 only where a prompt that fits may be too long."""

@@ -1,0 +1,115 @@
+"""Turns of conversations that are much longer than the context: milliseconds and CPU milliseconds of a turn, by the number of items.
+
+    python -m bench.long_conversation [--items 1000 20000] [--turns 20] [--window 4096]
+
+The items are short messages, stored by SQL. Each turn has `truncation: auto`, in a conversation and with `previous_response_id`.
+The engine replays a tape, so the figures are those of the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+
+from bench.support.markdown import markdown_table
+from bench.support.servers import ROOT, BenchServer, serve
+from bench.turns import KEY, PORT, write_tape
+from responses_app.installation.database_url import superuser_url
+
+ANSWER: Final = "<|channel|>final<|message|>So it is.<|return|>"
+FILL_SQL: Final = """
+WITH conversation AS (SELECT id, project FROM responses_app_conversation WHERE uid = %(uid)s
+), items AS (
+  INSERT INTO responses_app_item (uid, project, direction, type, body)
+  SELECT 'msg_' || %(uid)s || n, project, 'input', 'message', json_build_object('id', 'msg_' || %(uid)s || n, 'type', 'message',
+    'role', (ARRAY['user', 'assistant'])[n %% 2 + 1], 'status', 'completed', 'content', json_build_array(CASE WHEN n %% 2 = 0
+      THEN json_build_object('type', 'input_text', 'text', 'Message ' || n || ' of a long conversation.')
+      ELSE json_build_object('type', 'output_text', 'text', 'Answer ' || n || ' of it.', 'annotations', '[]'::json,
+        'logprobs', '[]'::json) END))::text
+  FROM conversation, generate_series(0, %(count)s - 1) AS n ORDER BY n RETURNING id, uid
+)
+INSERT INTO responses_app_conversationitem (conversation_id, item_id, uid)
+SELECT conversation.id, items.id, items.uid FROM conversation, items ORDER BY items.id
+"""
+HEAD: Final = ("items", "turn", "ms median", "ms longest", "CPU ms web", "CPU ms Postgres", "WAL kB")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Start a server, measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, nargs="+", default=[1000, 20_000])
+    parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--window", type=int, default=4096, help="tokens of the context (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=PORT)
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="verbatim-long-") as folder:
+        tape, data = write_tape(Path(folder), ANSWER), Path(folder) / "data"
+        command = [str(ROOT / "bin/serve"), "--port", str(options.port)]
+        command += ["--engine", f"script://{tape}?loop=1&max_model_len={options.window}"]
+        env = {"RESPONSES_DATA_DIR": str(data), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
+        with (
+            serve(command, options.port, env, Path(folder) / "log") as server,
+            psycopg.connect(superuser_url(data), autocommit=True) as link,
+        ):
+            rows = [row for count in options.items for row in _measure(server, link, count, options.turns)]
+    print("\n".join(markdown_table(HEAD, rows)))
+
+
+def _measure(server: BenchServer, link: psycopg.Connection[Any], count: int, turns: int) -> list[list[str]]:
+    """Measure turns of a conversation of `count` items, and of a chain that begins with these items."""
+    uid = _post(server.port, "conversations", {})["id"]
+    link.execute(FILL_SQL, {"uid": uid, "count": count})
+    link.execute("VACUUM ANALYZE")
+    previous = _turn(server.port, {"conversation": uid})
+    rows = []
+    for kind, field, value in (
+        ("conversation", "conversation", uid),
+        ("previous_response_id", "previous_response_id", previous),
+    ):
+        times, parts, wal = list[float](), server.parts(), _wal(link)
+        for _ in range(turns):
+            began = time.perf_counter()
+            answer = _turn(server.port, {field: value})
+            times.append(time.perf_counter() - began)
+            value = answer if field == "previous_response_id" else value
+        spent = {part: (seconds - parts.get(part, 0)) / turns for part, seconds in server.parts().items()}
+        cells = [statistics.median(times), max(times), spent.get("web", 0) + spent["server"], spent["postgres"]]
+        kilobytes = (_wal(link) - wal) / turns / 1000
+        rows.append([f"{count:,}", kind, *(f"{1000 * cell:.1f}" for cell in cells), f"{kilobytes:.0f}"])
+    return rows
+
+
+def _turn(port: int, fields: Mapping[str, Any]) -> str:
+    """Send a turn and return the id of the response."""
+    body = {"model": "tape", "input": "And then?", "truncation": "auto", **fields}
+    answer = _post(port, "responses", body)
+    assert answer["status"] == "completed", answer
+    return str(answer["id"])
+
+
+def _post(port: int, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("POST", f"/v1/{path}", json.dumps(body), headers)
+        content: dict[str, Any] = json.load(connection.getresponse())
+    return content
+
+
+def _wal(link: psycopg.Connection[Any]) -> float:
+    row = link.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+if __name__ == "__main__":
+    main()
