@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final
 
@@ -115,8 +115,10 @@ class CreateRequest:
         return min(most, granted, self.echo.get("max_tool_calls") or most)
 
     def dump(self) -> str:
-        """Return the request as JSON without the input, which is stored as items, and without the secrets."""
-        values = {name: getattr(self, name) for name in _dumped_fields()}
+        """Return the request as JSON without the input, which is stored as items, the secrets, and fields with their default."""
+        values = {
+            name: value for name, default in _dumped_fields().items() if not _equals(value := getattr(self, name), default)
+        }
         return orjson.dumps(values, default=_listed).decode()
 
     @classmethod
@@ -133,8 +135,16 @@ class CreateRequest:
 
 
 @cache
-def _dumped_fields() -> Sequence[str]:
-    return [one.name for one in fields(CreateRequest) if one.name not in ("input", "secrets")]
+def _dumped_fields() -> Mapping[str, Any]:
+    """Return the fields of a dumped request with their defaults. `include` has none, as earlier versions need the field."""
+    names = [one for one in fields(CreateRequest) if one.name not in ("input", "secrets", "include")]
+    defaults = {one.name: one.default if one.default_factory is MISSING else one.default_factory() for one in names}
+    return {**defaults, "include": MISSING}
+
+
+def _equals(value: Any, default: Any) -> bool:
+    """Return True if a value equals a default and has the type of the default: JSON distinguishes 0 from 0.0."""
+    return type(value) is type(default) and bool(value == default)
 
 
 def _listed(value: Any) -> Any:
