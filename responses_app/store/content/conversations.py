@@ -68,9 +68,8 @@ def delete(row: Conversation) -> None:
     """
     with durable_transaction():
         _lock(row)
-        keys = list(row.conversation_items.values_list("item_id", flat=True))
+        orphans.unlink(row.pk, timezone.now())
         row.delete()
-        orphans.mark(keys, timezone.now())
 
 
 async def context(row: Conversation, skipped: SkippedItems | None = None) -> ConversationContext:

@@ -131,6 +131,15 @@ def erase_responses(rows: QuerySet[Response]) -> Iterator[tuple[str, int]]:
         yield NOT_ERASED, left
 
 
+def erase_rows(rows: Sequence[Response]) -> list[Response]:
+    """Erase responses in batches, and return those that are gone."""
+    erased = Response.objects.filter(pk__in=[row.pk for row in rows])
+    for _ in erase_responses(erased):
+        pass
+    left = set(erased.values_list("pk", flat=True))
+    return [row for row in rows if row.pk not in left]
+
+
 def chunks(keys: Sequence[int]) -> Iterator[Sequence[int]]:
     """Split keys into parts that fit into a statement."""
     return (keys[start : start + MAX_KEYS] for start in range(0, len(keys), MAX_KEYS))

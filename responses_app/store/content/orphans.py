@@ -18,6 +18,28 @@ REFERENCED_SQL = """
 SELECT DISTINCT item FROM responses_app_response, unnest(history) AS item
 WHERE project = %s AND item IN (SELECT unnest(%s::bigint[]))
 """
+# Items of the history of the newest response are deleted with the last response that needs these, so they get no mark: a mark writes all
+# entries of the item's indexes again, among them those of the search. The newest response is locked against a deletion meanwhile.
+UNLINK_SQL = """
+WITH newest AS MATERIALIZED (
+  SELECT history FROM responses_app_response WHERE conversation_id = %(conversation)s ORDER BY id DESC LIMIT 1 FOR KEY SHARE
+), needed AS MATERIALIZED (
+  SELECT unnest(history) AS id FROM newest
+), links AS (
+  DELETE FROM responses_app_conversationitem WHERE conversation_id = %(conversation)s RETURNING item_id
+)
+UPDATE responses_app_item AS item SET orphaned_at = %(now)s FROM links
+WHERE item.id = links.item_id AND item.response_id IS NULL AND NOT EXISTS (SELECT FROM needed WHERE needed.id = item.id)
+AND NOT EXISTS (
+  SELECT FROM responses_app_conversationitem AS other
+  WHERE other.item_id = item.id AND other.conversation_id <> %(conversation)s)
+"""
+
+
+def unlink(conversation: int, now: datetime) -> None:
+    """Take all items out of a conversation, and set `orphaned_at` on those that no response needs."""
+    with connection.cursor() as cursor:
+        cursor.execute(UNLINK_SQL, {"conversation": conversation, "now": now})
 
 
 def mark(keys: Sequence[int], now: datetime) -> None:

@@ -90,6 +90,19 @@ class OrphansTest(ApiCase):
                 await self.deleted(client, f"/v1/responses/{one['id']}")
             self.assertEqual(await self.remaining(), 0)
 
+    async def test_deletion_of_a_conversation_marks_no_item_of_a_history(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            conversation = await self.conversation(client, "one", "two")
+            body = orjson.dumps({"model": "m", "input": "Hi", "conversation": conversation})
+            self.assertEqual((await client.post("/v1/responses", body, content_type="application/json")).status_code, 200)
+            added = orjson.dumps({"items": [message("three")]})
+            path = f"/v1/conversations/{conversation}"
+            self.assertEqual((await client.post(f"{path}/items", added, content_type="application/json")).status_code, 200)
+            await self.deleted(client, path)
+            marked = [body async for body in Item.objects.filter(orphaned_at__isnull=False).values_list("body", flat=True)]
+            self.assertEqual(len(marked), 1)
+            self.assertIn("three", marked[0])
+
     async def test_the_command_prunes_them_too(self) -> None:
         async with self.serving() as client:
             await self.deleted(client, f"/v1/conversations/{await self.conversation(client, 'one')}")
