@@ -16,7 +16,8 @@ from django.template.response import TemplateResponse
 from responses_app.errors import ApiError
 from responses_app.models import Response
 from responses_app.store import audit_log
-from responses_app.store.content.deletion import erase, orphaned_items
+from responses_app.store.content.deletion import orphaned_items
+from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
 
 
@@ -41,7 +42,7 @@ def delete(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[
             "rows": [(row, reader.last_number(row.pk) + 1, len(orphaned_items(row))) for row in rows],
         }
         return TemplateResponse(request, "admin/responses_app/response/delete.html", context)
-    deleted = [row for row in rows if _cancel(request, row) and erase(row.project, row.uid)]
+    deleted = erase_rows([row for row in rows if _cancel(request, row)])
     _record(request, "response.delete", deleted)
     messages.success(request, f"Deleted {len(deleted)} of {len(rows)} responses.")
     return None

@@ -20,7 +20,7 @@ from responses_app.errors import ApiError
 from responses_app.models import Response, Role
 from responses_app.runs import manager
 from responses_app.store import audit_log
-from responses_app.store.content.deletion import erase
+from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
 from responses_app.web.responses.numbers import plural
 from responses_app.web.roles import check_role
@@ -99,7 +99,7 @@ async def _delete(request: HttpRequest, rows: Sequence[Response]) -> None:
     running = [row for row in rows if row.ended_at is None]
     if running and not await _cancel(request, running):
         return
-    deleted = [row for row in rows if await sync_to_async(erase)(row.project, row.uid)]
+    deleted = await sync_to_async(erase_rows)(rows)
     await sync_to_async(_record)(request, "response.delete", deleted)
     await sync_to_async(messages.success)(request, f"Deleted {plural(len(deleted), 'response')}.")
 
