@@ -132,7 +132,7 @@ def erase_responses(rows: QuerySet[Response]) -> Iterator[tuple[str, int]]:
 
 
 def erase_rows(rows: Sequence[Response]) -> list[Response]:
-    """Erase responses in batches, and return those that are gone."""
+    """Erase responses in batches. Return the erased responses."""
     erased = Response.objects.filter(pk__in=[row.pk for row in rows])
     for _ in erase_responses(erased):
         pass

@@ -35,7 +35,7 @@ class SkippedItems:
     calls: array[int]
 
     def matches(self, keys: Sequence[int]) -> bool:
-        """Return True if the context with these keys begins with the skipped items, and has one more."""
+        """Return True if a context with `keys` begins with the skipped items, and has one more item."""
         return len(keys) > self.count and digest_keys(keys[: self.count]) == self.digest
 
     def keys_to_read(self, keys: Sequence[int]) -> list[int]:
@@ -74,7 +74,7 @@ class ConversationContext:
 
     @property
     def history(self) -> Sequence[int]:
-        """Keys of all items of the context, the skipped ones included."""
+        """Keys of all items of the context, also of skipped items."""
         return self.keys if self.skipped is None else self.all_keys
 
     @property

@@ -37,7 +37,7 @@ AND NOT EXISTS (
 
 
 def unlink(conversation: int, now: datetime) -> None:
-    """Take all items out of a conversation, and set `orphaned_at` on those that no response needs."""
+    """Take all items out of a conversation, and set `orphaned_at` on items without a response."""
     with connection.cursor() as cursor:
         cursor.execute(UNLINK_SQL, {"conversation": conversation, "now": now})
 

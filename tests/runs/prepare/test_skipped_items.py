@@ -62,7 +62,7 @@ def items_of(kind: str, at: int, text: str) -> list[dict[str, Any]]:
 
 
 class LongContext:
-    """Context that grows by turns, and what may be skipped of it."""
+    """Context of a growing conversation, with the items to skip."""
 
     def __init__(self, dialect: Dialect, policy: TruncationPolicy) -> None:
         self.prompts = PromptRenderer(ReplayEngine([], max_model_len=1 << 20), dialect, {}, measure=True, project="p")

@@ -1,4 +1,4 @@
-"""Items of deleted conversations: they go by a setting or by age, and never while a stored response needs them."""
+"""Deletion of items of deleted conversations: by a setting or by age, and never while a stored response needs the items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def message(text: str) -> dict[str, Any]:
 
 
 class OrphansTest(ApiCase):
-    """Over the API, with what the upkeep does every half minute."""
+    """Conversations over the API, with maintenance as every half minute."""
 
     async def conversation(self, client: AsyncClient, *texts: str) -> str:
         """A conversation with these messages."""

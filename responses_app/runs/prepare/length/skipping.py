@@ -59,7 +59,7 @@ def find(model: str, thread: str) -> SkippedItems | None:
 
 
 def remember(model: str, thread: str, skipped: SkippedItems | None) -> None:
-    """Note the items that the next turn of a thread may skip; with None, forget them."""
+    """Note the skippable items of a thread; with None, remove the note."""
     _noted.pop((model, thread), None)
     if skipped is not None and thread:
         _noted[model, thread] = skipped
@@ -69,7 +69,7 @@ def remember(model: str, thread: str, skipped: SkippedItems | None) -> None:
 
 @contextmanager
 def all_items_for_errors(before: ConversationContext) -> Iterator[None]:
-    """Raise NeedsAllItems in place of InvalidRequest if items of `before` were skipped, as these may be what is missing."""
+    """Raise NeedsAllItems in place of InvalidRequest if items of `before` were skipped: the error may be due to missing items."""
     try:
         yield
     except InvalidRequest as error:
@@ -98,7 +98,7 @@ def count_early(items: Items, units: Sequence[Sequence[int]], skipped: SkippedIt
 def skip_units(
     before: ConversationContext, items: Items, units: Sequence[Sequence[int]], sizes: Sequence[int]
 ) -> SkippedItems | None:
-    """Return the items that the next turn need not read: plain items of all `units` but the last, and those skipped already.
+    """Return the skippable items for the next turn: plain items of all `units` but the last, and the items skipped before.
 
     `sizes` are the sizes of all units before each of `units`. None if the units do not end at one place of the context.
     """
@@ -139,14 +139,14 @@ def _note(before: ConversationContext, first: int, skipped: set[int], size: int,
 
 
 def _has_lone_output(items: Items) -> bool:
-    """Return True if an output has no call, as the earlier one of two outputs of a call that is skipped."""
+    """Return True if an output has no call in `items`, as the first of two outputs of a skipped call."""
     outputs = FAMILIES.calls_by_output
     calls = {item.get("call_id") for item in items if item["type"] in outputs.values()}
     return any(item["type"] in outputs and item.get("call_id") not in calls for item in items)
 
 
 def _is_plain(item: Mapping[str, Any]) -> bool:
-    """Return True if nothing but the size of an item matters, once it is dropped."""
+    """Return True if a dropped item matters by size alone."""
     kind = item["type"]
     if kind == "message":
         return item["role"] in ("user", "assistant") and _is_text(item["content"])
