@@ -83,6 +83,8 @@ PROBES: Mapping[str, Probe] = {
     "image": Probe({"context_compression": "auto"}),
     "multi_agent": Probe({"enabled": True}),
     "stop": Probe("there"),
+    "top_k": Probe(5),
+    "logit_bias": Probe({"7": 1.5}),
 }
 # What the row says of a part of a field: the kind and the value.
 PARTS: Mapping[tuple[str, str], tuple[str, Probe]] = {
