@@ -200,7 +200,7 @@ def test_a_silent_endpoint_stops_no_other_project(clock: DateClock) -> None:
         async def main() -> None:
             delivery = asyncio.create_task(deliver_webhooks(clock, poll_s=0.02))
             try:
-                await eventually(lambda: len(quick.received) == 1)
+                await eventually(lambda: len(quick.received) == 1 and silent.received)
                 assert len(silent.received) == 1
             finally:
                 delivery.cancel()

@@ -34,6 +34,8 @@ logger = logging.getLogger("responses.serve")
 # Seconds that a web process needs beyond --drain to write queued events and stop.
 WEB_GRACE = 25.0
 WORKER_GRACE = 10.0
+# New starts of a web process that was killed before all of these were ready: the first ones may serve already.
+WEB_RESTARTS = 2
 # Seconds that a starting web process waits for an engine, which may download weights.
 ENGINE_WAIT = "3600"
 # Database connections of a web process: its pool, and a few beside the pool.
@@ -126,7 +128,7 @@ class Supervisor:
             await self._all_up(self._workers)
         os.environ["RESPONSES_MODELS"] = " ".join([await self._known(one) for one in os.environ["RESPONSES_MODELS"].split()])
         with self.progress.step(f"Starting {_count(self.options.web)}"):
-            await self._all_up(self._webs)
+            await self._all_up(self._webs, WEB_RESTARTS)
         for slot in (*self._workers, *self._webs):
             self._start_task(slot.supervise())
         self.progress.line(await self._ready(key))
@@ -190,9 +192,9 @@ class Supervisor:
             self.options.drain + WEB_GRACE,
         )
 
-    async def _all_up(self, slots: list[SupervisedProcess]) -> None:
-        """Wait until all processes are ready. Raises CannotStart."""
-        for up in asyncio.as_completed([slot.wait_ready() for slot in slots]):
+    async def _all_up(self, slots: list[SupervisedProcess], restarts: int = 0) -> None:
+        """Wait until all processes are ready; start a killed one up to `restarts` times again. Raises CannotStart."""
+        for up in asyncio.as_completed([slot.wait_ready(restarts) for slot in slots]):
             if not await up:
                 raise CannotStart("a process did not start; its log explains why")
 

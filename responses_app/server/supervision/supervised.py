@@ -28,8 +28,17 @@ class SupervisedProcess:
         self._children: set[ChildProcess] = set()
         self.child = self._new()
 
-    async def wait_ready(self) -> bool:
-        """Return True when the first process is ready, False if the process ends before."""
+    async def wait_ready(self, restarts: int = 0) -> bool:
+        """Return True when the process is ready, False if it ends before. A killed one is started again, up to `restarts` times."""
+        for pause in PAUSES_S[:restarts]:
+            if await asyncio.shield(self.child.ready):
+                return True
+            code = await asyncio.shield(self.child.ended)
+            if code != -signal.SIGKILL:
+                return False
+            logger.error("%s %s before it was ready; it is started again", self.title, describe_exit(code))
+            await asyncio.sleep(pause)
+            self.child = self._new()
         return await asyncio.shield(self.child.ready)
 
     async def supervise(self) -> None:

@@ -250,7 +250,7 @@ class ChaosClient:
     async def _plain(
         self, method: str, path: str, body: Any = None, moment: str = "", but: WebProcess | None = None
     ) -> HttpAnswer:
-        """Repeat an idempotent request through any web process until it is answered; avoid `but` at first."""
+        """Repeat an idempotent request through any web process until it is answered; avoid `but` at first. Raises RuntimeError."""
         answer = HttpAnswer(0, b"")
         web = but
         for _ in range(TRIES):
@@ -265,7 +265,7 @@ class ChaosClient:
                     return answer
                 self._findings.count(f"{method} answered {answer.status}")
             await pause_before_retry()
-        return answer
+        raise RuntimeError(f"{method} {path} failed {TRIES} times, at last with {answer.status}: {answer.body[:200]!r}")
 
     async def _again(self, answer: HttpAnswer) -> bool:
         """Return whether the refusal is temporary; report any other refusal as a contradiction."""

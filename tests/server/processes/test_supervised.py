@@ -1,0 +1,44 @@
+"""Supervised process that ends before it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from responses_app.server.supervision.child import ChildProcess
+from responses_app.server.supervision.supervised import SupervisedProcess
+
+# Counts its starts in a file, and ends in the first ones: by SIGKILL or with the exit code 1.
+PROGRAM = """
+import os, signal, sys
+path, ends, how, _, descriptor = sys.argv[1:]
+with open(path, "a") as file:
+    file.write("x")
+if os.path.getsize(path) <= int(ends):
+    os.kill(os.getpid(), signal.SIGKILL) if how == "killed" else sys.exit(1)
+os.write(int(descriptor), b"1")
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "how", "is_ready", "starts"),
+    [(0, "killed", True, 1), (2, "killed", True, 3), (3, "killed", False, 3), (1, "exited", False, 1)],
+)
+def test_killed_process_is_started_again_until_ready(tmp_path: Path, ends: int, how: str, is_ready: bool, starts: int) -> None:
+    path = tmp_path / "starts"
+    command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(path), str(ends), how]
+
+    async def wait() -> bool:
+        process = SupervisedProcess("it", lambda: ChildProcess(command), signal.SIGTERM, 5.0)
+        try:
+            return await process.wait_ready(restarts=2)
+        finally:
+            await process.stop_all()
+
+    assert asyncio.run(wait()) == is_ready
+    assert path.stat().st_size == starts
