@@ -46,7 +46,7 @@ RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
 # Logs between two pauses, and seconds of a run.
 LOGS_PER_STEP = 10
-ARCHIVE_LIMIT_S = 30.0
+ARCHIVE_LIMIT_S = 1.0
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 

@@ -30,9 +30,9 @@ STOP_LIMIT_S: Final = 5.0
 NICENESS: Final = 10
 # Pauses between two looks for logs that are due, and between two attempts to get the lock or the database.
 LOOK_EVERY_S: Final = 1.0
-TRY_EVERY_S: Final = 5.0
+TRY_EVERY_S: Final = 1.0
 # Attempts in a row without a database before a warning is logged: a database that restarts is nothing to report.
-QUIET_ATTEMPTS: Final = 3
+QUIET_ATTEMPTS: Final = 15
 
 
 @contextmanager
