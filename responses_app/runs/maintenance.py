@@ -44,7 +44,7 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
-# Logs between two pauses, and seconds of a run.
+# Logs between two pauses, and seconds of a run. The archiver process gets its lock between two runs of all web processes.
 LOGS_PER_STEP = 10
 ARCHIVE_LIMIT_S = 1.0
 
@@ -80,7 +80,6 @@ def archive_due(now: datetime) -> Iterator[int]:
     with archiver_lock() as has_lock:
         for count in _archiver.archive_due(now, LOGS_PER_STEP) if has_lock else ():
             yield count
-            # The archiver process gets the lock between two runs.
             if time.monotonic() > until:
                 return
 

@@ -138,13 +138,6 @@ def _note(before: ConversationContext, first: int, skipped: set[int], size: int,
     return SkippedItems(count, digest_keys(before.history[:count]), keys, uid, size, array("q", sorted(calls)))
 
 
-def _has_lone_output(items: Items) -> bool:
-    """Return True if an output has no call in `items`, as the first of two outputs of a skipped call."""
-    outputs = FAMILIES.calls_by_output
-    calls = {item.get("call_id") for item in items if item["type"] in outputs.values()}
-    return any(item["type"] in outputs and item.get("call_id") not in calls for item in items)
-
-
 def _is_plain(item: Mapping[str, Any]) -> bool:
     """Return True if a dropped item matters by size alone."""
     kind = item["type"]
