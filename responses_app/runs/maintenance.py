@@ -44,9 +44,8 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
-# Logs between two pauses, and seconds of a run. The archiver process gets its lock between two runs of all web processes.
+# Logs between two pauses.
 LOGS_PER_STEP = 10
-ARCHIVE_LIMIT_S = 1.0
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
@@ -76,12 +75,15 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
 
 def archive_due(now: datetime) -> Iterator[int]:
     """Archive logs of responses that ended long enough ago, unless a process of its own does; yield the events of each batch."""
-    until = time.monotonic() + ARCHIVE_LIMIT_S
+    batches = _archiver.archive_due(now, LOGS_PER_STEP)
+    while (count := _archive_batch(batches)) is not None:
+        yield count
+
+
+def _archive_batch(batches: Iterator[int]) -> int | None:
+    """Archive the next batch under the lock, which the archiver process can take in the pauses: a busy process pauses for minutes."""
     with archiver_lock() as has_lock:
-        for count in _archiver.archive_due(now, LOGS_PER_STEP) if has_lock else ():
-            yield count
-            if time.monotonic() > until:
-                return
+        return next(batches, None) if has_lock else None
 
 
 def prune_due(now: datetime) -> Iterator[int]:

@@ -24,8 +24,8 @@ logger = logging.getLogger("responses.archive")
 # A server that stops soon needs no archiver: no log is due before, and those of earlier runs can wait.
 START_AFTER_S: Final = 20.0
 RESTART_PAUSES_S: Final = (1.0, 5.0, 30.0)
-# A process that ran for so long is started again after the first pause.
-HEALTHY_S: Final = 60.0
+# A process that ran for so long, more than a start takes, is started again after the first pause.
+HEALTHY_S: Final = 20.0
 STOP_LIMIT_S: Final = 5.0
 NICENESS: Final = 10
 # Pauses between two looks for logs that are due, and between two attempts to get the lock or the database.
@@ -97,12 +97,13 @@ def _start() -> subprocess.Popen[bytes]:
 def main() -> None:
     """Archive until killed."""
     die_with_parent(int(os.environ.pop(PARENT)))
-    os.nice(NICENESS)
     # Imported by the process alone.
     import django
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     django.setup()
+    # After the imports, which would take a minute beside busy processes.
+    os.nice(NICENESS)
     attempts = 0
     while True:
         try:

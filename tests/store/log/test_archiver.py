@@ -21,7 +21,7 @@ from psycopg import errors
 
 from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.protocol.encoding import EventFrame
-from responses_app.runs.maintenance import archive_due
+from responses_app.runs.maintenance import LOGS_PER_STEP, archive_due
 from responses_app.server.processes import archiver as process
 from responses_app.store.db import execute_prepared, session_parameters
 from responses_app.store.log import archive, reader
@@ -125,6 +125,16 @@ class SeveralProcessesTest(TransactionTestCase):
         with archiver_lock() as has_lock, psycopg.connect(**session_parameters()) as other:
             self.assertTrue(has_lock)
             self.assertEqual(other.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone(), (False,))
+
+    def test_maintenance_that_pauses_leaves_the_lock_to_another_process(self) -> None:
+        stored_logs(*[2] * LOGS_PER_STEP, 3)
+        batches = archive_due(LATER)
+        self.assertEqual(next(batches), 2 * LOGS_PER_STEP)
+        with psycopg.connect(**session_parameters()) as other:
+            self.assertEqual(other.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone(), (True,))
+            self.assertEqual(list(batches), [])
+            other.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+            self.assertEqual(list(archive_due(LATER)), [3])
 
     @override_settings(RESPONSES_SEAL_AFTER=timedelta(0))
     def test_killed_process_is_replaced_and_each_log_has_one_form(self) -> None:
