@@ -18,7 +18,7 @@ from responses_app.dialects.harmony.prompt import (
     TextMessage,
     tool_description,
 )
-from responses_app.dialects.harmony.text import SPACES, harmony_text
+from responses_app.dialects.harmony.text import LONG_RUN, MAX_RUN, harmony_text
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.token_cache import TokenCache
 
@@ -27,9 +27,6 @@ _INSTRUCTIONS = "\ue0f4"
 # Placeholder of a long run. The library escapes the quotation mark where it writes a string as JSON.
 _RUN_PLACEHOLDER = '\ue0f5{}"\ue0f6'
 _RUN_NUMBER = re.compile('\ue0f5([0-9]{1,9})(\\\\?)"\ue0f6')
-# The library takes quadratic time for longer runs.
-_MAX_RUN = 512
-_LONG_RUN = re.compile(rf"[^\r\n{SPACES}]{{{_MAX_RUN},}}+|[{SPACES}]{{{_MAX_RUN},}}+")
 
 
 class HarmonyRenderer:
@@ -114,7 +111,7 @@ class _Runs:
     def replace_in(self, value: Any) -> Any:
         """Replace each long run of a JSON value by a placeholder, in property names too."""
         if isinstance(value, str):
-            return _LONG_RUN.sub(self._replace, value) if len(value) >= _MAX_RUN else value
+            return LONG_RUN.sub(self._replace, value) if len(value) >= MAX_RUN else value
         if isinstance(value, dict):
             return {self.replace_in(key): self.replace_in(entry) for key, entry in value.items()}
         return [self.replace_in(entry) for entry in value] if isinstance(value, list) else value

@@ -1,6 +1,7 @@
-"""Encoding of ordinary text to harmony token ids, by tiktoken with the vocabulary of the harmony library.
+"""Encoding of ordinary text to harmony token ids. Short texts are encoded by the harmony library, others by tiktoken.
 
-The harmony library takes quadratic time for long runs of letters, and panics on long runs of white space.
+The harmony library takes quadratic time for long runs of letters, and panics on long runs of white space. An encoder of tiktoken with
+its vocabulary takes a third of a second and 60 MB, so it is made for the first text that needs it.
 """
 
 from __future__ import annotations
@@ -38,18 +39,27 @@ SPACES = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 # matches such a run as one piece, except its last character if a word follows that may include it.
 _LONG_SPACE = re.compile(rf"(?<![{SPACES}])[{SPACES}]{{4096,}}+(?![\r\n])")
 _NO_SPLIT = r"(?s).+"
-# Shorter texts are encoded without computing a bound.
-_MIN_BOUND_LENGTH = 4096
+# The harmony library takes quadratic time for longer runs.
+MAX_RUN = 512
+LONG_RUN = re.compile(rf"[^\r\n{SPACES}]{{{MAX_RUN},}}+|[{SPACES}]{{{MAX_RUN},}}+")
+# Shorter texts are encoded by the harmony library, and without computing a bound.
+_MAX_SHORT = 4096
 
 
 class HarmonyText:
     """Encoder of ordinary text; special tokens are encoded as text."""
 
     def __init__(self, encoding: HarmonyEncoding) -> None:
-        self._ranks = _ranks(encoding)
-        self._split = tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=self._ranks, special_tokens={})
+        self._encoding = encoding
 
-    # Made for the first long text.
+    @cached_property
+    def _ranks(self) -> dict[bytes, int]:
+        return _ranks(self._encoding)
+
+    @cached_property
+    def _split(self) -> tiktoken.Encoding:
+        return tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=self._ranks, special_tokens={})
+
     @cached_property
     def _unsplit(self) -> tiktoken.Encoding:
         return tiktoken.Encoding("harmony-whole", pat_str=_NO_SPLIT, mergeable_ranks=self._ranks, special_tokens={})
@@ -60,18 +70,29 @@ class HarmonyText:
 
     def encode(self, text: str, budget: Budget | None = None) -> list[int]:
         """Return the token ids. Raises TooLong and Stopped by the budget, UnicodeEncodeError for lone surrogates."""
-        if len(text) < _MIN_BOUND_LENGTH:
-            return self._encode_piece(True, text, budget)
+        if len(text) < _MAX_SHORT:
+            return _counted(self._encode_short(text), budget)
         if budget is not None:
             self._bound.count(text, budget.require)
-        return [token for piece, split in _pieces(text) for token in self._encode_piece(split, piece, budget)]
+        return [token for piece, split in _pieces(text) for token in _counted(self._encode_piece(split, piece), budget)]
 
-    def _encode_piece(self, split: bool, piece: str, budget: Budget | None) -> list[int]:
-        piece.encode()  # tiktoken replaces lone surrogates.
-        ids = (self._split if split else self._unsplit).encode_ordinary(piece)
-        if budget is not None:
-            budget.spend(len(ids))
+    def _encode_short(self, text: str) -> list[int]:
+        if LONG_RUN.search(text):
+            return self._encode_piece(True, text)
+        text.encode()
+        ids: list[int] = self._encoding.encode(text, disallowed_special=())
         return ids
+
+    def _encode_piece(self, split: bool, piece: str) -> list[int]:
+        piece.encode()  # tiktoken replaces lone surrogates.
+        return (self._split if split else self._unsplit).encode_ordinary(piece)
+
+
+def _counted(ids: list[int], budget: Budget | None) -> list[int]:
+    """Return the token ids after their number was taken from the budget."""
+    if budget is not None:
+        budget.spend(len(ids))
+    return ids
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
@@ -87,7 +108,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 @cache
 def harmony_text(encoding: HarmonyEncoding) -> HarmonyText:
-    """Return the cached encoder: creation takes a third of a second."""
+    """Return the encoder of the encoding, one for each process."""
     return HarmonyText(encoding)
 
 

@@ -76,6 +76,9 @@ def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) 
     whole = encoding.encode(text, disallowed_special=())
     texts = harmony_text(encoding)
     assert texts.encode(text) == whole
+    # A long text is encoded by another library.
+    long_text = text + " word" * 1000
+    assert texts.encode(long_text) == encoding.encode(long_text, disallowed_special=())
     assert [token for piece in slices(text, CUT_ANYWHERE, size) for token in texts.encode(piece)] == whole
 
 
