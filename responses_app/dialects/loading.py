@@ -11,7 +11,7 @@ from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 
 # Models without a chat template, and the prompt encoders of vLLM for these models: module and function by `model_type`.
-_ENCODERS = {
+ENCODERS = {
     name: (f"vllm.tokenizers.{name}", f"get_{name}_tokenizer") for name in ("deepseek_v32", "deepseek_v4", "deepseek_v41")
 }
 _TEKKEN_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -45,10 +45,10 @@ def load_template(checkpoint: Checkpoint, tokenizer: Any) -> ChatTemplate:
     tokens = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     templates = checkpoint.chat_templates()
     if templates:
-        return ChatTemplate(_choose(checkpoint.source, templates), tokens, with_tools=templates.get("tool_use"))
+        return ChatTemplate(choose_template(checkpoint.source, templates), tokens, with_tools=templates.get("tool_use"))
     if (tekken := checkpoint.path("tekken.json")) is not None:
         return ChatTemplate(_tekken_template(tekken), tokens)
-    if (encoder := _ENCODERS.get(str(checkpoint.config.get("model_type")))) is not None:
+    if (encoder := ENCODERS.get(str(checkpoint.config.get("model_type")))) is not None:
         return _encoder_template(tokenizer, *encoder)
     raise ValueError(
         f"{checkpoint.source} has no chat template. Name a file with the template: chat_template=FILE in the engine URL."
@@ -61,7 +61,8 @@ def _has_code(checkpoint: Checkpoint) -> bool:
     return bool(auto_map.get("AutoTokenizer") if isinstance(auto_map, Mapping) else auto_map)
 
 
-def _choose(source: str, templates: Mapping[str, str]) -> str:
+def choose_template(source: str, templates: Mapping[str, str]) -> str:
+    """Choose the template of chats among those of a model by name. Raises ValueError if there is no default."""
     if "default" in templates:
         return templates["default"]
     if len(templates) == 1:

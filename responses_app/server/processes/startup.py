@@ -50,14 +50,27 @@ def reactor() -> asyncio.AbstractEventLoop:
 def start(life: ServerLifecycle, log: Path) -> bool:
     """Start the engines with output to `log`. Return False after a signal. Raises CannotStart."""
     with _logged(log):
+        _prevent_torch_import()
         return life.start() and settle()
 
 
 async def start_while_serving(hub: RunManagerLifecycle, log: Path) -> None:
     """Start the engines of a server that listens already, with output to `log`. Raises CannotStart."""
     with _logged(log):
+        _prevent_torch_import()
         await hub.start()
         settle()
+
+
+def _prevent_torch_import() -> None:
+    """Save the memory of PyTorch, unless an engine runs in this process."""
+    from responses_app.dialects.torch_import import prevent_torch_import
+    from responses_app.engines.vllm.inprocess import InProcessVllm
+    from responses_app.runs import manager
+
+    models = manager.current().served.values()
+    if not any(isinstance(model.engine, InProcessVllm) for model in models):
+        prevent_torch_import((model.source, model.parsers.get("chat_template")) for model in models)
 
 
 @contextmanager
