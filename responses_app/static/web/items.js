@@ -10,7 +10,7 @@ export async function fetchFragment(url) {
 
 /** Colours the code and typesets the math of Markdown in `element`. Resolves when that is done. */
 export async function enhanced(element) {
-  if (element.querySelector(".markdown")) await (await import("./markdown/enhance.js")).enhance(element);
+  if (element.querySelector(".markdown, pre[data-language]")) await (await import("./markdown/enhance.js")).enhance(element);
 }
 
 async function replaceFragment(element, url) {

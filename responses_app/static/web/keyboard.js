@@ -3,7 +3,7 @@
 const isTextField = (target) => target.closest("input, textarea, select, [contenteditable]");
 
 export function keyboard({ links, search, back }) {
-  document.addEventListener("keydown", (event) => {
+  const act = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
       if (isTextField(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
@@ -15,7 +15,11 @@ export function keyboard({ links, search, back }) {
     else if (event.key === "/" && search) document.querySelector(search)?.focus();
     else return;
     event.preventDefault();
-  });
+  };
+  document.addEventListener("keydown", act);
+  const early = window.earlyKeys ?? [];
+  window.earlyKeys = null;
+  early.forEach(act);
 }
 
 function move(selector, step) {

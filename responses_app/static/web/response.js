@@ -23,6 +23,10 @@ if (matchMedia("(min-width: 70rem)").matches) for (const properties of page.quer
 
 enhanced(document.body);
 
+// The tabs of a phone scroll: the current one is shown.
+const current = page.querySelector("nav.tabs [aria-current]");
+if (current) current.parentElement.scrollLeft = current.offsetLeft - 150;
+
 const isPhone = matchMedia("(max-width: 40rem)").matches;
 if (isPhone) import("./inspector_sheet.js");
 if (page.querySelector(".parts")) import("./inspector_tabs.js");

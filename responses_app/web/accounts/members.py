@@ -47,6 +47,8 @@ def index(request: HttpRequest) -> HttpResponse:
     """List the members of `project` and add a member at GET and POST /members?project=NAME."""
     project = request.GET.get("project", "").replace("\0", "")
     check_role(request, project)
+    if not project:
+        return redirect("keys")
     form = MemberForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         user, role = form.cleaned_data["username"], form.cleaned_data["role"]

@@ -52,6 +52,13 @@ class BlockPart:
         return self.label == RESULT and (len(self.text) > MAX_OPEN_CHARS or self.text.count("\n") >= MAX_OPEN_LINES)
 
     @property
+    def language(self) -> str:
+        """Return the language of a text in a box for its colours; empty for text without a language."""
+        if self.label == "Code":
+            return "python"
+        return "json" if self.label in (ARGUMENTS, RESULT) and self.text[:1] in ("{", "[") else ""
+
+    @property
     def all_chars(self) -> str:
         """Return the number of characters of the whole text, as in 5,000."""
         return f"{len(self.text) + self.left_out:,}"
@@ -67,6 +74,21 @@ def text_part(value: Any, label: str = RESULT, **fields: Any) -> BlockPart:
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     shown, left_out = truncate(text, MAX_FIELD_CHARS)
     return BlockPart(text=shown, left_out=left_out, label=label, **fields)
+
+
+def fenced_json(text: str) -> str:
+    """Return a JSON object or array as a code block of Markdown, indented unless that changes more than whitespace.
+
+    Any other text is returned as it is. No line of valid JSON closes the block, because its strings have no line breaks.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        indented = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+    shown = indented if "".join(indented.split()) == "".join(text.split()) else text
+    return f"```json\n{shown}\n```"
 
 
 def error_part(text: str) -> BlockPart:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content.tool_outputs import ToolOutputSummary
 from responses_app.web.render import mcp_fields, tool_fields
-from responses_app.web.render.block_parts import ARGUMENTS, MAX_FIELD_CHARS, RESULT, BlockPart, text_part
+from responses_app.web.render.block_parts import ARGUMENTS, MAX_FIELD_CHARS, RESULT, BlockPart, fenced_json, text_part
 from responses_app.web.render.file_citations import with_links
 from responses_app.web.render.item_titles import duration_text, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
@@ -172,7 +172,8 @@ class ItemRenderer:
         text = str(part.get(TEXT_FIELDS[kind]) or "")
         if kind in ("output_text", "summary_text") and len(text) <= min(self.markdown_budget, self.max_text_chars):
             self.markdown_budget -= len(text)
-            return BlockPart(html=markdown(with_links(text, part.get("annotations"))))
+            annotations = part.get("annotations")
+            return BlockPart(html=markdown(with_links(text, annotations) if annotations else fenced_json(text)))
         shown, left_out = truncate(text, self.max_text_chars)
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.registry import FAMILIES
@@ -56,6 +58,8 @@ def request_properties(row: Response) -> list[Property]:
         return [*api, *finish]
     values = dict(_flat(request_parameters(request)))
     modes = {"stream": request.stream, "background": request.background, "store": request.store}
+    if "tools" in values:
+        values["tools"] = _tool_names(row, values["tools"])
     chosen = [Property(_label(name), _shown(name, value)) for name, value in {**values, **modes}.items()]
     return [
         *api,
@@ -99,9 +103,7 @@ def _label(name: str) -> str:
 
 def _shown(name: str, value: Any) -> str:
     """Return a value in words for a person: tools and formats by name."""
-    if name == "tools":
-        value = ", ".join(_tool_name(tool) for tool in value)
-    elif name == "text.format" and isinstance(value, Mapping):
+    if name == "text.format" and isinstance(value, Mapping):
         value = " ".join(str(value[key]) for key in ("type", "name") if value.get(key))
     elif isinstance(value, bool):
         value = "yes" if value else "no"
@@ -109,6 +111,18 @@ def _shown(name: str, value: Any) -> str:
         value = json.dumps(value, ensure_ascii=False)
     text = str(value)
     return visible(text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…")
+
+
+def _tool_names(row: Response, tools: Sequence[Mapping[str, Any]]) -> str:
+    """Return the names of the tools, for an MCP server with the number of tools that it listed."""
+    counts: dict[str, int] = {}
+    if any(tool.get("type") == "mcp" for tool in tools):
+        listings = Item.objects.filter(Q(response=row) | Q(pk__in=row.history), type="mcp_list_tools").order_by("pk")
+        for body in listings.values_list("body", flat=True):
+            listing = json.loads(body)
+            counts[str(listing.get("server_label"))] = len(listing.get("tools") or ())
+    names = [(_tool_name(tool), tool.get("type") == "mcp") for tool in tools]
+    return ", ".join(f"{name} ({counts[name]})" if is_mcp and name in counts else name for name, is_mcp in names)
 
 
 def _tool_name(tool: Mapping[str, Any]) -> str:

@@ -68,6 +68,7 @@ LINES = [
     (" the user alone.]", f"{FINAL}A red pixel.<|return|>", 0.0),
     # Six seconds of reasoning first: time to open a page before the text begins.
     ("dreamily", f"{BROODING}{FINAL}{SLOWLY}<|return|>", 0.05),
+    ("structurally", f'{FINAL}{{"name":"Ada","age":36}}<|return|>', 0.0),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 

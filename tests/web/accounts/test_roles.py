@@ -231,6 +231,10 @@ class MembersTest(WebCase):
         """Return the roles of the project by name."""
         return dict(Membership.objects.filter(project="p").values_list("user__username", "role"))
 
+    def test_members_without_a_project_lead_to_the_keys(self) -> None:
+        self.client.force_login(User.objects.create_superuser("carl"))
+        assert self.client.get("/members").headers["Location"] == "/keys"
+
     def test_an_admin_adds_changes_and_removes_members(self) -> None:
         self.client.post("/members?project=p", {"username": "eve", "role": "1"})
         self.assertEqual(self.roles(), {"ada": 3, "eve": 1})

@@ -44,6 +44,14 @@ class PropertiesTest(WebCase):
         assert ("Max output tokens", "no limit", False) in properties
         assert "Temperature" not in unset
 
+    def test_mcp_server_is_shown_with_the_number_of_its_tools(self) -> None:
+        row = made()
+        item(row, "mcpl_1", "mcp_list_tools", server_label="demo", tools=[{"name": "add"}, {"name": "get_weather"}])
+        tools = [{"type": "mcp", "server_label": "demo"}, {"type": "mcp", "server_label": "unlisted"}]
+        request = CreateRequest(project="p", key=None, model="m", input=(), tools=tools)
+        StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+        assert Property("Tools", "demo (2), unlisted") in request_properties(row)
+
     def test_request_of_another_format_is_shown_as_it_was_sent(self) -> None:
         row = made(api_format="messages")
         body = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"<b>"}]}'

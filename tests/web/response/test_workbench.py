@@ -298,6 +298,34 @@ def test_long_and_hostile_json_stays_text(page: Page, chat_server: Server) -> No
     expect(page).not_to_have_title("owned")
 
 
+def test_json_of_calls_and_answers_has_colours_and_a_copy_button(
+    chat_server: Server, page: Page, asked: Asked, axe: str
+) -> None:
+    page.goto(asked.url)
+    arguments = turn(page, asked.call).get_by_role("group", name="Arguments")
+    expect(arguments.locator(".hljs-attr")).to_have_text('"city"')
+    expect(arguments.get_by_role("button", name="Copy code")).to_be_visible()
+    answer = chat_server.ask(model="chat", input="structurally").json()
+    page.goto(f"{chat_server.url}/responses/{answer['id']}")
+    text = turn(page, answer["output"][0]["id"]).locator("pre code")
+    expect(text.locator(".hljs-attr")).to_have_text(['"name"', '"age"'])
+    assert json.loads(text.inner_text()) == {"name": "Ada", "age": 36}
+    assert violations(page, axe) == []
+
+
+def test_inspector_has_the_number_of_tools_of_an_mcp_server(page: Page, asked: Asked) -> None:
+    page.goto(asked.url)
+    expect(page.locator("#inspector-properties div", has=page.get_by_text("Tools", exact=True)).last).to_contain_text(
+        "demo (3)"
+    )
+
+
+def test_current_tab_is_in_view_on_a_phone(page: Page, asked: Asked) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{asked.url}/check", wait_until="networkidle")
+    expect(page.get_by_role("link", name="Validation")).to_be_in_viewport(ratio=0.95)
+
+
 @pytest.mark.parametrize("path", ["", "/events", "/events/10", "/wire"])
 def test_pages_do_not_jump_while_they_load(page: Page, asked: Asked, path: str) -> None:
     page.add_init_script(
@@ -307,6 +335,18 @@ def test_pages_do_not_jump_while_they_load(page: Page, asked: Asked, path: str) 
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 844})
         page.goto(f"{asked.url}{path}?selected={asked.call}", wait_until="networkidle")
+        assert page.evaluate("window.shift") < 0.01, width
+
+
+@pytest.mark.parametrize("path", ["/connect", "/files", "/vector-stores", "?part=events"])
+def test_controls_of_scripts_move_nothing(page: Page, chat_server: Server, asked: Asked, path: str) -> None:
+    page.add_init_script(
+        "window.shift = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shift += one.value })"
+        ".observe({ type: 'layout-shift', buffered: true })"
+    )
+    for width in (1024, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto((asked.url if path.startswith("?") else chat_server.url) + path, wait_until="networkidle")
         assert page.evaluate("window.shift") < 0.01, width
 
 

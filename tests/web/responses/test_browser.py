@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS
@@ -64,6 +64,17 @@ def test_a_response_that_was_not_opened_from_a_list_leads_to_the_list(chat_serve
     page.goto(f"{chat_server.url}/responses/{many[0]}")
     page.keyboard.press("Escape")
     expect(page).to_have_url(f"{chat_server.url}/responses")
+
+
+def test_key_pressed_before_the_modules_run_takes_effect(chat_server: Server, page: Page, many: list[str]) -> None:
+    waiting: list[Route] = []
+    page.route(re.compile(r"/list[.\w]*\.js"), lambda route: waiting.append(route))
+    page.goto(f"{chat_server.url}/responses", wait_until="commit")
+    expect(page.locator("#rows a.open").first).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator("#rows a.open").first).not_to_be_focused()
+    waiting[0].continue_()
+    expect(page.locator("#rows a.open").first).to_be_focused()
 
 
 def test_the_address_has_no_empty_filters(chat_server: Server, page: Page, many: list[str]) -> None:
