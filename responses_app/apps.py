@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import NoReverseMatch, reverse
 
 # Apps whose models and pages the pages of this app need.
 NEEDED_APPS: Final = (
@@ -14,6 +19,14 @@ NEEDED_APPS: Final = (
     *("django.contrib.messages", "django.contrib.staticfiles", "django.contrib.postgres"),
     *("allauth.account", "allauth.socialaccount", "responses_app.web.oidc"),
 )
+# Middleware without which the pages or the sign-in do not work.
+NEEDED_MIDDLEWARE: Final = (
+    *("responses_app.web.delivery.csp.middleware", "django.contrib.sessions.middleware.SessionMiddleware"),
+    *("django.middleware.common.CommonMiddleware", "django.middleware.csrf.CsrfViewMiddleware"),
+    *("django.contrib.auth.middleware.AuthenticationMiddleware", "django.contrib.messages.middleware.MessageMiddleware"),
+    "allauth.account.middleware.AccountMiddleware",
+)
+INCLUDE: Final = 'path("", include("project.urls"))'
 PAGE: Final = "docs/operations/django-project.md"
 
 
@@ -24,22 +37,65 @@ class ResponsesConfig(AppConfig):
     verbose_name = "Verbatim"
     default_auto_field = "django.db.models.BigAutoField"
 
-    def import_models(self) -> None:
-        """Import the models. Raises ImproperlyConfigured for unusable settings of the project."""
+    def __init__(self, app_name: str, app_module: ModuleType | None) -> None:
+        """Add the settings that the project lacks. Raises ImproperlyConfigured for unusable settings of the project."""
+        super().__init__(app_name, app_module)
         if problem := settings_problem(settings):
             raise ImproperlyConfigured(f"responses_app cannot be used in this project: {problem} ({PAGE})")
-        super().import_models()
+        add_defaults(settings, vars(import_module("project.settings")))
+
+    def ready(self) -> None:
+        """Register the system checks of the project."""
+        register(check_account_model)
+        register(check_urls)
 
 
 def settings_problem(project: Any) -> str | None:
     """Return the first problem of the settings of a project, and its remedy, or None."""
-    if not hasattr(project, "RESPONSES_MODELS"):
-        return "its settings are missing; begin the settings with `from project.settings import *`"
     engine = project.DATABASES.get("default", {}).get("ENGINE", "")
     if engine != "django.db.backends.postgresql":
-        return f"the database `default` must be django.db.backends.postgresql, not {engine!r}; set DATABASE_URL, not DATABASES"
-    if project.AUTH_USER_MODEL != "auth.User":
-        return f"AUTH_USER_MODEL must be auth.User, not {project.AUTH_USER_MODEL!r}"
-    if missing := [name for name in NEEDED_APPS if name not in project.INSTALLED_APPS]:
-        return f"INSTALLED_APPS lacks {', '.join(missing)}; add your apps with INSTALLED_APPS = [*INSTALLED_APPS, …]"
+        return (
+            f"its tables are in the database `default`, which must be django.db.backends.postgresql, not {engine!r}; "
+            "give the other database another alias"
+        )
+    for name, needed in (("INSTALLED_APPS", NEEDED_APPS), ("MIDDLEWARE", NEEDED_MIDDLEWARE)):
+        if missing := [entry for entry in needed if entry not in getattr(project, name)]:
+            return f"{name} lacks {', '.join(missing)}; add the missing entries"
     return None
+
+
+def add_defaults(project: Any, defaults: dict[str, Any]) -> None:
+    """Add the settings of `defaults` that the project does not have, the storage of files, the templates and the pool."""
+    for name, value in defaults.items():
+        if name.isupper() and not project.is_overridden(name):
+            setattr(project, name, value)
+    project.STORAGES.setdefault("files", defaults["STORAGES"]["files"])
+    if (folder := defaults["TEMPLATES"][0]["DIRS"][0]) not in project.TEMPLATES[0]["DIRS"]:
+        project.TEMPLATES[0]["DIRS"] = [*project.TEMPLATES[0]["DIRS"], folder]
+    pool = defaults["DATABASES"]["default"]["OPTIONS"]["pool"]
+    project.DATABASES["default"].setdefault("OPTIONS", {}).setdefault("pool", pool)
+
+
+def check_account_model(**_options: Any) -> list[CheckMessage]:
+    """Check that AUTH_USER_MODEL is a subclass of AbstractUser, with user names, groups and the flags of the staff."""
+    # Imported here, as models cannot be imported before the apps.
+    from django.contrib.auth.models import AbstractUser
+
+    if issubclass(get_user_model(), AbstractUser):
+        return []
+    sentence = f"The pages cannot use AUTH_USER_MODEL {settings.AUTH_USER_MODEL}, which is no subclass of AbstractUser."
+    return [
+        Error(sentence, hint=f"Derive the model from django.contrib.auth.models.AbstractUser ({PAGE}).", id="verbatim.E001")
+    ]
+
+
+def check_urls(**_options: Any) -> list[CheckMessage]:
+    """Check that the URLs stand at the root."""
+    try:
+        path = reverse("responses")
+    except NoReverseMatch:
+        return [Error("The URLs lack those of this server.", hint=f"Add {INCLUDE}.", id="verbatim.E002")]
+    if path == "/responses":
+        return []
+    sentence = f"project.urls stands below the prefix {path.removesuffix('responses')}, which the API does not support."
+    return [Error(sentence, hint=f"Write {INCLUDE}, and publish the server under a host name of its own.", id="verbatim.E003")]

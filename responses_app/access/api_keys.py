@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_out
 from django.db.models import Q
 from django.db.models.signals import post_delete, post_save
@@ -21,6 +20,7 @@ from responses_app.access import browser_key
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey, Membership, Project
 from responses_app.store.db import release_connection
+from responses_app.utils.user_model import User
 
 # Lifetime of a cached key: a revoked key may work for so long.
 CACHE_S = 30.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.core import signing
@@ -17,6 +16,7 @@ from django.utils.crypto import constant_time_compare
 from responses_app.access.permissions import has_role
 from responses_app.installation.keyring import decrypt_bytes, encryption_keys
 from responses_app.models import ApiKey, Role
+from responses_app.utils.user_model import User
 
 PREFIX = "sk-web-"
 SALT = "browser key"

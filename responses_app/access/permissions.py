@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import QuerySet
 
 from responses_app.models import ApiKey, Membership, Response, Role
+from responses_app.utils.user_model import User
 
 # Project of the first key, which exists before any other.
 FIRST = "default"

@@ -10,13 +10,14 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from responses_app.admin.read_only import ReadOnlyAdmin
 from responses_app.models import ApiKey, AuditEntry, Membership, Project
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 
 NOUNS: Final[dict[type[Model], str]] = {
     ApiKey: "key",
@@ -62,7 +63,9 @@ for allauth_model in (*apps.get_app_config("account").get_models(), *apps.get_ap
     if admin.site.is_registered(allauth_model):
         admin.site.unregister(allauth_model)
 for model, page in ((User, AuditedUserAdmin), (Group, AuditedGroupAdmin)):
-    admin.site.unregister(model)
+    # Django registers an account model only if it is its own.
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
     admin.site.register(model, page)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -17,6 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from responses_app.models import AuditEntry
+from responses_app.utils.user_model import User
 
 # A repeated read of the same object by the same actor makes one entry in this time.
 REPEAT: Final = timedelta(hours=1)

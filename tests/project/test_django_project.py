@@ -1,51 +1,57 @@
-"""Django projects of another name, made by `django-admin startproject`."""
+"""Settings of a Django project that has the app: refusals, and defaults for what the project does not set."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-from django.conf import settings
+from django.conf import LazySettings, settings
+from django.contrib.auth.models import Group
+from django.test import override_settings
 
-from responses_app.apps import settings_problem
-from responses_app.installation.data_dir import ROOT
-
-OURS = "from project.settings import *\nROOT_URLCONF = 'mysite.urls'\nINSTALLED_APPS = [*INSTALLED_APPS, 'polls']\n"
-URLS = "from django.urls import include, path\nurlpatterns = [path('', include('project.urls'))]\n"
-
-
-def test_project_of_another_name_passes_the_checks_and_a_bare_one_is_refused(tmp_path: Path) -> None:
-    django = [sys.executable, "-m", "django"]
-    subprocess.run([*django, "startproject", "mysite", str(tmp_path)], check=True, timeout=60)
-    (tmp_path / "polls").mkdir()
-    bare = (tmp_path / "mysite/settings.py").read_text() + "INSTALLED_APPS += ['responses_app']\n"
-    (tmp_path / "mysite/urls.py").write_text(URLS)
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "RESPONSES_DATA_DIR": str(tmp_path / "data")}
-    environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
-    outputs = []
-    for text in (bare, OURS):
-        (tmp_path / "mysite/settings.py").write_text(text)
-        command = [sys.executable, "-B", "manage.py", "check"]
-        answer = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=120)
-        outputs.append(answer.stdout + answer.stderr)
-    assert "begin the settings with `from project.settings import *`" in outputs[0].splitlines()[-1]
-    assert "no issues" in outputs[1]
+from project.pool import POOL
+from responses_app import apps
+from responses_app.apps import add_defaults, check_account_model, check_urls, settings_problem
+from responses_app.installation.data_dir import TEMPLATE_DIR
 
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
         ("DATABASES", {"default": {"ENGINE": "django.db.backends.sqlite3"}}, "must be django.db.backends.postgresql"),
-        ("AUTH_USER_MODEL", "people.Person", "AUTH_USER_MODEL must be auth.User, not 'people.Person'"),
         ("INSTALLED_APPS", ["responses_app"], "INSTALLED_APPS lacks django.contrib.admin"),
+        ("MIDDLEWARE", [], "MIDDLEWARE lacks responses_app.web.delivery.csp.middleware"),
     ],
 )
 def test_setting_that_the_app_cannot_use_is_named(name: str, value: object, sentence: str) -> None:
-    names = ("RESPONSES_MODELS", "DATABASES", "AUTH_USER_MODEL", "INSTALLED_APPS")
-    usable = {each: getattr(settings, each) for each in names}
+    usable = {each: getattr(settings, each) for each in ("DATABASES", "INSTALLED_APPS", "MIDDLEWARE")}
     assert settings_problem(SimpleNamespace(**usable)) is None
     assert sentence in (settings_problem(SimpleNamespace(**{**usable, name: value})) or "")
+
+
+def test_defaults_leave_what_the_project_has_set() -> None:
+    project = LazySettings()
+    project.configure(
+        DATABASES={"default": {"ENGINE": "django.db.backends.postgresql"}},
+        RESPONSES_MAX_QUEUED=7,
+        STORAGES={"default": {"BACKEND": "mine"}},
+        TEMPLATES=[{"DIRS": ["mine"]}],
+    )
+    add_defaults(project, vars(import_module("project.settings")))
+    assert (project.RESPONSES_MAX_QUEUED, project.LOGIN_URL) == (7, "sign-in")
+    assert sorted(project.STORAGES) == ["default", "files"]
+    assert project.TEMPLATES == [{"DIRS": ["mine", TEMPLATE_DIR]}]
+    assert project.DATABASES["default"]["OPTIONS"] == {"pool": POOL}
+
+
+def test_account_model_without_user_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_account_model() == []
+    monkeypatch.setattr(apps, "get_user_model", lambda: Group)
+    assert "which is no subclass of AbstractUser" in check_account_model()[0].msg
+
+
+def test_project_without_the_urls_is_told_to_add_them() -> None:
+    assert check_urls() == []
+    with override_settings(ROOT_URLCONF="django.contrib.auth.urls"):
+        assert check_urls()[0].hint == 'Add path("", include("project.urls")).'

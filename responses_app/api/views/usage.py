@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -16,6 +15,7 @@ from responses_app.api.http import json_response
 from responses_app.errors import Forbidden, InvalidRequest
 from responses_app.models import ApiKey
 from responses_app.store.limits.usage_report import WIDTHS, UsageQuery, sums
+from responses_app.utils.user_model import User
 
 # Default and largest number of buckets, as at OpenAI.
 LIMITS: Final = {"1m": (60, 1440), "1h": (24, 168), "1d": (7, 31)}

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.models import Conversation
 from responses_app.store import audit_log, person
 from responses_app.store.content import erasure
+from responses_app.utils.user_model import User
 from responses_app.web.accounts import account
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 from responses_app.web.accounts import sign_in
 
 

@@ -26,6 +26,7 @@ from responses_app.server.backup.manifest import (
 )
 from responses_app.store.db import session_parameters
 from responses_app.store.files import storage
+from responses_app.utils.user_model import User
 
 # Tables whose rows are counted in the manifest, by name.
 COUNTED: Final = {
@@ -34,7 +35,7 @@ COUNTED: Final = {
     "conversations": "responses_app_conversation",
     "files": "responses_app_file",
     "API keys": "responses_app_apikey",
-    "accounts": "auth_user",
+    "accounts": User._meta.db_table,
 }
 _MIGRATIONS_SQL: Final = "SELECT app, max(name) FROM django_migrations GROUP BY app ORDER BY app"
 

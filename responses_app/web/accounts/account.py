@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY
-from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
 from responses_app.models import Membership
+from responses_app.utils.user_model import User
 from responses_app.web.accounts import login_throttle
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from responses_app.access.permissions import has_role
 from responses_app.models import Membership, Role
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 from responses_app.web.roles import check_role
 
 BY_PROVIDER = "This role comes from the groups of the sign-in provider. Change the groups there."

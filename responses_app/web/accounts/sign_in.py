@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
-from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core import signing
 from django.core.exceptions import PermissionDenied
@@ -21,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 from responses_app.web.accounts import login_throttle
 
 OPERATOR = "operator"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from responses_app.models import MAX_PRESET_NAME_CHARS, ChatPreset
+from responses_app.utils.user_model import User
 
 MAX_PRESETS = 50
 MAX_INSTRUCTIONS_CHARS = 50_000

@@ -8,7 +8,6 @@ from typing import cast
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
 from responses_app.store import audit_log
 from responses_app.store.content.erasure import NOT_ERASED, erase_responses
+from responses_app.utils.user_model import User
 from responses_app.web.chat import shared_threads, threads
 from responses_app.web.response.delete import cancel_running
 from responses_app.web.response.detail import get_response

@@ -11,13 +11,13 @@ from functools import reduce
 from operator import or_
 
 import orjson
-from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 
 from responses_app.models import ChatThread, Direction, Item, Response
+from responses_app.utils.user_model import User
 from responses_app.web.responses import search as responses_search
 
 # Threads per page.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_GET
 from responses_app.access import browser_key, permissions
 from responses_app.runs import manager
 from responses_app.runs.ids import is_id
+from responses_app.utils.user_model import User
 from responses_app.web.chat import threads as chat_threads
 from responses_app.web.chat import turns as chat_turns
 from responses_app.web.chat.offers import offers

@@ -11,13 +11,13 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.providers.base.constants import AuthError
 from django.conf import settings
 from django.contrib.auth import login
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 from responses_app.web.accounts.sign_in import BACKEND
 from responses_app.web.oidc import people
 

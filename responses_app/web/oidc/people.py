@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
 from responses_app.models import Membership, Role
 from responses_app.store import audit_log
+from responses_app.utils.user_model import User
 from responses_app.web.accounts.sign_in import OPERATOR
 
 # Characters of Django's user names.

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from responses_app.access.permissions import restricted_to
 from responses_app.models import RefusedRequest
+from responses_app.utils.user_model import User
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.rows import ResponseRow
 

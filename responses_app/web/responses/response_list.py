@@ -9,7 +9,6 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_safe
 from responses_app.access.permissions import projects, restricted_to, visible_responses
 from responses_app.models import ApiFormat, ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
+from responses_app.utils.user_model import User
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram

@@ -6,7 +6,6 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -14,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from responses_app.models import SavedView
+from responses_app.utils.user_model import User
 from responses_app.web.responses.filters import NAMES
 
 MAX_VIEWS = 20

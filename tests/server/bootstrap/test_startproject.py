@@ -1,0 +1,118 @@
+"""Project of `django-admin startproject` with an own account model, under uvicorn: its pages and the API."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from responses_app.apps import PAGE
+from responses_app.installation.data_dir import ROOT
+from responses_app.installation.database_url import ROLE, socket_dir
+from responses_app.server.cli.model_specs import HARMONY
+from tests.support.server.serve_command import Server, free_port
+from tests.support.waiting import wait_until
+
+MODEL = "from django.contrib.auth.models import AbstractUser\nclass Person(AbstractUser):\n    pass\n"
+ASGI = "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'mysite.settings')\nfrom project.asgi import application\n"
+PAGE_SETTINGS = re.findall(r"```python\n(# mysite/settings.py.*?)```", (ROOT / PAGE).read_text(), re.DOTALL)[0]
+URLS = "from django.urls import include, path\nurlpatterns = [path({prefix!r}, include('project.urls'))]\n"
+
+
+class Site:
+    """Project in `folder` whose tables are in a database of the Postgres of `server`."""
+
+    def __init__(self, folder: Path, server: Server, tape: str) -> None:
+        self.folder = folder
+        self.environ = {
+            name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
+        }
+        self.environ |= {"PYTHONPATH": str(ROOT), "RESPONSES_DATA_DIR": str(folder / "files")}
+        self.environ["RESPONSES_MODELS"] = f"tape={tape}&tokenizer={HARMONY}"
+        server.sql(f"CREATE DATABASE startproject OWNER {ROLE}")
+        self.run("-m", "django", "startproject", "mysite", ".")
+        self.run("manage.py", "startapp", "people")
+        (folder / "people/models.py").write_text(MODEL)
+        (folder / "mysite/asgi.py").write_text(ASGI)
+        self.write_urls("")
+        with (folder / "mysite/settings.py").open("a") as text:
+            text.write(PAGE_SETTINGS)
+            host = str(socket_dir(server.folder))
+            text.write(f"DATABASES['default'] |= {{'NAME': 'startproject', 'USER': {ROLE!r}, 'HOST': {host!r}}}\n")
+            text.write("AUTH_USER_MODEL = 'people.Person'\nINSTALLED_APPS += ['people']\n")
+
+    def write_urls(self, prefix: str) -> None:
+        (self.folder / "mysite/urls.py").write_text(URLS.format(prefix=prefix))
+
+    def run(self, *arguments: str, is_refused: bool = False) -> str:
+        """Run Python with `arguments` in the folder and return what it prints."""
+        command = [sys.executable, *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environ, capture_output=True, text=True, check=False, timeout=180
+        )
+        assert (done.returncode != 0) is is_refused, done.stdout + done.stderr
+        return done.stdout + (done.stderr if is_refused else "")
+
+
+@pytest.fixture(scope="module")
+def site(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Make the project and its tables."""
+    site = Site(tmp_path_factory.mktemp("startproject"), shared, tape)
+    site.run("manage.py", "makemigrations", "people")
+    site.run("manage.py", "migrate", "--verbosity=0")
+    return site
+
+
+@pytest.fixture(scope="module")
+def address(site: Site) -> Iterator[str]:
+    """Serve the project under uvicorn and yield its address."""
+    port, log = free_port(), site.folder / "uvicorn.log"
+    with log.open("wb") as out:
+        command = [sys.executable, "-m", "uvicorn", "mysite.asgi:application", "--port", str(port)]
+        process = subprocess.Popen(command, cwd=site.folder, env=site.environ, stdout=out, stderr=out)
+
+    def is_ready() -> bool:
+        assert process.poll() is None, log.read_text()
+        return "startup complete" in log.read_text()
+
+    try:
+        wait_until(is_ready, limit_s=120, poll_s=0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+    assert "Traceback" not in log.read_text()
+
+
+def test_response_and_its_pages_for_an_account_of_the_project(site: Site, address: str) -> None:
+    key = site.run("manage.py", "createkey", "mine").split()[-1]
+    body = {"model": "tape", "input": "Hi"}
+    answer = httpx2.post(f"{address}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    assert "Hello there!" in answer.text
+    link = site.run("manage.py", "signin", "--url", address).split()[-1]
+    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+        assert browser.get(link).status_code == 200
+        for path in ("/responses", f"/responses/{answer.json()['id']}", "/chat", "/keys", "/admin/people/person/"):
+            page = browser.get(address + path)
+            assert (page.status_code, page.url.path) == (200, path), page.text[:500]
+
+
+def test_people_of_the_project_are_in_the_admin(site: Site) -> None:
+    code = "from django.contrib import admin; from people.models import Person; print(type(admin.site.get_model_admin(Person)))"
+    assert "AuditedUserAdmin" in site.run("manage.py", "shell", "--verbosity=0", "-c", code)
+
+
+def test_prefix_is_refused_with_the_remedy(site: Site) -> None:
+    site.write_urls("ai/")
+    try:
+        refusal = site.run("manage.py", "check", is_refused=True)
+    finally:
+        site.write_urls("")
+    assert "verbatim.E003) project.urls stands below the prefix /ai/" in refusal
+    assert 'path("", include("project.urls"))' in refusal
