@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.conf import settings
 
 from responses_app.installation.data_dir import data_dir
@@ -33,6 +35,17 @@ def isolation_problem() -> str | None:
     if settings.RESPONSES_SANDBOX_URL.startswith("unix:"):
         return local_problem()
     return None
+
+
+def missing_socket() -> str | None:
+    """Return a sentence if RESPONSES_SANDBOX_URL names a socket that does not exist, else None."""
+    url = str(settings.RESPONSES_SANDBOX_URL)
+    if not url.startswith("unix:") or Path(url.removeprefix("unix:")).is_socket():
+        return None
+    return (
+        f"RESPONSES_SANDBOX_URL names {url}, but no runner has made this socket, so calls of code_interpreter fail. "
+        "Start `manage.py sandbox`, or correct RESPONSES_SANDBOX_URL."
+    )
 
 
 def is_configured() -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from django.conf import settings
 
 from project.env import READ
-from project.unknown_variables import PROGRAM_VARIABLES, describe_unknown
+from project.unknown_variables import INACTIVE_TYPES, PROGRAM_VARIABLES, describe_doubtful_values, describe_unknown
 from responses_app.installation.data_dir import ROOT
+from responses_app.schemas.tools import API_SERVER_TOOLS
 
 FOLDERS = ("bin", "bench", "project", "responses_app", "tests")
 # Names that the tests themselves misspell.
@@ -32,3 +34,21 @@ def test_every_name_that_the_code_uses_is_known() -> None:
     names = {match[1] or match[2] for path in paths for match in pattern.finditer(path.read_text(errors="replace"))}
     known = {*READ, *PROGRAM_VARIABLES, *MISSPELT, "RESPONSES_MODLES", *(f"{name}_FILE" for name in READ)}
     assert {name for name in names - known if not hasattr(settings, name)} == set()
+
+
+def test_misspelt_tool_type_and_short_key_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_INACTIVE_TOOLS", "web_search_preview mcp web_serch shell")
+    monkeypatch.setenv("RESPONSES_API_KEY", "sk-1")
+    misspelt, other, short = describe_doubtful_values()
+    assert misspelt.endswith("names 'web_serch', which is no type of a server tool: did you mean web_search?")
+    assert "'shell'" in other
+    assert "the types are code_interpreter, file_search" in other
+    assert "RESPONSES_API_KEY has 4 characters" in short
+    assert "sk-1" not in short
+    monkeypatch.setenv("RESPONSES_INACTIVE_TOOLS", "")
+    monkeypatch.setenv("RESPONSES_API_KEY", "sk-" + "x" * 13)
+    assert list(describe_doubtful_values()) == []
+
+
+def test_types_of_server_tools_can_be_inactive() -> None:
+    assert all(kind.startswith(INACTIVE_TYPES) for kind in API_SERVER_TOOLS)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.core import checks as django_checks
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from project.unknown_variables import describe_unknown
+from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
 from responses_app.installation.data_dir import data_dir
 from responses_app.sandbox import bubblewrap
@@ -88,7 +88,7 @@ def _check_settings() -> CheckResults:
     for message in problems:
         status = FAILED if message.level >= django_checks.ERROR else WARNING
         yield status, f"{message.msg} {message.hint or ''}".strip()
-    for sentence in describe_unknown(os.environ):
+    for sentence in (*describe_unknown(os.environ), *describe_doubtful_values()):
         yield WARNING, sentence
     if not problems:
         yield OK, "The settings can be used."

@@ -25,9 +25,9 @@ def check_settings() -> list[str]:
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
-    from project.unknown_variables import describe_unknown
+    from project.unknown_variables import describe_doubtful_values, describe_unknown
 
-    return list(describe_unknown(os.environ))
+    return [*describe_unknown(os.environ), *describe_doubtful_values()]
 
 
 def prepare(folder: Path, progress: Progress) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from tempfile import TemporaryFile
 
 from django.db import DatabaseError, connection
 
@@ -19,18 +20,40 @@ def warnings() -> Iterator[str]:
     difference = clock_difference_s()
     if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
         yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Files and containers expire by it."
+    if problem := folder_problem():
+        yield problem
+        return
     try:
         missing = missing_file()
     except DatabaseError:
         raise
     except Exception as error:
         # Each storage has exceptions of its own. Responses without files need no storage.
-        yield f"The storage of files does not answer: {type(error).__name__}."
+        yield (
+            f"The storage of files does not answer ({type(error).__name__}), so uploads fail. "
+            "Check RESPONSES_FILE_STORAGE with `manage.py doctor`."
+        )
         return
     if missing is not None:
         yield (
             f"The storage of files has no {missing}, which the database has. "
             "All hosts of a database need the same RESPONSES_FILE_STORAGE (docs/settings.md#storage-of-files)."
+        )
+
+
+def folder_problem() -> str | None:
+    """Return a sentence if the storage of files is a folder that cannot be made or written to, else None."""
+    folder = storage.local_folder()
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return (
+            f"The folder of files {folder} cannot be written to ({error.strerror}), so uploads fail. "
+            "Set RESPONSES_FILE_STORAGE to file:///FOLDER of this user, or correct the owner of the folder."
         )
 
 

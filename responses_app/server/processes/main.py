@@ -142,6 +142,9 @@ def _sandbox(folder: Path, progress: Progress) -> Iterator[None]:
     if setting == "on" and (problem := sandbox_access.sandbox_problem()):
         raise CannotStart(f"RESPONSES_CODE_INTERPRETER is on, but the sandbox does not work. {problem}")
     if has_runner:
+        # The runner may start later.
+        if setting != "off" and (problem := sandbox_access.missing_socket()):
+            progress.line(f"WARNING: {problem}")
         yield
         return
     options = ["--options", sandbox_access.runner_options().to_json()]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from responses_app.engine_interface import EngineUnreachable
 from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.bootstrap.errors import CannotStart
-from responses_app.server.bootstrap.log_redirect import redirect_output, tail
+from responses_app.server.bootstrap.log_redirect import redirect_output
 from responses_app.utils.log_format import escape_all_handlers
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _prevent_torch_import() -> None:
 
 @contextmanager
 def _logged(log: Path) -> Iterator[None]:
-    """Redirect the output to `log`, and raise CannotStart with the end of the log for any exception."""
+    """Redirect the output to `log`, and raise CannotStart with the name of the log for any exception."""
     with redirect_output(log):
         try:
             yield
@@ -86,7 +86,7 @@ def _logged(log: Path) -> Iterator[None]:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
             reason = f"the engine did not start: {error}"
-    raise CannotStart(f"{reason}\nThe end of {log}:\n{tail(log)}")
+    raise CannotStart(f"{reason.rstrip('.')}. The log {log} has the traceback")
 
 
 def exit_now(code: int) -> None:

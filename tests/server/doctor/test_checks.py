@@ -194,6 +194,13 @@ def test_a_missing_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert (found, "needs bubblewrap" in message) == (status, mode != "off")
 
 
+def test_socket_without_a_runner_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(host, "local_problem", lambda: None)
+    with override_settings(RESPONSES_CODE_INTERPRETER="on", RESPONSES_SANDBOX_URL=f"unix:{tmp_path}/none.sock"):
+        status, message = only(host.check_sandbox)
+    assert (status, "none.sock, but no runner has made this socket" in message) == (FAILED, True)
+
+
 def test_engines_that_are_away_are_named(tmp_path: Path) -> None:
     urls = f"a=http://127.0.0.1:1 b=unix://{tmp_path}/none.sock c=script://{tmp_path}/none.jsonl"
     with override_settings(RESPONSES_MODELS=urls):
