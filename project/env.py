@@ -32,11 +32,16 @@ READ: dict[str, Variable] = {}
 
 
 def envstr(name: str, default: str = "") -> str:
+    """Read a text of the settings, as `read_variable`. Raises ImproperlyConfigured."""
+    READ[name] = Variable(name, default)
+    return read_variable(name, default)
+
+
+def read_variable(name: str, default: str = "") -> str:
     """Read a text. A file named by `NAME_FILE` takes precedence, so that secrets can be mounted.
 
     Raises ImproperlyConfigured for a file that cannot be read or that is empty.
     """
-    READ[name] = Variable(name, default)
     path = os.environ.get(f"{name}_FILE")
     if not path:
         return os.environ.get(name, default)

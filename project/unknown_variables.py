@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from project.env import MIN_TOKEN_LENGTH, READ, envlist
+from project.env import MIN_TOKEN_LENGTH, READ, envlist, read_variable
 
 PREFIX = "RESPONSES_"
 # Variables of programs, beside those of the settings; RESPONSES_TEST_TEMPLATE is a variable of tests.support.suite.
@@ -20,8 +21,10 @@ PROGRAM_VARIABLES = (
     "RESPONSES_TEST_TEMPLATE",
 )
 NEAREST = 0.7
-# Types that RESPONSES_INACTIVE_TOOLS can name, beside those of older versions of the API (web_search_preview).
+# Types that RESPONSES_INACTIVE_TOOLS can name.
 INACTIVE_TYPES = ("code_interpreter", "file_search", "image_generation", "mcp", "programmatic_tool_calling", "web_search")
+# Versions of a type, as in web_search_preview, web_search_2025_08_26 and web_search_preview_2025_03_11.
+VERSION = re.compile(r"(_preview)?(_\d{4}_\d{2}_\d{2})?$")
 
 
 def describe_unknown(environ: Mapping[str, str]) -> Iterator[str]:
@@ -36,15 +39,16 @@ def describe_unknown(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def describe_doubtful_values() -> Iterator[str]:
-    """Yield a sentence for each value that the server can use but that the operator may not want."""
+    """Yield a sentence for each value that the server can use but that the operator may not want. Raises ImproperlyConfigured."""
     for kind in envlist("RESPONSES_INACTIVE_TOOLS"):
-        if not kind.startswith(INACTIVE_TYPES):
+        if VERSION.sub("", kind) not in INACTIVE_TYPES:
             nearest = get_close_matches(kind, INACTIVE_TYPES, 1, NEAREST)
             meant = f"did you mean {nearest[0]}?" if nearest else f"the types are {', '.join(INACTIVE_TYPES)}"
             yield f"RESPONSES_INACTIVE_TOOLS names {kind!r}, which is no type of a server tool: {meant}"
-    length = len(os.environ.get("RESPONSES_API_KEY", ""))
+    length = len(read_variable("RESPONSES_API_KEY"))
     if 0 < length < MIN_TOKEN_LENGTH:
+        name = "RESPONSES_API_KEY_FILE" if os.environ.get("RESPONSES_API_KEY_FILE") else "RESPONSES_API_KEY"
         yield (
-            f"RESPONSES_API_KEY has {length} characters and can be guessed: set a key of at least {MIN_TOKEN_LENGTH} characters, "
+            f"The key of {name} has {length} characters and can be guessed: set a key of at least {MIN_TOKEN_LENGTH} characters, "
             "or unset the variable, and the server makes a key"
         )

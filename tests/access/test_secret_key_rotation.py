@@ -81,6 +81,14 @@ def test_the_first_key_is_not_made_again(tmp_path: Path) -> None:
         assert ApiKey.find(secret) is None
 
 
+@pytest.mark.django_db
+def test_first_key_is_read_from_a_mounted_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mounted").write_text("sk-of-a-mounted-file\n")
+    monkeypatch.setenv("RESPONSES_API_KEY_FILE", str(tmp_path / "mounted"))
+    assert first_key(tmp_path) == "sk-of-a-mounted-file"
+    assert ApiKey.find("sk-of-a-mounted-file") is not None
+
+
 class RotationTest(ApiCase):
     """API keys, sign-in links and sessions across a rotation."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -32,22 +33,36 @@ def test_every_name_that_the_code_uses_is_known() -> None:
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in ("", ".py") and path.is_file()]
     pattern = re.compile(r"\"(RESPONSES_[A-Z_]+)\"|\b(RESPONSES_[A-Z_]+)=")
     names = {match[1] or match[2] for path in paths for match in pattern.finditer(path.read_text(errors="replace"))}
-    known = {*READ, *PROGRAM_VARIABLES, *MISSPELT, "RESPONSES_MODLES", *(f"{name}_FILE" for name in READ)}
+    known = {
+        *READ,
+        *PROGRAM_VARIABLES,
+        *MISSPELT,
+        "RESPONSES_MODLES",
+        "RESPONSES_API_KEY_FILE",
+        *(f"{name}_FILE" for name in READ),
+    }
     assert {name for name in names - known if not hasattr(settings, name)} == set()
 
 
-def test_misspelt_tool_type_and_short_key_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESPONSES_INACTIVE_TOOLS", "web_search_preview mcp web_serch shell")
+def test_misspelt_tool_type_and_short_key_are_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(
+        "RESPONSES_INACTIVE_TOOLS", "web_search_preview_2025_03_11 web_search_2025_08_26 mcp web_serch shell mcpx"
+    )
     monkeypatch.setenv("RESPONSES_API_KEY", "sk-1")
-    misspelt, other, short = describe_doubtful_values()
+    misspelt, other, longer, short = describe_doubtful_values()
     assert misspelt.endswith("names 'web_serch', which is no type of a server tool: did you mean web_search?")
     assert "'shell'" in other
     assert "the types are code_interpreter, file_search" in other
+    assert longer.endswith("names 'mcpx', which is no type of a server tool: did you mean mcp?")
     assert "RESPONSES_API_KEY has 4 characters" in short
     assert "sk-1" not in short
     monkeypatch.setenv("RESPONSES_INACTIVE_TOOLS", "")
     monkeypatch.setenv("RESPONSES_API_KEY", "sk-" + "x" * 13)
     assert list(describe_doubtful_values()) == []
+    (tmp_path / "key").write_text("sk-12\n")
+    monkeypatch.setenv("RESPONSES_API_KEY_FILE", str(tmp_path / "key"))
+    (short,) = describe_doubtful_values()
+    assert "RESPONSES_API_KEY_FILE has 5 characters" in short
 
 
 def test_types_of_server_tools_can_be_inactive() -> None:

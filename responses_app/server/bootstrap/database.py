@@ -23,11 +23,11 @@ def check_settings() -> list[str]:
 
     try:
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
+        from project.unknown_variables import describe_doubtful_values, describe_unknown
+
+        return [*describe_unknown(os.environ), *describe_doubtful_values()]
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
-    from project.unknown_variables import describe_doubtful_values, describe_unknown
-
-    return [*describe_unknown(os.environ), *describe_doubtful_values()]
 
 
 def prepare(folder: Path, progress: Progress) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
+from project.env import read_variable
 from responses_app.installation.data_dir import load_or_create
 from responses_app.models import ApiKey
 
@@ -18,7 +18,7 @@ def first_key(data_dir: Path) -> str:
 
     A revoked key stays revoked: the function returns the key, and the API rejects the key.
     """
-    secret = os.environ.get("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
+    secret = read_variable("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
     if not ApiKey.is_stored(secret):
         ApiKey.make(NAME, project=PROJECT, secret=secret)
     return secret

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from responses_app.engine_interface import EngineUnreachable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import RunManagerLifecycle, ServerLifecycle
 
 EXIT_LIMIT = 3.0
+# Characters of an exception in a sentence; an engine may answer with a page of HTML.
+MAX_REASON = 400
 AWAY = "Start the engine first, or add model= and max_model_len= to its URL, and this server starts without it."
 # Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
 THREAD_SWITCH_S = 0.0001
@@ -85,8 +88,8 @@ def _logged(log: Path) -> Iterator[None]:
         except Exception as error:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
-            reason = f"the engine did not start: {error}"
-    raise CannotStart(f"{reason.rstrip('.')}. The log {log} has the traceback")
+            reason = shorten(str(error) or type(error).__name__, MAX_REASON, placeholder=" …")
+    raise CannotStart(f"the engine did not start: {reason.rstrip('.')}. The log {log} has the traceback")
 
 
 def exit_now(code: int) -> None:
