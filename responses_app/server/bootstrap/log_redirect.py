@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from responses_app.installation.data_dir import open_log
 from responses_app.utils.invisible import escaped
 
 TAIL = 20
+# vLLM's error for a failed process of the engine, whose own exception is in the log only.
+ROOT_CAUSE = "root cause"
+_EXCEPTION = re.compile(r"\b\w*(?:Error|Exception): (.+)")
 
 
 def terminal() -> TextIO:
@@ -43,3 +47,10 @@ def redirect_output(log: Path) -> Iterator[None]:
 def tail(log: Path) -> str:
     """Return the last lines of a log, for an error message."""
     return "\n".join(map(escaped, log.read_text(errors="replace").splitlines()[-TAIL:]))
+
+
+def find_root_cause(log: Path) -> str | None:
+    """Return the message of the last exception in a log that does not point to another one, None if there is none."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if ROOT_CAUSE not in line]
+    messages = [match[1] for match in map(_EXCEPTION.search, lines) if match]
+    return escaped(messages[-1]) if messages else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from responses_app.engine_interface import EngineUnreachable
 from responses_app.runs.garbage import THRESHOLDS
 from responses_app.server.bootstrap.errors import CannotStart
-from responses_app.server.bootstrap.log_redirect import redirect_output
+from responses_app.server.bootstrap.log_redirect import ROOT_CAUSE, find_root_cause, redirect_output
 from responses_app.utils.log_format import escape_all_handlers
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def _logged(log: Path) -> Iterator[None]:
         except Exception as error:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
-            reason = shorten(str(error) or type(error).__name__, MAX_REASON, placeholder=" …")
+            cause = find_root_cause(log) if ROOT_CAUSE in str(error) else None
+            reason = shorten(cause or str(error) or type(error).__name__, MAX_REASON, placeholder=" …")
     raise CannotStart(f"the engine did not start: {reason.rstrip('.')}. The log {log} has the traceback")
 
 
