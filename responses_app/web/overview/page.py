@@ -34,7 +34,7 @@ RANGES = {
     "30d": ("30 days", timedelta(days=1), 30),
 }
 DEFAULT_RANGE = "24h"
-NARROWING = ("model", "key", "project")
+NARROWING = ("model", "key", "project", "format")
 MAX_RUNNING = MAX_FAILURES = 8
 # Rows of a table by model, key or project.
 MAX_GROUPS = 10
@@ -89,19 +89,20 @@ class EngineRow:
 
 
 def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> dict[str, Any]:
-    """Return the context of the page, with the filters `range`, `model`, `key` and `project` of the query."""
+    """Return the context of the page, with the filters `range` and `NARROWING` of the query."""
     name = request.GET.get("range", "")
     name = name if name in RANGES else DEFAULT_RANGE
     _, step, parts = RANGES[name]
-    narrowing = {field: request.GET[field] for field in NARROWING if request.GET.get(field)}
+    filters = parse_filters(request.GET)
+    narrowing = {field: request.GET[field] for field in NARROWING if request.GET.get(field) and field not in filters.wrong}
     query = {**narrowing, "since": name}
     visible = visible_responses(request.user)
     shown = _narrowed(visible, query)
     time_range = TimeRange(name, timezone.now().replace(microsecond=0) - parts * step, step, parts)
     overview = count(shown, time_range)
-    # A refused request has no model.
     refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(query))))
-    refused = count_refused(refusals.none() if "model" in narrowing else refusals, time_range)
+    # A refused request has no model and no API format.
+    refused = count_refused(refusals.none() if narrowing.keys() & {"model", "format"} else refusals, time_range)
     drawn = chart(overview, time_range, refused)
     return {
         "section": "overview",
@@ -192,18 +193,15 @@ def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str]) 
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
         _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query),
         _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
-        _format_group(overview, query),
+        _group("API format", "format", _api_formats(overview), query),
     ]
 
 
-def _format_group(overview: Overview, query: Mapping[str, str]) -> Group:
-    """Return the figures by API format, if there are requests of other formats than Responses. The page has no such filter."""
-    rows = [
-        Row(ApiFormat(value).label, "", cells(overview.api_formats[value], {**query, "format": name}))
-        for name, value in API_FORMATS.items()
-        if value in overview.api_formats
-    ]
-    return Group("API format", rows if any(overview.api_formats) else [], 0)
+def _api_formats(overview: Overview) -> list[tuple[str, str, ResponseFigures]]:
+    """Return the figures by API format, if there are requests of other formats than Responses."""
+    figures = overview.api_formats
+    named = [(name, ApiFormat(value).label, figures[value]) for name, value in API_FORMATS.items() if value in figures]
+    return named if any(figures) else []
 
 
 def _group(title: str, field: str, named: Sequence[tuple[str, str, ResponseFigures]], query: Mapping[str, str]) -> Group:
@@ -216,7 +214,10 @@ def _group(title: str, field: str, named: Sequence[tuple[str, str, ResponseFigur
 
 
 def _narrowed(responses: QuerySet[Response], query: Mapping[str, str]) -> QuerySet[Response]:
-    return parse_filters(QueryDict(urlencode(query))).indexed(responses)
+    filters = parse_filters(QueryDict(urlencode(query)))
+    narrowed = filters.indexed(responses)
+    # Without an index within the time range, whose responses are all read anyway.
+    return narrowed if filters.api_format is None else narrowed.filter(api_format=filters.api_format)
 
 
 def _key_names(request: HttpRequest) -> dict[int | None, str]:

@@ -140,12 +140,29 @@ class FiguresTest(WebCase):
             (f"key={self.key.pk}", Response.objects.filter(key=self.key)),
             ("project=q", Response.objects.filter(project="q")),
             ("model=nobody", Response.objects.none()),
+            # Formats without and with an index, and without and with one of a project.
+            ("format=responses", Response.objects.filter(api_format="")),
+            ("format=messages", Response.objects.filter(api_format="messages")),
+            ("format=messages&project=q", Response.objects.filter(api_format="messages", project="q")),
+            ("format=chat_completions", Response.objects.none()),
         ):
             page = self.page(f"/?range=7d&{query}")
             self.assertIn("Only ", page)
             number = shown.count()
             self.assertIn(f'">{number}</a></dd>' if number else "No responses in the last 7 days", page)
         self.assertIn("No responses in the last", self.page("/?range=odd&model=%00&key=x&project=%E2%80%AE"))
+
+    def test_an_api_format_narrows_running_and_failed_responses_and_leaves_out_refused_ones(self) -> None:
+        RefusedRequest.objects.create(created_at=DAY.start_of(4), project="p", path="/v1/responses", status=429, count=3)
+        row = re.search(r'<th scope="row"><a href="\?([^"]*format=messages[^"]*)">Messages</a>', self.page("/?range=7d"))
+        assert row
+        Response.objects.filter(ended_at=None).update(api_format="messages")
+        page = self.page(f"/?{html.unescape(row[1])}")
+        self.assertIn("Only format <code>messages</code>", page)
+        self.assertEqual(page.count("In progress"), 1)
+        self.assertNotIn("refused<", page)
+        self.assertEqual(self.page("/?range=7d&format=responses").count("In progress"), 0)
+        self.assertNotIn("Only ", self.page("/?range=7d&format=odd"))
 
     def test_refused_requests_are_counted_beside_the_others(self) -> None:
         for project, number in (("p", 3), ("q", 2), ("", 5)):
