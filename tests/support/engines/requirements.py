@@ -23,7 +23,7 @@ LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 UNUSED = itertools.count(7)
 STOP_LIMIT_S = 2.0
 # Limit of the first test of a module, during which the engine starts: 20 s on an idle machine, up to 300 s on a busy one.
-START_LIMIT_S = 480.0
+START_LIMIT_S = 1200.0
 
 Running = Callable[[], float]
 
