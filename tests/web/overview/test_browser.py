@@ -29,3 +29,14 @@ def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> No
     visitor.page.locator(".totals .failed").click()
     expect(visitor.page.get_by_role("table").locator(".status.failed").first).to_be_visible()
     assert "since=7d" in visitor.page.url
+
+
+def test_header_of_a_phone_shows_every_section_and_sign_out(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    visitor.page.goto(f"{visitor.server.url}/")
+    sections = visitor.page.get_by_role("navigation", name="Main")
+    for one in (*sections.get_by_role("link").all(), sections.get_by_role("button", name="Sign out")):
+        box = one.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, one.inner_text()
