@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from responses_app.dialects.text.tokenizer import TokenizerAdapter
 
 # `config.json` keys whose presence means that the model accepts images.
-IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
+_IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
 
 
 def open_dialect(
@@ -67,7 +67,7 @@ def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
 def _open_chat(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Detection]:
     tokenizer = load_tokenizer(checkpoint)
     template = load_template(checkpoint, tokenizer)
-    supports_images = any(checkpoint.config.get(key) is not None for key in IMAGE_KEYS)
+    supports_images = takes_images(checkpoint)
     parts = _Parts(
         tokenizer,
         template,
@@ -77,6 +77,11 @@ def _open_chat(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Dete
     )
     choice = parts.choose(family)
     return parts.dialect(choice.output, choice.detection.reasoning_parser), choice.detection
+
+
+def takes_images(checkpoint: Checkpoint) -> bool:
+    """Return True if config.json describes a model that takes images."""
+    return any(checkpoint.config.get(key) is not None for key in _IMAGE_KEYS)
 
 
 @dataclass(frozen=True)

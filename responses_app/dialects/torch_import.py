@@ -14,7 +14,7 @@ from jinja2 import TemplateError
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.loading import ENCODERS, choose_template
-from responses_app.dialects.registry import IMAGE_KEYS
+from responses_app.dialects.registry import takes_images
 
 
 def prevent_torch_import(models: Iterable[tuple[str, str | None]]) -> None:
@@ -40,8 +40,8 @@ def _may_need_vllm(source: str, chat_template: str | None) -> bool:
         checkpoint = Checkpoint(str(folder), chat_template)
         if checkpoint.config.get("model_type") in ENCODERS:
             return True
-        takes_images = any(checkpoint.config.get(key) is not None for key in IMAGE_KEYS)
-        return takes_images and ChatTemplate(choose_template(source, checkpoint.chat_templates()), {}).image is None
+        template = ChatTemplate(choose_template(source, checkpoint.chat_templates()), {})
+        return template.image is None and takes_images(checkpoint)
     except (OSError, ValueError, TemplateError):
         return True
 

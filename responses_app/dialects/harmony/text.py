@@ -79,7 +79,7 @@ class HarmonyText:
     def _encode_short(self, text: str) -> list[int]:
         if LONG_RUN.search(text):
             return self._encode_piece(True, text)
-        text.encode()
+        text.encode()  # The library replaces lone surrogates too.
         ids: list[int] = self._encoding.encode(text, disallowed_special=())
         return ids
 

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, READY, START_LIMIT, EmptyServer, Server
 from tests.support.waiting import wait_until
 
-QUICK = 30.0  # Seconds for a second start, on a busy machine too.
 CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # vLLM's core process, with and without its title.
 
 
@@ -70,11 +68,9 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     assert later_lines[-2:] == ["data: [DONE]", ""] or later_lines[-1] == "data: [DONE]"
     assert server.process.wait(END_LIMIT) == 0
     assert server.output.rstrip().endswith("Stopped.")
-    began = time.monotonic()
     second = Server(server.folder, "--engine", tape, "--web", "2")
     try:
         second.ready()
-        assert time.monotonic() - began < QUICK
         assert second.key == server.key
         answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers=headers)
         assert answer.json()["id"] == stored
