@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from responses_app.errors import ApiError
 
@@ -16,24 +17,24 @@ class RequestPaths:
     """Paths of a translated request.
 
     `items` has the path of each input item in the request of the client, `tools` of each tool if they are others, `fields` the
-    names of the other parameters, and `inside` the names of keys in items and tools, as prefixes of the rest of a path.
+    names of the other parameters, and `inside` the names of keys in items, wherever they stand in the rest of a path.
+    `inside_tools` has the names of keys of tools.
     """
 
-    def __init__(self, fields: Mapping[str, str], inside: Mapping[str, str]) -> None:
+    def __init__(
+        self, fields: Mapping[str, str], inside: Mapping[str, str], inside_tools: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.items: Sequence[str] = ()
         self.tools: Sequence[str] = ()
-        self._fields, self._inside = fields, inside
+        self._fields, self._inside, self._inside_tools = fields, inside, inside_tools
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
         if (item := _ITEM.fullmatch(path)) and int(item[1]) < len(self.items):
             return self.items[int(item[1])] + self._key(item[2])
         if (tool := _TOOL.fullmatch(path)) and int(tool[1]) < len(self.tools):
-            return self.tools[int(tool[1])] + tool[2]
-        for ours, theirs in self._fields.items():
-            if path == ours or path.startswith((f"{ours}.", f"{ours}[")):
-                return theirs + path[len(ours) :]
-        return path
+            return self.tools[int(tool[1])] + _rename(tool[2], self._inside_tools)
+        return _rename(path, self._fields)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -51,3 +52,11 @@ class RequestPaths:
         for ours, theirs in self._inside.items():
             key = re.sub(rf"{re.escape(ours)}(?=$|[.\[])", lambda _, name=theirs: name, key)  # type: ignore[misc]
         return key
+
+
+def _rename(path: str, names: Mapping[str, str]) -> str:
+    """Return `path` with the first of `names` that the path begins with replaced."""
+    for ours, theirs in names.items():
+        if path == ours or path.startswith((f"{ours}.", f"{ours}[")):
+            return theirs + path[len(ours) :]
+    return path

@@ -14,6 +14,7 @@ from responses_app.api_formats.messages.stream import MessageEncoder
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.events import Event
+from responses_app.protocol.output_problems import CALL_LIMIT_REACHED
 from tests.support.api_formats import anthropic_types
 from tests.support.protocol.response_strategies import parallel_speeches, speeches, write_response
 
@@ -85,9 +86,15 @@ def check(log: list[Event], *, shows_thinking: bool) -> None:
     assert joined(events) == body
 
 
-@given(speech=speeches(), stop=st.sampled_from([None, "zz"]))
-def test_joined_events_are_the_message(speech: tuple[list[Delta], str], stop: str | None) -> None:
+@given(
+    speech=speeches(),
+    stop=st.sampled_from([None, "zz"]),
+    excess=st.sampled_from([None, 'web_search {"query":"a"}', "web_search {", "demo__look {}"]),
+)
+def test_joined_events_are_the_message(speech: tuple[list[Delta], str], stop: str | None, excess: str | None) -> None:
     log, _ = write_response(*speech)
+    if excess is not None:
+        log[-1]["response"]["output_problems"] = [{"type": CALL_LIMIT_REACHED, "message": "", "text": excess}]
     if stop is not None and log[-1]["response"]["status"] == "completed":
         log[-1]["response"]["stop_sequence"] = stop
     for shows_thinking in (True, False):

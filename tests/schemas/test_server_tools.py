@@ -61,6 +61,10 @@ def active_tools() -> Iterator[None]:
             {**WEB, "filters": {}, "external_web_access": True},
         ),
         (
+            {"type": "web_search", "filters": {"blocked_domains": ["a.example"]}},
+            {**WEB, "filters": {"blocked_domains": ["a.example"]}},
+        ),
+        (
             {"type": "web_search", "filters": {"allowed_domains": ["pubmed.ncbi.nlm.nih.gov"]}, "search_context_size": "low"},
             {**WEB, "filters": {"allowed_domains": ["pubmed.ncbi.nlm.nih.gov"]}, "search_context_size": "low"},
         ),

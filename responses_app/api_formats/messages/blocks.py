@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from responses_app.protocol.output_problems import CALL_LIMIT_REACHED
+from responses_app.tools.web_search.functions import WEB_SEARCH
+
 Json: TypeAlias = Mapping[str, Any]
 Block: TypeAlias = dict[str, Any]
 # Key under which arguments are shown that are no JSON object, as Anthropic's documentation advises.
@@ -68,6 +71,22 @@ def is_search(item: Json) -> bool:
     return item["type"] == "web_search_call" and (item.get("action") or {}).get("type") == "search"
 
 
+def excess_searches(response: Json) -> list[Block]:
+    """Return the blocks of the searches beyond the limit of calls, which were not made and have no items."""
+    problems = [one for one in response.get("output_problems", ()) if one["type"] == CALL_LIMIT_REACHED]
+    made: list[Block] = []
+    for index, problem in enumerate(problems):
+        name, _, arguments = problem["text"].partition(" ")
+        if name == WEB_SEARCH:
+            item = {"id": f"{response['id']}_{index}"}
+            made += _server_call(item, WEB_SEARCH, arguments_object(arguments), _search_error("max_uses_exceeded"))
+    return made
+
+
+def _search_error(code: str) -> Block:
+    return {"type": "web_search_tool_result_error", "error_code": code}
+
+
 def _mcp_call(item: Json) -> list[Block]:
     uid, error = item["id"], item.get("error")
     text = item.get("output") if error is None else json.dumps(error)
@@ -95,9 +114,8 @@ def _web_search_call(item: Json) -> list[Block]:
         for one in item.get("results") or ()
         if "url" in one
     ]
-    failed = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
-    content: Any = failed if item["status"] == "failed" else results
-    return _server_call(item, "web_search", {"query": action.get("query") or ""}, content)
+    content: Any = _search_error("unavailable") if item["status"] == "failed" else results
+    return _server_call(item, WEB_SEARCH, {"query": action.get("query") or ""}, content)
 
 
 def _code_interpreter_call(item: Json) -> list[Block]:

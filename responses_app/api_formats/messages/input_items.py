@@ -225,6 +225,8 @@ def _server_result(block: Item) -> Item:
     if block["type"] == "code_execution_tool_result":
         logs = content.get("stdout", "") if isinstance(content, dict) else ""
         return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
+    if isinstance(content, dict):
+        return {"status": "failed"}
     results = [
         {"url": one["url"], "title": one.get("title", "")} for one in content or () if isinstance(one, dict) and "url" in one
     ]

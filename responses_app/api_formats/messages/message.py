@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from responses_app.api_formats.messages.blocks import blocks, is_search
+from responses_app.api_formats.messages.blocks import blocks, excess_searches, is_search
 from responses_app.errors import ApiError
 
 Json: TypeAlias = Mapping[str, Any]
@@ -40,7 +40,7 @@ def message(response: Json, *, shows_thinking: bool) -> dict[str, Any]:
         "type": "message",
         "role": "assistant",
         "model": response["model"],
-        "content": content,
+        "content": [*content, *excess_searches(response)],
         "stop_reason": stop_reason(response),
         "stop_sequence": response.get("stop_sequence"),
         "usage": usage(response),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,8 +50,10 @@ INSIDE: Mapping[str, str] = {
     ".encrypted_content": ".signature",
     ".content": "",
 }
-# Types of the tools that the server runs begin so.
-SERVER_TOOLS = ("web_search_", "code_execution_")
+# The same for keys of tools.
+INSIDE_TOOLS: Mapping[str, str] = {".filters": "", ".parameters": ".input_schema"}
+# Beginnings of the types of tools that the server runs, and the types of Responses.
+SERVER_TOOLS: Mapping[str, str] = {"web_search_": "web_search", "code_execution_": "code_interpreter"}
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
 BUDGETS = ((16_384, "high"), (4_096, "medium"), (0, "low"))
 
@@ -77,7 +79,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
-    paths, inputs = RequestPaths(FIELDS, INSIDE), InputItems()
+    paths, inputs = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS), InputItems()
     inputs.add_system(body.system)
     inputs.add(body.messages)
     tools, paths.tools = _tools(body, inputs.loaded_tools)
@@ -117,7 +119,7 @@ def _fields(body: MessagesRequest) -> dict[str, Any]:
     if body.metadata is not None and body.metadata.user_id is not None:
         fields["metadata"] = {"user_id": body.metadata.user_id}
     if choice is not None:
-        fields |= _choice(choice)
+        fields |= _choice(choice, body.tools or ())
     return fields
 
 
@@ -162,10 +164,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
             "strict": bool(fields.strict),
         }
     if kind.startswith("web_search_"):
-        search = validate(SearchTool, tool, loc)
-        filters = {"filters": {"allowed_domains": search.allowed_domains}} if search.allowed_domains else {}
-        location = {"user_location": search.user_location} if search.user_location else {}
-        return {"type": "web_search", **filters, **location}
+        return _web_search(validate(SearchTool, tool, loc), loc)
     if kind.startswith("code_execution_"):
         validate(CodeTool, tool, loc)
         return {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -173,11 +172,19 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     raise invalid_value(json_path((*loc, "type")), kind, allowed)
 
 
+def _web_search(search: SearchTool, loc: Loc) -> dict[str, Any]:
+    allowed, blocked = search.allowed_domains or None, search.blocked_domains or None
+    if allowed and blocked:
+        raise invalid((*loc, "blocked_domains"), "it cannot be used together with 'allowed_domains'.")
+    filters = {"allowed_domains": allowed, "blocked_domains": blocked} if allowed or blocked else None
+    return {"type": "web_search", "filters": filters, "user_location": search.user_location or None}
+
+
 def _max_uses(body: MessagesRequest) -> int | None:
     """Return `max_uses` of the web search as the limit of calls of all server tools. Raises InvalidRequest if there are others."""
     tools = body.tools or ()
     index, limit = next(((index, tool["max_uses"]) for index, tool in enumerate(tools) if tool.get("max_uses")), (0, None))
-    count = sum(str(tool.get("type")).startswith(SERVER_TOOLS) for tool in tools) + len(body.mcp_servers or ())
+    count = sum(str(tool.get("type")).startswith(tuple(SERVER_TOOLS)) for tool in tools) + len(body.mcp_servers or ())
     if limit is not None and count > 1:
         raise invalid(("tools", index, "max_uses"), "it needs the web search to be the only tool that the server runs.")
     return limit
@@ -195,10 +202,12 @@ def _mcp_server(server: McpServerUrl) -> dict[str, Any]:
     }
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _choice(choice: ToolChoice, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return `tool_choice` and `parallel_tool_calls`. Raises InvalidRequest."""
     if choice.type == "tool" and choice.name is None:
         raise missing(("tool_choice", "name"))
     modes: Mapping[str, Any] = {"auto": "auto", "any": "required", "none": "none"}
-    named = {"type": "function", "name": choice.name}
+    kind = next((str(tool.get("type")) for tool in tools if tool.get("name") == choice.name), "custom")
+    server_type = next((ours for prefix, ours in SERVER_TOOLS.items() if kind.startswith(prefix)), None)
+    named = {"type": "function", "name": choice.name} if server_type is None else {"type": server_type}
     return {"tool_choice": modes.get(choice.type, named), "parallel_tool_calls": not choice.disable_parallel_tool_use}

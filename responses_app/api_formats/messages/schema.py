@@ -85,6 +85,7 @@ class SearchTool(StrictModel):
     type: str
     name: Literal["web_search"]
     allowed_domains: Array[str] | None = None
+    blocked_domains: Array[str] | None = None
     max_uses: Annotated[int, Field(ge=1)] | None = None
     user_location: dict[str, Any] | None = None
     cache_control: Any = None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from responses_app.api_formats.messages.blocks import SERVER_BLOCKS, blocks, citation, tool_use
+from responses_app.api_formats.messages.blocks import SERVER_BLOCKS, Block, blocks, citation, excess_searches, tool_use
 from responses_app.api_formats.messages.message import message_id, stop_reason, usage
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.reader import TERMINAL
@@ -104,17 +104,21 @@ class MessageEncoder:
 
     def _done(self, item: Mapping[str, Any]) -> Iterator[bytes]:
         if item["type"] in SERVER_BLOCKS:
-            for block in blocks(item, shows_thinking=self._shows_thinking):
-                arguments = block.get("input")
-                yield self._start(block if arguments is None else {**block, "input": {}})
-                if arguments is not None:
-                    yield self._change({"type": "input_json_delta", "partial_json": orjson.dumps(arguments).decode()})
-                yield from self._stop()
+            yield from self._whole(blocks(item, shows_thinking=self._shows_thinking))
         elif item["type"] == "reasoning" and self._is_open:
             if item.get("encrypted_content"):
                 yield self._change({"type": "signature_delta", "signature": item["encrypted_content"]})
             yield from self._stop()
         elif item["type"] == "function_call":
+            yield from self._stop()
+
+    def _whole(self, done: Sequence[Block]) -> Iterator[bytes]:
+        """Encode blocks that are complete."""
+        for block in done:
+            arguments = block.get("input")
+            yield self._start(block if arguments is None else {**block, "input": {}})
+            if arguments is not None:
+                yield self._change({"type": "input_json_delta", "partial_json": orjson.dumps(arguments).decode()})
             yield from self._stop()
 
     def _start(self, block: Mapping[str, Any]) -> bytes:
@@ -151,6 +155,7 @@ class MessageEncoder:
             kind = "overloaded_error" if problem["code"] == "rate_limit_exceeded" else "api_error"
             yield _sse({"type": "error", "error": {"type": kind, "message": problem["message"]}})
             return
+        yield from self._whole(excess_searches(response))
         delta = {"stop_reason": stop_reason(response), "stop_sequence": response.get("stop_sequence")}
         yield _sse({"type": "message_delta", "delta": delta, "usage": usage(response)})
         yield _sse({"type": "message_stop"})

@@ -32,11 +32,13 @@ class WebSearchOptions:
         return cls(SearchContext(results, domains, location), lines)
 
     def describe(self) -> str:
-        """Return sentences for the model about the location of the user and the allowed domains; empty without both."""
+        """Return sentences for the model about the location of the user and the domains; empty without both."""
         location, domains = self.context.location, self.context.domains
         places = [getattr(location, name) for name in _PLACES if location is not None and getattr(location, name)]
         # A country alone is the default of the API, which is no information about the user.
         sentences = [f"The user is near {', '.join(places)}."] if len(places) > 1 or (location and location.city) else []
         if domains.allowed:
             sentences.append(f"Only pages of these domains are available: {', '.join(domains.allowed[:20])}.")
+        if domains.blocked:
+            sentences.append(f"Pages of these domains are not available: {', '.join(domains.blocked[:20])}.")
         return " ".join(sentences)

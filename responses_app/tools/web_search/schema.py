@@ -35,6 +35,8 @@ class WebSearchFilters(StrictModel):
     """Filters of a web search."""
 
     allowed_domains: Annotated[Array[Domain], Field(max_length=MAX_DOMAINS)] | None = None
+    # No field of the OpenAI API.
+    blocked_domains: Annotated[Array[Domain], Field(max_length=MAX_DOMAINS)] | None = None
 
 
 class SearchOptions(StrictModel):

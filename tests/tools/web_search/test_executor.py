@@ -151,8 +151,9 @@ def test_later_owner_of_the_run_knows_the_displays(folder: Path) -> None:
     assert [body(result)[:3] for result in later] == ["[2]", "[3]", "[4]"]
 
 
-def test_domains_hold_for_results_and_pages(folder: Path) -> None:
-    tools = executor(FolderBackend(folder), {"filters": {"allowed_domains": ["tides.example"]}})
+@pytest.mark.parametrize("filters", [{"allowed_domains": ["tides.example"]}, {"blocked_domains": ["elsewhere.example"]}])
+def test_domains_hold_for_results_and_pages(folder: Path, filters: Mapping[str, Any]) -> None:
+    tools = executor(FolderBackend(folder), {"filters": filters})
     allowed, refused = run(tools, (SEARCH, {"query": "tides"}), (OPEN, {"url": OTHER}))
     assert [one["url"] for one in allowed.action["sources"]] == [MOON, SUN]
     assert (refused.failed, refused.model_text) == (True, "The request does not allow this page.")
@@ -200,13 +201,16 @@ def test_two_calls_share_a_page_and_have_cursors_of_their_own(folder: Path) -> N
 
 def test_offer_names_location_and_domains() -> None:
     tool = {
-        "filters": {"allowed_domains": ["a.example"]},
+        "filters": {"allowed_domains": ["a.example"], "blocked_domains": ["b.a.example"]},
         "user_location": {"type": "approximate", "city": "Rome", "country": "IT"},
     }
     offer = executor(FailingBackend(), tool).offer([])
     assert [one["name"] for one in offer.functions] == [SEARCH, OPEN, FIND]
     description = offer.functions[0]["description"]
-    assert description.endswith("The user is near Rome, IT. Only pages of these domains are available: a.example.")
+    assert description.endswith(
+        "The user is near Rome, IT. Only pages of these domains are available: a.example. "
+        "Pages of these domains are not available: b.a.example."
+    )
     assert offer.opening(OPEN) == WebSearch(OPEN)
     assert offer.opening("other") is None
     assert offer.tool_choice({"type": "web_search_preview"}) == {"type": "function", "name": SEARCH}
