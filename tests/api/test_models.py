@@ -71,7 +71,7 @@ class ModelsTest(ApiCase):
             facts = {"context_window": 131072, "reasoning_efforts": ["low", "medium", "high"], "input_modalities": ["text"]}
             self.assertEqual({key: model[key] for key in facts}, facts)
             self.assertNotIn("models", listed)
-            (codex,) = orjson.loads((await client.get("/v1/models?client_version=0.169.0")).content)["models"]
+            (codex,) = orjson.loads((await client.get("/v1/models?client_version=0.171.0")).content)["models"]
             self.assertEqual((codex["slug"], codex["context_window"], codex["priority"]), ("m", 131072, 1))
             self.assertEqual(codex["default_reasoning_level"], "medium")
 
