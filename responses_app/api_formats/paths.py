@@ -49,9 +49,8 @@ class RequestPaths:
             raise
 
     def _key(self, key: str) -> str:
-        for ours, theirs in self._inside.items():
-            key = re.sub(rf"{re.escape(ours)}(?=$|[.\[])", lambda _, name=theirs: name, key)  # type: ignore[misc]
-        return key
+        names = "|".join(map(re.escape, self._inside))
+        return re.sub(rf"(?:{names})(?=$|[.\[])", lambda match: self._inside[match[0]], key)
 
 
 def _rename(path: str, names: Mapping[str, str]) -> str:

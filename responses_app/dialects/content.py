@@ -12,6 +12,8 @@ from responses_app.dialects.base import UnsupportedInput
 Item: TypeAlias = Mapping[str, Any]
 
 IMAGE = "input_image"
+# Part of each error for images that a model without vision does not take.
+TEXT_ONLY = "this model takes text only"
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 
 
@@ -76,7 +78,7 @@ def has_images(content: object) -> bool:
 
 def no_vision(path: str) -> UnsupportedInput:
     """Create the error for an image in the input of a text-only model."""
-    message = f"Unsupported content part '{IMAGE}' at '{path}': this model takes text only."
+    message = f"Unsupported content part '{IMAGE}' at '{path}': {TEXT_ONLY}."
     return UnsupportedInput(message, path, "unsupported_value")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from responses_app.api_formats.messages.blocks import blocks, excess_searches, is_search
+from responses_app.dialects.content import TEXT_ONLY
 from responses_app.errors import ApiError
 
 Json: TypeAlias = Mapping[str, Any]
@@ -76,9 +78,21 @@ def usage(response: Json) -> dict[str, Any]:
 
 def error_body(error: ApiError, request_id: str) -> dict[str, Any]:
     """Return the body of an error in the form of Anthropic's API. The message begins with the path of a wrong value."""
-    message = error.message
-    if error.param and error.param not in message:
-        message = f"{error.param}: {message}"
+    message = _error_message(error)
     kind = ERROR_TYPES.get(error.status, "api_error")
     details = {"details": {"error_code": NO_THREADS, "unsupported": ["thread"]}} if error.code == NO_THREADS else {}
     return {"type": "error", "error": {"type": kind, "message": message, **details}, "request_id": request_id or None}
+
+
+def _error_message(error: ApiError) -> str:
+    """Return the message of an error, in Anthropic's words where clients read these.
+
+    Claude Code compacts the conversation when a prompt is too long, and leaves out images that cannot be processed.
+    """
+    if error.code == "context_length_exceeded" and (counts := re.search(r"(\d+) tokens of (\d+)", error.message)):
+        return f"prompt is too long: {counts[1]} tokens > {counts[2]} maximum"
+    message = error.message
+    if error.param and error.param not in message:
+        message = f"{error.param}: {message}"
+    is_about_image = "image" in (error.code or "") or TEXT_ONLY in message
+    return f"Could not process image: {message}" if is_about_image else message

@@ -129,9 +129,7 @@ def _no_vision(
     path, uids = selected.references[-1].path, [item["id"] for item in input_items]
     where = client_path(path, selected.create_request, items, uids) or "input"
     error = content.no_vision(where)
-    message = (
-        str(error) if where.startswith("input") else f"This model takes text only, and what '{where}' continues has images."
-    )
+    message = str(error) if where.startswith("input") else f"What '{where}' continues has images, and {content.TEXT_ONLY}."
     return InvalidRequest(message, param=where, code=error.code)
 
 
