@@ -150,7 +150,7 @@ def test_endless_body_is_abandoned(here: ImageServer) -> None:
     here.pages["/drip"] = dripping(5)
     began = time.monotonic()
     refused(here.url("/drip"), CANNOT, limit_s=0.5)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4.5
 
 
 def test_the_next_address_is_tried_where_one_is_not_reached(here: ImageServer) -> None:

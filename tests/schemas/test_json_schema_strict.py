@@ -46,9 +46,9 @@ def test_a_limit_is_the_last_that_fits(fits: dict[str, Any], too_much: dict[str,
 def test_names_are_looked_up_in_time_linear_in_their_number() -> None:
     properties = {f"p{n}": {"type": "string"} for n in range(5_000)}
     required = [*(f"x{n}" for n in range(100_000)), *properties]
-    began = time.monotonic()
+    began = time.process_time()
     assert (
         strict_problem({"type": "object", "properties": properties, "required": required, "additionalProperties": False})
         is None
     )
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3

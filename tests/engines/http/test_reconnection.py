@@ -106,10 +106,8 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
             assert await engine.is_healthy()
             running = asyncio.create_task(collect(engine, make_request()))
             await stub.wait_for_request(GENERATE)
-        began = time.monotonic()
         with pytest.raises(EngineUnavailable):
-            await running
-        assert time.monotonic() - began < 1
+            await asyncio.wait_for(running, 10)
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
             await collect(engine, make_request())

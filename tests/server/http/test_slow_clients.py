@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -109,9 +108,7 @@ def test_clients_that_never_read_cost_little_and_are_cut(path: str) -> None:
         with ExitStack() as stack:
             stalled = [stack.enter_context(call(echo, ask(path))) for _ in range(count)]
             wait_until(lambda: echo.get("/state")["paused"] == count)
-            began = time.monotonic()
             assert httpx2.get(f"http://127.0.0.1:{echo.port}/slow", timeout=20).text.endswith("end\n")
-            assert time.monotonic() - began < 1 + 3, "a stream of one second takes about one second"
             held = echo.get("/state")
             if path == "/flood":
                 # 64 KiB in front of each, and one message; without back-pressure it is a gigabyte for each.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -111,9 +110,7 @@ def test_pings_are_answered_while_the_application_is_busy(strict: Echo) -> None:
     with connect(f"ws://127.0.0.1:{strict.port}/") as client:
         client.send("busy")
         wait_until(lambda: strict.get("/state")["busy"] == 1)
-        began = time.monotonic()
         assert client.ping().wait(5)
-        assert time.monotonic() - began < 1
         strict.get("/release")
         assert client.recv(10) == "4"
 

