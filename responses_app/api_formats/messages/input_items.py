@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from responses_app.api_formats.messages.schema import BLOCKS
+from responses_app.api_formats.messages.schema import BLOCKS, MessageEffort
 from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
@@ -47,6 +47,8 @@ class InputItems:
     calls: dict[str, Item] = field(default_factory=dict)
     # Names of deferred tools that results refer to.
     loaded_tools: set[str] = field(default_factory=set)
+    # Effort that the last system message with an effort asks for.
+    effort: str | None = None
 
     def add(self, messages: Sequence[object]) -> None:
         """Add messages. Raises InvalidRequest."""
@@ -69,7 +71,9 @@ class InputItems:
         if role not in BLOCKS_OF_ROLES:
             raise invalid_value(json_path((*loc, "role")), role, ", ".join(f"'{name}'" for name in BLOCKS_OF_ROLES))
         for name in message:
-            if name not in ("role", "content"):
+            if name == "output_config" and role == "system":
+                self.effort = validate(MessageEffort, message[name], (*loc, name)).effort
+            elif name not in ("role", "content"):
                 where = json_path((*loc, name))
                 raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
         if "content" not in message:

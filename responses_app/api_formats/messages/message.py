@@ -87,12 +87,15 @@ def error_body(error: ApiError, request_id: str) -> dict[str, Any]:
 def _error_message(error: ApiError) -> str:
     """Return the message of an error, in Anthropic's words where clients read these.
 
-    Claude Code compacts the conversation when a prompt is too long, and leaves out images that cannot be processed.
+    Claude Code compacts the conversation when a prompt is too long, and leaves out images that cannot be processed. It
+    looks for the words `effort parameter` in the error for an effort that the model does not have.
     """
     if error.code == "context_length_exceeded" and (counts := re.search(r"(\d+) tokens of (\d+)", error.message)):
         return f"prompt is too long: {counts[1]} tokens > {counts[2]} maximum"
     message = error.message
     if error.param and error.param not in message:
         message = f"{error.param}: {message}"
+    if error.param == "output_config.effort":
+        message = f"Invalid effort parameter: {message}"
     is_about_image = "image" in (error.code or "") or TEXT_ONLY in message
     return f"Could not process image: {message}" if is_about_image else message

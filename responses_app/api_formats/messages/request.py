@@ -86,7 +86,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     paths.items = inputs.paths
     with paths.translated():
         order = create_response.parse_request(
-            {**_fields(body), "tools": tools, "input": inputs.items}, key, request_id=request_id
+            {**_fields(body, inputs.effort), "tools": tools, "input": inputs.items}, key, request_id=request_id
         )
     order = replace(
         order,
@@ -99,8 +99,8 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     return ParsedMessages(order, shows, paths)
 
 
-def _fields(body: MessagesRequest) -> dict[str, Any]:
-    """Return the body of Responses without the input. Raises InvalidRequest."""
+def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
+    """Return the body of Responses without the input; `effort` is that of a message. Raises InvalidRequest."""
     config, choice = body.output_config, body.tool_choice
     fields: dict[str, Any] = {
         "model": body.model,
@@ -110,7 +110,7 @@ def _fields(body: MessagesRequest) -> dict[str, Any]:
         "top_p": body.top_p,
         "top_k": body.top_k,
         "seed": body.seed,
-        "reasoning": _reasoning(body.thinking, config.effort if config else None),
+        "reasoning": _reasoning(body.thinking, effort or (config.effort if config else None)),
         "max_tool_calls": _max_uses(body),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }

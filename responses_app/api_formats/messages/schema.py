@@ -41,10 +41,15 @@ class JsonOutput(StrictModel):
     schema_: dict[str, Any] = Field(alias="schema")
 
 
-class OutputConfig(StrictModel):
-    """`output_config`."""
+class MessageEffort(StrictModel):
+    """`output_config` of a message of the role `system`."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+
+
+class OutputConfig(MessageEffort):
+    """`output_config`."""
+
     format: JsonOutput | None = None
 
 

@@ -118,3 +118,18 @@ class ClaudeCodeTest(ApiCase):
         async with self.serving() as client:
             message = await self.error(client, {**BODY, "messages": [long]})
         self.assertRegex(message, r"^prompt is too long: \d{6} tokens > 131072 maximum$")
+
+    async def test_effort_of_a_system_message_holds(self) -> None:
+        turn = {**ENVIRONMENT, "output_config": {"effort": "low"}}
+        async with self.serving(*[record_text(THOUGHT)] * 2) as client:
+            await self.text(client, {**BODY, "messages": [QUESTION, turn]})
+            await self.text(client, {**BODY, "output_config": {"effort": "low"}})
+            first, second = self.engine.requests
+            self.assertEqual(first.prompt, second.prompt)
+            user = {**QUESTION, "output_config": {"effort": "low"}}
+            self.assertIn("messages[0].output_config", await self.error(client, {**BODY, "messages": [user]}))
+
+    async def test_effort_that_the_model_does_not_have_is_named(self) -> None:
+        async with self.serving() as client:
+            message = await self.error(client, {**BODY, "output_config": {"effort": "max"}})
+        self.assertRegex(message, "effort parameter.*output_config.effort.*not supported")
