@@ -313,6 +313,14 @@ def test_json_of_calls_and_answers_has_colours_and_a_copy_button(
     assert violations(page, axe) == []
 
 
+def test_boxes_of_a_call_show_their_names(page: Page, asked: Asked) -> None:
+    page.goto(asked.url)
+    for name in ("Arguments", "Result"):
+        box = turn(page, asked.call).get_by_role("group", name=name, exact=True)
+        shown = box.evaluate("box => (({content, display}) => [content, display])(getComputedStyle(box, '::before'))")
+        assert shown == [f'"{name}"', "block"]
+
+
 def test_inspector_has_the_number_of_tools_of_an_mcp_server(page: Page, asked: Asked) -> None:
     page.goto(asked.url)
     expect(page.locator("#inspector-properties div", has=page.get_by_text("Tools", exact=True)).last).to_contain_text(
