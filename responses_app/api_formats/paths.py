@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from types import MappingProxyType
 
 from responses_app.errors import ApiError
@@ -38,7 +39,7 @@ class RequestPaths:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate the path of an ApiError, in its `param` and its message."""
+        """Translate the path of an ApiError, in its `param` and its message. An unknown model is 404, as in both other APIs."""
         try:
             yield
         except ApiError as error:
@@ -46,6 +47,8 @@ class RequestPaths:
                 path = self.translate(error.param)
                 error.message = error.message.replace(f"'{error.param}'", f"'{path}'")
                 error.param = path
+            if error.code == "model_not_found" and error.status == HTTPStatus.BAD_REQUEST:
+                error.status = HTTPStatus.NOT_FOUND
             raise
 
     def _key(self, key: str) -> str:

@@ -56,6 +56,12 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual("".join(delta.get("reasoning_content", "") for delta in deltas), "They greet me.")
             self.assertEqual((chunks[-1]["choices"], chunks[-1]["usage"]), ([], made["usage"]))
 
+    async def test_an_unknown_model_is_404(self) -> None:
+        async with self.serving() as client:
+            for stream in (False, True):
+                answer = await self.chat(client, model="x", stream=stream)
+                self.refused(answer, 404, "model_not_found", "model", "Available models: 'm'.")
+
     async def test_a_call_and_its_result(self) -> None:
         async with self.serving(record_text(WEATHER), record_text(WEATHER), record_text(THOUGHT)) as client:
             made = await self.completion(client, tools=[FUNCTION])

@@ -47,6 +47,16 @@ class MessagesTest(ApiCase):
             anthropic_types.validate("RawMessageStreamEvent", one)
         return [orjson.loads(one) for one in data]
 
+    async def test_an_unknown_model_is_404(self) -> None:
+        """Claude Code takes its other model at once for this, and sends the request again for other errors."""
+        async with self.serving() as client:
+            for path in (PATH, f"{PATH}/count_tokens"):
+                answer = await self.send(client, path, model="x")
+                self.assertEqual(answer.status_code, 404, answer.content)
+                error = orjson.loads(answer.content)["error"]
+                self.assertEqual(error["type"], "not_found_error")
+                self.assertIn("The requested model 'x' does not exist.", error["message"])
+
     async def test_thinking_is_shown_if_the_request_asks_for_it(self) -> None:
         async with self.serving(*[record_text(THOUGHT)] * 3) as client:
             plain = await self.message(client)
