@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
@@ -32,17 +33,14 @@ class Configuration:
 async def show(request: HttpRequest) -> HttpResponse:
     """Render GET /connect: for each client the files with the address and the facts of a model; `?model=` names the model."""
     served = manager.current().served
-    name = request.GET.get("model") or next(iter(served), "")
-    if name not in served:
-        raise Http404(f"no model {name!r}")
-    facts, base_url = model_facts(name, served[name]), request.build_absolute_uri("/v1")
-    connection = Connection(base_url, KEY, facts)
-    context = {
-        "models": list(served),
-        "facts": facts,
-        "key": KEY,
-        "configurations": list(_configurations(connection)),
-    }
+    name = request.GET.get("model") or next(iter(served), None)
+    context: dict[str, Any] = {"section": "keys"}
+    if name is not None:
+        if name not in served:
+            raise Http404(f"no model {name!r}")
+        connection = Connection(request.build_absolute_uri("/v1"), KEY, model_facts(name, served[name]))
+        context |= {"models": list(served), "facts": connection.model, "key": KEY}
+        context["configurations"] = list(_configurations(connection))
     # Rendering queries the session and the user, which must not block the event loop.
     return await sync_to_async(render)(request, "web/connect.html", context)
 

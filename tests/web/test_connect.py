@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import User
+
 from responses_app.connect.agents.table import AGENTS
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
 from tests.support.api.case import ApiCase
 
 
@@ -22,6 +26,16 @@ class ConnectPageTest(ApiCase):
             )
             self.assertIn("YOUR_API_KEY", page)
             self.assertContains(await client.get("/"), 'href="/connect"')
+
+    async def test_the_page_of_the_keys_leads_here_and_a_server_without_models_says_so(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            self.assertNotContains(await client.get("/connect"), 'href="/keys"')
+            await client.aforce_login(await User.objects.acreate_superuser("root", "", "x"))
+            self.assertContains(await client.get("/keys"), '<a href="/connect">Clients</a>', html=True)
+            self.assertContains(await client.get("/connect"), 'aria-current="page">Clients</a>')
+            manager.set_current(RunManager({}))
+            self.assertContains(await client.get("/connect"), "No models.")
 
     async def test_unknown_model_is_404(self) -> None:
         async with self.serving() as client:

@@ -94,12 +94,17 @@ def _demo_tools(options: Options) -> str:
 
 
 def _key_file() -> Path:
-    return data_dir() / "api_key"
+    return Path(os.environ.get(f"{KEY_VARIABLE}_FILE") or data_dir() / "api_key")
 
 
 def _key_place() -> str:
-    return f"as given in {KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else f"in {_key_file()}"
+    return f"as given in {KEY_VARIABLE}" if _is_given() else f"in {_key_file()}"
 
 
 def _key_in_shell() -> str:
-    return f"${KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else f"$(cat {shlex.quote(str(_key_file()))})"
+    return f"${KEY_VARIABLE}" if _is_given() else f"$(cat {shlex.quote(str(_key_file()))})"
+
+
+def _is_given() -> bool:
+    """Return True if the variable has the key. A file takes precedence over it."""
+    return bool(os.environ.get(KEY_VARIABLE)) and not os.environ.get(f"{KEY_VARIABLE}_FILE")

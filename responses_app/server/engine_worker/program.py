@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
+
+from project.env import read_variable
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import InUse, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
@@ -71,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
         process_tree.die_with_parent(int(parent))
     try:
         return _begin(options)
-    except (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse) as error:
+    except (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse, ImproperlyConfigured) as error:
         logger.error("%s", error)
         return 1
     except KeyboardInterrupt:
@@ -96,10 +99,17 @@ def _begin(options: argparse.Namespace) -> int:
         if options.socket:
             return _run(plan_socket(entry, data_dir()), folder, options.ready)
         with ports.reserve(options.host, options.port) as place:
-            made = plan(entry, options.host, place.getsockname()[1], options.key or os.environ.pop(KEY, None))
+            made = plan(entry, options.host, place.getsockname()[1], options.key or read_key())
             return _run(made, folder, options.ready)
     finally:
         os.close(held)
+
+
+def read_key() -> str | None:
+    """Return the key of the environment, which the vLLM server does not inherit. Raises ImproperlyConfigured."""
+    key = read_variable(KEY) or None
+    os.environ.pop(KEY, None)
+    return key
 
 
 def _demo(name: str) -> Path:

@@ -12,6 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import ImproperlyConfigured
+
+from project.env import read_variable
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
@@ -96,8 +99,18 @@ def _has_own_database() -> bool:
     return bool(os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE"))
 
 
+def _read_models_file() -> None:
+    """Replace RESPONSES_MODELS_FILE by the variable that all processes of the server read. Raises CannotStart."""
+    try:
+        os.environ["RESPONSES_MODELS"] = read_variable("RESPONSES_MODELS")
+    except ImproperlyConfigured as error:
+        raise CannotStart(str(error)) from None
+    os.environ.pop("RESPONSES_MODELS_FILE", None)
+
+
 def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Download]:
     """Set RESPONSES_MODELS unless the operator has, check the models, and return the downloads. Raises CannotServe."""
+    _read_models_file()
     if options.models or options.engines or not os.environ.get("RESPONSES_MODELS"):
         if not (options.models or options.engines or is_bin_serve()) and _has_own_database():
             raise CannotStart(NO_MODELS)

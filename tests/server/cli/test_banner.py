@@ -17,6 +17,7 @@ import pytest
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner
+from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, free_port
 from tests.support.suite import data_template
 
@@ -45,6 +46,21 @@ def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> N
         process.terminate()
         process.wait(END_LIMIT)
         os.close(ours)
+
+
+def test_models_and_the_first_key_are_read_from_files(tmp_path: Path, tape: str) -> None:
+    models, key = tmp_path / "models", tmp_path / "key"
+    models.write_text(f"mounted={tape}&tokenizer={HARMONY}\n")
+    key.write_text("sk-0123456789abcdef\n")
+    server = Server(tmp_path / "data", RESPONSES_MODELS_FILE=str(models), RESPONSES_API_KEY_FILE=str(key))
+    server.given_key = key.read_text().strip()
+    try:
+        output = server.ready().output
+        assert f"in {key}" in output
+        assert f"$(cat {key})" in output
+        assert server.ask(model="mounted").json()["status"] == "completed"
+    finally:
+        server.end()
 
 
 def _read(terminal: int, end: str) -> str:

@@ -44,6 +44,7 @@ def end_of(command: tuple[str, ...], data: str | Path, **environ: str) -> str:
     [
         ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
         ({"SECRET_KEY_FILE": "/nonexistent/key"}, "SECRET_KEY_FILE: /nonexistent/key cannot be read"),
+        ({"RESPONSES_MODELS_FILE": "/nonexistent/models"}, "RESPONSES_MODELS_FILE: /nonexistent/models cannot be read"),
         ({"DATABASE_URL": "mysql://host/name"}, "DATABASE_URL must begin with postgresql://, not 'mysql'"),
         ({"DEBUG": "yesplease"}, "DEBUG must be true or false, not 'yesplease'"),
     ],

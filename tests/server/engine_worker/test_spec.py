@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -12,6 +13,7 @@ from responses_app.engines.registry import open_engine
 from responses_app.engines.socket.client import SocketEngine
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec
+from responses_app.server.engine_worker.program import KEY, read_key
 from responses_app.server.engine_worker.spec import plan, plan_socket
 
 
@@ -24,6 +26,18 @@ def test_options_go_to_vllm_and_the_rest_to_whoever_writes_the_prompts(tmp_path:
         str(tmp_path),
         {"tool_parser": "hermes", "chat_template": "/a b.jinja"},
     )
+
+
+def test_the_key_comes_from_a_variable_or_a_file_and_vllm_does_not_inherit_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("mounted\n")
+    monkeypatch.setenv(KEY, "plain")
+    assert read_key() == "plain"
+    assert KEY not in os.environ
+    assert read_key() is None
+    monkeypatch.setenv(f"{KEY}_FILE", str(tmp_path / "key"))
+    assert read_key() == "mounted"
 
 
 def test_a_name_on_the_hub_stays_one() -> None:
