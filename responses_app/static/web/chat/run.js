@@ -60,8 +60,14 @@ function onEnded(chat, running, response) {
   release(chat, running);
   turn.complete(response);
   autoscroll();
-  chat.liveRegion.announce(turn.text || "The response is complete.");
+  // The text is not in the page yet where it is still being drawn.
+  chat.liveRegion.announce(turn.text.trim() || textOfOutput(response) || "The response is complete.");
   chat.threads.refresh();
+}
+
+function textOfOutput({ output }) {
+  const parts = output.flatMap((item) => (item.type === "message" ? item.content : []));
+  return parts.map((part) => part.text ?? part.refusal).join("\n");
 }
 
 function release(chat, running) {
