@@ -165,10 +165,10 @@ def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any, model: str) -
 
 
 def test_errors_are_those_of_the_packages(openai_client: OpenAI, anthropic_client: Any) -> None:
-    from anthropic import AuthenticationError, BadRequestError
+    from anthropic import AuthenticationError, NotFoundError
 
     messages = [{"role": "user", "content": "Hi"}]
-    with pytest.raises(BadRequestError, match="does not exist"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         anthropic_client.messages.create(model="none", messages=messages, max_tokens=10)
     with pytest.raises(AuthenticationError):
         anthropic_client.with_options(api_key="sk-wrong").messages.create(model="none", messages=messages, max_tokens=10)
