@@ -8,7 +8,11 @@ from responses_app.models.responses import Response
 
 
 class Event(models.Model):
-    """Event of a log not archived yet. `data` is the JSON sent to clients, without the `obfuscation` field."""
+    """Event of a log not archived yet.
+
+    `data` is the JSON sent to clients, without the `obfuscation` field. It is a line break where `packed` has the same, compressed by
+    `store.log.rows.event_codec`.
+    """
 
     # No constraint in the database: checking the response costs as much as the insert itself, once per event. Only the log writer
     # inserts rows, after the response; `store.content.deletion` deletes both.
@@ -16,6 +20,7 @@ class Event(models.Model):
     number = models.IntegerField()
     type = models.CharField(max_length=64)
     data = models.TextField()
+    packed = models.BinaryField(null=True)
     ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
     tokens = models.BinaryField(null=True, help_text="The tokens generated since the event before; a resumed run replays them.")
 

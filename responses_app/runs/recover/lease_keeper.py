@@ -25,6 +25,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.store.cluster import leases
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S, HeldLease
 from responses_app.store.db import check_connection
+from responses_app.store.log.rows.event_codec import packing
 
 logger = logging.getLogger("responses.watch")
 
@@ -112,7 +113,7 @@ class LeaseKeeper:
             self._wake.clear()
 
     async def _tick(self) -> None:
-        held = await sync_to_async(leases.heartbeat)(self.worker, self._name, self._models)
+        held, packing.allowed = await sync_to_async(leases.heartbeat)(self.worker, self._name, self._models)
         now, self._known, self._mended = time.monotonic(), True, False
         if now - self._beaten > GAP:
             self._sure_since = now

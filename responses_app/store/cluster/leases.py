@@ -18,13 +18,19 @@ from responses_app.models import Lease, Response, Worker
 
 # A worker without a heartbeat for this many seconds is considered dead.
 WORKER_TIMEOUT_S = 5.0
+# A process of an earlier version that was silent for this many seconds reads no rows any more.
+OLD_VERSION_TIMEOUT_S = 60.0
 # Rows of dead workers stay for this many seconds, to help to explain a failure.
 WORKER_ROW_RETENTION_S = 86400.0
 
 HEARTBEAT_SQL = """
-INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at)
-VALUES (%s, %s, %s, clock_timestamp())
+INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed)
+VALUES (%s, %s, %s, clock_timestamp(), TRUE)
 ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
+RETURNING (
+    SELECT COALESCE(bool_and(reads_packed), TRUE) FROM responses_app_worker
+    WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s)
+)
 """
 # A lease is free without a worker or with a dead worker. A waiting response needs capacity, a cancelled response does not.
 CLAIM_SQL = """
@@ -68,12 +74,16 @@ class HeldLease:
     cancelled: bool
 
 
-def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> dict[int, HeldLease]:
-    """Update the heartbeat of a worker. Return the leases of the worker, by primary key of the response."""
+def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int, HeldLease], bool]:
+    """Update the heartbeat of a worker.
+
+    Return the leases of the worker, by primary key of the response, and whether all processes that run can read packed events.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(HEARTBEAT_SQL, [worker, name, list(models)])
+        cursor.execute(HEARTBEAT_SQL, [worker, name, list(models), OLD_VERSION_TIMEOUT_S])
+        (all_read_packed,) = cursor.fetchone()
     rows = Lease.objects.filter(worker=worker).values_list("response_id", "epoch", "cancelled")
-    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}
+    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_packed
 
 
 def claim(worker: UUID, models: Sequence[str], *, max_waiting: int, max_started: int, heartbeat_fresh: bool) -> list[int]:

@@ -20,6 +20,7 @@ from responses_app.protocol.encoding import EventFrame
 from responses_app.store.db import execute_prepared, is_general_error
 from responses_app.store.log.page_codec import new_compressor, pack
 from responses_app.store.log.reader import rows
+from responses_app.store.log.rows.event_codec import STORED_SQL, unpack_event
 from responses_app.store.log.rows.round_prompts import read_round_entries, save_rounds
 
 logger = logging.getLogger("responses.archive")
@@ -37,13 +38,14 @@ SELECT id, set_config('synchronous_commit', 'off', TRUE) FROM responses_app_resp
 WHERE id = ANY($1) AND log_form = $2 AND ended_at IS NOT NULL ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 # The starts and ends of rounds begin with the byte 1, tokens with another.
-READ_SQL: Final = """
-SELECT response_id, number, type, data, ms, rounds, bytes FROM (
-  SELECT response_id, number, type, data, ms, CASE WHEN get_byte(tokens, 0) = 1 THEN tokens END AS rounds,
-    pg_column_size(data) AS size, sum(pg_column_size(data)) OVER (ORDER BY response_id, number ROWS UNBOUNDED PRECEDING) AS bytes
+READ_SQL: Final = f"""
+SELECT response_id, number, type, stored, ms, rounds, bytes FROM (
+  SELECT response_id, number, type, {STORED_SQL} AS stored, ms, CASE WHEN get_byte(tokens, 0) = 1 THEN tokens END AS rounds,
+    pg_column_size(data) + COALESCE(pg_column_size(packed), 0) AS size,
+    sum(pg_column_size(data) + COALESCE(pg_column_size(packed), 0)) OVER (ORDER BY response_id, number ROWS UNBOUNDED PRECEDING) AS bytes
   FROM responses_app_event WHERE response_id = ANY($1)
 ) AS event WHERE bytes - size < $3 ORDER BY response_id, number LIMIT $2
-"""
+"""  # noqa: S608 - a constant
 REPLACE_SQL: Final = f"""
 WITH pages AS (
   INSERT INTO responses_app_logpage (response_id, first, last, data)
@@ -137,7 +139,9 @@ def _read(keys: Sequence[int]) -> tuple[dict[int, list[EventFrame]], dict[int, l
     tokens: dict[int, list[bytes]] = {}
     for key, group in groupby(fetched, itemgetter(0)):
         entries = list(group)
-        logs[key] = [EventFrame(number, kind, data.encode(), ms) for _, number, kind, data, ms, *_ in entries]
+        logs[key] = [
+            EventFrame(number, kind, unpack_event(number, kind, stored), ms) for _, number, kind, stored, ms, *_ in entries
+        ]
         if starts := [entry[5] for entry in entries if entry[5] is not None]:
             tokens[key] = starts
     is_cut = len(fetched) == ROWS_PER_BATCH or (bool(fetched) and fetched[-1][-1] >= BYTES_PER_BATCH)

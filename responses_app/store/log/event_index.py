@@ -9,6 +9,7 @@ from responses_app.models import Event, LogPage
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.archive import EVENTS_PER_PAGE
 from responses_app.store.log.page_codec import unpack, unpack_headers
+from responses_app.store.log.rows.event_codec import STORED, unpack_event
 
 # Per call; read longer logs in several calls.
 MAX_HEADERS = 20_000
@@ -35,8 +36,8 @@ def events_by_number(pk: int, numbers: Iterable[int]) -> dict[int, EventFrame]:
     remaining_numbers = set(numbers)
     if not remaining_numbers:
         return {}
-    rows = Event.objects.filter(response_id=pk, number__in=remaining_numbers).values_list("number", "type", "data", "ms")
-    frames = {number: EventFrame(number, type_, data.encode(), ms) for number, type_, data, ms in rows}
+    rows = Event.objects.filter(response_id=pk, number__in=remaining_numbers).values_list("number", "type", STORED, "ms")
+    frames = {number: EventFrame(number, kind, unpack_event(number, kind, stored), ms) for number, kind, stored, ms in rows}
     return frames or {
         frame.number: frame for page in _pages(pk, remaining_numbers) for frame in unpack(page, remaining_numbers)
     }

@@ -18,6 +18,7 @@ from responses_app.store.db import ASYNC_COMMIT_SQL, WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
 from responses_app.store.log.records import Append, Fenced
+from responses_app.store.log.rows.event_codec import STORED, unpack_event
 from responses_app.store.log.rows.event_copy import copy_events
 
 # Constraints violated when a different worker has taken over the response: by an event number that exists already or leaves a gap,
@@ -59,9 +60,9 @@ def was_committed(appends: Sequence[Append]) -> bool:
         if end is not None and Response.objects.filter(uid=row.uid, status=end.status, ended_at=end.ended_at).exists():
             continue
         last = Event.objects.filter(response__uid=row.uid, number=frame.number)
-        stored = last.values_list("response_id", "data").first()
+        stored = last.values_list("response_id", STORED).first()
         # The number may exist with different data, written by a worker that has taken over the response.
-        if stored is None or stored[1] != frame.data.decode():
+        if stored is None or unpack_event(frame.number, frame.type, stored[1]) != frame.data:
             return False
         row.pk = stored[0]
     return True

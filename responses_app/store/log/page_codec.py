@@ -41,7 +41,7 @@ def pack(frames: Sequence[EventFrame], compressor: ZstdCompressor | None = None)
 def unpack(page: bytes, only: Container[int] | None = None) -> list[EventFrame]:
     """Decode the frames of a page, all or only the numbers in `only`. Raises UnreadablePage."""
     return [
-        EventFrame(number, kind, _join(kind, number, body), ms)
+        EventFrame(number, kind, add_opening(kind, number, body), ms)
         for number, kind, ms, body in _records(page)
         if only is None or number in only
     ]
@@ -52,12 +52,17 @@ def unpack_headers(page: bytes) -> Iterator[tuple[int, str, int]]:
     return ((number, kind, ms) for number, kind, ms, _ in _records(page))
 
 
+def load_dictionary() -> ZstdCompressionDict:
+    """Load a copy of the dictionary, whose tables for compression can be computed for a single level."""
+    return ZstdCompressionDict(Path(__file__).with_name("page_dictionary.zdict").read_bytes())
+
+
 def _lines(frames: Sequence[EventFrame]) -> Iterator[bytes]:
     last_number = last_ms = 0
     for number, kind, data, ms in frames:
         if b"\n" in data or kind.split() != [kind] or data.startswith(CONTINUATIONS):
             raise ValueError(f"event {number} is not JSON on one line")
-        body = _split(kind, number, data)
+        body = cut_opening(kind, number, data)
         yield b"%d %d %b %b\n" % (number - last_number, ms - last_ms, kind.encode(), body)
         last_number, last_ms = number, ms
 
@@ -71,12 +76,14 @@ def _records(page: bytes) -> Iterator[tuple[int, str, int, bytes]]:
         yield number, kind.decode(), ms, body
 
 
-def _split(kind: str, number: int, data: bytes) -> bytes:
+def cut_opening(kind: str, number: int, data: bytes) -> bytes:
+    """Return the JSON without its opening, if it has the usual one."""
     body = data.removeprefix(_opening(kind, number))
     return body if body.startswith(CONTINUATIONS) else data
 
 
-def _join(kind: str, number: int, body: bytes) -> bytes:
+def add_opening(kind: str, number: int, body: bytes) -> bytes:
+    """Return the JSON that `cut_opening` got."""
     return _opening(kind, number) + body if body.startswith(CONTINUATIONS) else body
 
 
@@ -93,6 +100,6 @@ def _decompress(page: bytes) -> bytes:
 
 @cache
 def _dictionary() -> ZstdCompressionDict:
-    dictionary = ZstdCompressionDict(Path(__file__).with_name("page_dictionary.zdict").read_bytes())
+    dictionary = load_dictionary()
     dictionary.precompute_compress(level=LEVEL)
     return dictionary

@@ -12,6 +12,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.page_codec import unpack
+from responses_app.store.log.rows.event_codec import LINE, STORED, unpack_event, unpack_line
 
 PAGE_SIZE = 500
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -45,8 +46,8 @@ def read(pk: int, after: int = -1) -> list[EventFrame]:
 def rows(pk: int, after: int = -1, limit: int = PAGE_SIZE) -> list[EventFrame]:
     """Read up to `limit` frames of a log not archived."""
     events = Event.objects.filter(response_id=pk, number__gt=after).order_by("number")[:limit]
-    columns = events.values_list("number", "type", "data", "ms")
-    return [EventFrame(number, type_, data.encode(), ms) for number, type_, data, ms in columns]
+    columns = events.values_list("number", "type", STORED, "ms")
+    return [EventFrame(number, kind, unpack_event(number, kind, stored), ms) for number, kind, stored, ms in columns]
 
 
 def _archived(pk: int, after: int) -> list[EventFrame]:
@@ -70,10 +71,10 @@ async def frames(pk: int, after: int = -1) -> list[EventFrame]:
 
 async def frames_with_tokens(pk: int) -> list[tuple[EventFrame, bytes | None]]:
     """Read the whole log of a running response: each frame with the encoded tokens generated for the frame."""
-    rows = Event.objects.filter(response_id=pk).order_by("number").values_list("number", "type", "data", "ms", "tokens")
+    rows = Event.objects.filter(response_id=pk).order_by("number").values_list("number", "type", STORED, "ms", "tokens")
     return [
-        (EventFrame(number, type_, data.encode(), ms), None if tokens is None else bytes(tokens))
-        async for number, type_, data, ms, tokens in rows
+        (EventFrame(number, kind, unpack_event(number, kind, stored), ms), None if tokens is None else bytes(tokens))
+        async for number, kind, stored, ms, tokens in rows
     ]
 
 
@@ -108,7 +109,7 @@ def with_last_event(responses: QuerySet[Response], pk: int | None = None) -> Que
     row = Event.objects.filter(response=key).order_by("-number")
     page = LogPage.objects.filter(response=key).order_by("-first")
     return responses.annotate(
-        last_data=Subquery(row.values("data")[:1]),
+        last_line=Subquery(row.values_list(LINE)[:1]),
         last_page=Subquery(page.values("data")[:1]),
     )
 
@@ -117,8 +118,7 @@ def last_event(row: Any) -> bytes | None:
     """Return the last event of a response annotated by `with_last_event`."""
     if row.last_page is not None:
         return unpack(bytes(row.last_page))[-1].data
-    data: str | None = row.last_data
-    return None if data is None else data.encode()
+    return None if row.last_line is None else unpack_line(row.last_line)
 
 
 def terminal_snapshot(row: Any) -> bytes | None:

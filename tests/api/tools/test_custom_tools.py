@@ -10,6 +10,7 @@ from openai.types.responses import Response as WireResponse
 
 from responses_app.models import Event
 from tests.support.api.case import ENCODING, HELLO, TOOL, ApiCase, record_text
+from tests.support.store.stored_events import read_stored_events
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
 CODE = 'print("a\\tb")\nprint(2)'
@@ -253,7 +254,7 @@ class NamespaceTest(ApiCase):
             self.assertEqual(
                 orjson.loads(response.content)["tools"], [{key: mcp[key] for key in ("type", "server_label", "server_url")}]
             )
-            self.assertEqual(await Event.objects.filter(data__contains="s3cret").acount(), 0)
+            self.assertNotIn("s3cret", str(await read_stored_events(Event.objects.all())))
 
     async def test_invalid_namespaces_are_refused_by_path(self) -> None:
         async with self.serving() as client:

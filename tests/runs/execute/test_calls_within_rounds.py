@@ -31,6 +31,7 @@ from tests.support.runs.server_tools import (
     call,
     shows,
 )
+from tests.support.store.stored_events import read_stored_events
 from tests.support.waiting import eventually, run_ready_tasks
 
 # Longest time from a stop to the end of the tool and of the generation.
@@ -62,8 +63,7 @@ class MiddleCase(CutCase):
 
     async def ended(self, uid: str) -> list[dict[str, Any]]:
         """Return the events of the response, which has ended."""
-        data = Event.objects.filter(response__uid=uid).order_by("number").values_list("data", flat=True)
-        events = self.judge([orjson.loads(one) async for one in data])
+        events = self.judge(await read_stored_events(Event.objects.filter(response__uid=uid)))
         self.assertEqual(fold(events), events[-1]["response"])
         return events
 

@@ -25,6 +25,7 @@ from tests.support.runs.server_tools import (
     hidden_text,
     shows,
 )
+from tests.support.store.stored_events import read_stored_events
 from tests.support.waiting import eventually
 
 OUTPUTS = "code_interpreter_call.outputs"
@@ -53,7 +54,7 @@ class ToolOutputTest(RoundsCase):
             row = await ToolOutput.objects.aget(item_uid=item["id"])
             self.assertEqual(bytes(row.text or b"").decode(), HIDDEN)
             self.assertEqual([(row.media_types, [bytes(one) for one in row.images])], [(["image/png"], [split(PICTURE)])])
-            events = [orjson.loads(data) async for data in Event.objects.values_list("data", flat=True)]
+            events = await read_stored_events(Event.objects.all())
             self.assertNotIn(VISIBLE, str(events))
             self.assertNotIn("model_", str(events))
 

@@ -14,6 +14,7 @@ from responses_app.models import Event, Response
 from responses_app.runs import manager
 from tests.support.api.case import record_text
 from tests.support.runs.server_tools import LIMIT_S, ROME, RoundsCase, answer, call, shows
+from tests.support.store.stored_events import read_stored_events
 
 
 class StopTest(RoundsCase):
@@ -30,12 +31,9 @@ class StopTest(RoundsCase):
                 yield client, made["id"]
 
     async def ended(self, uid: str) -> dict[str, Any]:
-        events = [orjson.loads(data) async for data in self.data(uid)]
+        events = await read_stored_events(Event.objects.filter(response__uid=uid))
         self.judge(events)
         return dict(events[-1]["response"])
-
-    def data(self, uid: str) -> Any:
-        return Event.objects.filter(response__uid=uid).order_by("number").values_list("data", flat=True)
 
     async def test_cancel(self) -> None:
         async with self.at_work() as (client, uid):

@@ -23,6 +23,7 @@ from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, record_text, tokens
+from tests.support.store.stored_events import read_stored_events, stored_event
 from tests.support.waiting import LIMIT_S, eventually
 
 HEAD, TAIL = (
@@ -116,7 +117,7 @@ class TakeoverTest(ApiCase):
     async def test_handed_over_response_continues_elsewhere_in_the_same_log(self) -> None:
         async with self.two(slow(), record_text(WHOLE, match=tokens("<|start|>user"))) as (client, second):
             uid = await self.begin(client)
-            before = [event async for event in Event.objects.order_by("number").values_list("data", flat=True)]
+            before = await read_stored_events(Event.objects.all())
             await self.hub.drain(0.01)
             await self.hub.close()
             await self.engine.start()
@@ -124,7 +125,7 @@ class TakeoverTest(ApiCase):
             await second.start()
             events = await self.whole(client, uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
-            self.assertEqual([orjson.loads(data) for data in before], bare(events[: len(before)]))
+            self.assertEqual(before, bare(events[: len(before)]))
             first, again = self.engine.requests
             self.assertEqual((again.prior_tokens, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
             self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.prior_tokens)
@@ -292,7 +293,8 @@ class TakeoverTest(ApiCase):
             await self.engine.start()
             last = await Event.objects.filter(response__uid=uid).order_by("-number").afirst()
             assert last is not None
-            await Event.objects.filter(pk=last.pk).aupdate(data=last.data.replace("Hello", "Howdy"))
+            json = orjson.dumps(stored_event(last)).decode()
+            await Event.objects.filter(pk=last.pk).aupdate(data=json.replace("Hello", "Howdy"), packed=None)
             manager.set_current(second)
             await second.start()
             events = await self.whole(client, uid)

@@ -56,10 +56,10 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in range(1, 5):
             await durable(recorder, Append(one, [frame(number)], tokens=bytes([number])))
-        before = [event async for event in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        before = [event async for event in Event.objects.order_by("number").values_list("number", "data", "packed", "tokens")]
         await Event.objects.filter(number__gte=2).adelete()
         self.assertIsNone(await durable(recorder, Append(one, [frame(5)])))
-        again = [event async for event in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        again = [event async for event in Event.objects.order_by("number").values_list("number", "data", "packed", "tokens")]
         self.assertEqual((again[:-1], again[-1][0]), (before, 5))
         await recorder.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
 import psycopg
 from django.db import IntegrityError, OperationalError, connections
 from django.test import TestCase, TransactionTestCase
@@ -12,9 +13,11 @@ from django.test import TestCase, TransactionTestCase
 from responses_app.models import Event
 from responses_app.store.log import reader
 from responses_app.store.log.records import Append, ResponseLog
+from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.event_connection import EventConnection
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import frame, log
+from tests.support.store.stored_events import stored_event
 from tests.support.waiting import eventually
 
 WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
@@ -101,6 +104,24 @@ class EventConnectionTest(TransactionTestCase):
         # The cancelled commit may have been executed, as a commit whose reply is lost.
         await link.commit([Append(self.log, [frame(len(await self.numbers()))])])
         self.assertIn(await self.numbers(), ([0, 1], [0, 1, 2]))
+        link.close()
+
+
+class PackedEventConnectionTest(EventConnectionTest):
+    """The same with packed events."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        packing.allowed = True
+
+    async def test_the_row_is_a_third_of_the_json(self) -> None:
+        link = EventConnection()
+        fields: dict[str, Any] = {"output_index": 0, "content_index": 0, "delta": " the castle", "logprobs": []}
+        one = frame(0, item_id=f"msg_{'01a219c761d174308451bee5d2862de9be16be51b8cd134d'}", **fields)
+        await link.commit([Append(self.log, [one])])
+        stored = await Event.objects.aget()
+        self.assertEqual((stored.data, stored_event(stored)), ("\n", orjson.loads(one.data)))
+        self.assertLess(len(stored.packed or b"") / len(one.data), 0.4)
         link.close()
 
 

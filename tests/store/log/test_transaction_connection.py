@@ -15,6 +15,7 @@ from responses_app.models import Conversation, ConversationItem, Event, Item, Le
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import map_integrity_errors, write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
+from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import NOW, USAGE, frame, log
@@ -212,6 +213,14 @@ class TransactionConnectionTest(TransactionTestCase):
         """Return the process id of the connection."""
         inner: Any = self.link._connection
         return int(inner.info.backend_pid)
+
+
+class PackedTransactionConnectionTest(TransactionConnectionTest):
+    """The same with packed events."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        packing.allowed = True
 
 
 class InsideTransactionTest(TestCase):

@@ -34,6 +34,7 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.log.token_log import unpack
 from tests.support.api.case import ApiCase, bare
+from tests.support.store.stored_events import stored_event
 from tests.support.waiting import eventually
 
 LIMIT_S = 30.0
@@ -288,14 +289,13 @@ class CutCase(RoundsCase):
     async def whole(self, client: AsyncClient) -> tuple[int, list[dict[str, Any]], list[int], dict[int, list[Any]]]:
         """Run once. Return primary key, events, the numbers behind which an append ended, and the token log by number."""
         uid = (await self.stream(client, temperature=0.0))[-1]["response"]["id"]
-        rows = Event.objects.filter(response__uid=uid).order_by("number").values_list("number", "data", "tokens", "response_id")
         events, cuts, entries, pk = [], [1], {}, 0
-        async for number, data, blob, response in rows:
-            pk = response
-            events.append(orjson.loads(data))
-            if blob is not None:
-                cuts.append(number)
-                entries[number] = unpack(bytes(blob))
+        async for row in Event.objects.filter(response__uid=uid).order_by("number"):
+            pk = row.response_id
+            events.append(stored_event(row))
+            if row.tokens is not None:
+                cuts.append(row.number)
+                entries[row.number] = unpack(bytes(row.tokens))
         return pk, events, cuts[:-1], entries
 
     async def cut(self, pk: int, number: int, saved: list[Any]) -> None:
@@ -303,8 +303,8 @@ class CutCase(RoundsCase):
         await Item.objects.filter(response=pk, direction=Direction.OUTPUT).adelete()
         await Event.objects.filter(response=pk).adelete()
         await Event.objects.abulk_create([one for one in saved if one.number <= number])
-        done = [one.data for one in saved if one.number <= number and one.type == "response.output_item.done"]
-        closed = [orjson.loads(data)["item"]["id"] for data in done]
+        done = [one for one in saved if one.number <= number and one.type == "response.output_item.done"]
+        closed = [stored_event(one)["item"]["id"] for one in done]
         await ToolOutput.objects.filter(response=pk).exclude(item_uid__in=closed).adelete()
         await Lease.objects.filter(pk=pk).adelete()
         await Response.objects.filter(pk=pk).aupdate(status="in_progress", ended_at=None)

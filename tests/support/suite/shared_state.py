@@ -16,6 +16,7 @@ CLEARED: Final = {
     "django.core.cache": "cache.clear",
     "responses_app.access.api_keys": "clear_cache",
     "responses_app.store.files.quota": "forget_warning",
+    "responses_app.store.log.rows.event_codec": "packing.stop",
     "responses_app.store.storage_report.storage_state": "storage_state.clear",
     "responses_app.store.refused_requests": "buffer.clear",
     "responses_app.tools.mcp.sessions": "clear_cache",

@@ -8,6 +8,7 @@ import orjson
 
 from responses_app.models import Event, Response
 from responses_app.store.log.archive import archive_log
+from tests.support.store.stored_events import stored_event
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import WebCase, made
 
@@ -21,11 +22,11 @@ def ended(status: str, terminal: str, **fields: Any) -> Response:
     row = made(f"resp_{status}", status=status)
     last = Event.objects.filter(response=row).order_by("number").last()
     assert last is not None
-    event = orjson.loads(last.data)
+    event = stored_event(last)
     event["type"] = terminal
     event["response"].update(status=status, error=None, incomplete_details=None)
     event["response"].update(fields)
-    Event.objects.filter(pk=last.pk).update(type=terminal, data=orjson.dumps(event).decode())
+    Event.objects.filter(pk=last.pk).update(type=terminal, data=orjson.dumps(event).decode(), packed=None)
     return row
 
 

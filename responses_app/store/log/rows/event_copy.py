@@ -12,8 +12,9 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn
 
 from responses_app.store.log.records import Append
+from responses_app.store.log.rows.event_codec import pack_event
 
-COPY_SQL = b"COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
+COPY_SQL = b"COPY responses_app_event (response_id, number, type, data, packed, ms, tokens) FROM STDIN"
 # libpq may accept nothing of a buffer larger than its own free space, so it gets at most so many bytes at a time.
 MAX_COPY_BYTES = 64 * 1024
 
@@ -49,6 +50,11 @@ def _rows(append: Append) -> Iterator[bytes]:
     pk, last = append.log.row.pk, len(append.frames) - 1
     for position, frame in enumerate(append.frames):
         encoded = append.tokens if position == last else None
-        tokens = b"\\N" if encoded is None else b"\\\\x" + encoded.hex().encode()
-        data = frame.data.replace(b"\\", b"\\\\")
-        yield b"%d\t%d\t%b\t%b\t%d\t%b\n" % (pk, frame.number, frame.type.encode(), data, frame.ms, tokens)
+        packed = pack_event(frame)
+        data = frame.data.replace(b"\\", b"\\\\") if packed is None else rb"\n"
+        columns = (pk, frame.number, frame.type.encode(), data, _bytea(packed), frame.ms, _bytea(encoded))
+        yield b"%d\t%d\t%b\t%b\t%b\t%d\t%b\n" % columns
+
+
+def _bytea(value: bytes | None) -> bytes:
+    return b"\\N" if value is None else b"\\\\x" + value.hex().encode()
