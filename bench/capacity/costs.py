@@ -17,9 +17,9 @@ class Costs:
     postgres_us_per_event: float = 26.0
     archive_postgres_us_per_event: float = 13.0
     archive_web_us_per_event: float = 30.0
-    wal_bytes_per_event: float = 430.0
+    wal_bytes_per_event: float = 255.0
     archive_wal_bytes_per_event: float = 80.0
-    hot_bytes_per_event: float = 345.0
+    hot_bytes_per_event: float = 205.0
     archived_bytes_per_event: float = 14.0
     bytes_per_response: float = 6000.0
     # Bytes of Server-Sent Events on the wire, with padding.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import django
+from django.db import connection
 
 if TYPE_CHECKING:
     from responses_app.protocol.encoding import EventFrame
@@ -57,8 +58,10 @@ class WriteLoad:
 
     async def run(self, streams: int, seconds: float) -> None:
         """Write for so many seconds and print the counts. The session of the writer stays until the parent has read the CPU time."""
+        from responses_app.store.log.rows.event_codec import packing
         from responses_app.store.log.writer import LogWriter
 
+        packing.allowed = True
         writer = LogWriter()
         began, cpu = time.monotonic(), time.process_time()
         await self.write(writer, streams, seconds)
@@ -79,13 +82,15 @@ class WriteLoad:
             await self._response(writer, self._logs[number % TEMPLATES])
 
     async def _response(self, writer: LogWriter, frames: list[EventFrame]) -> None:
+        from responses_app.engine_interface import Chunk
         from responses_app.store.log.records import Append
+        from responses_app.store.log.token_log import pack
 
         log = self._new_log()
         await self._append(writer, Append(log, frames[:2], opens=True))
         for at in range(2, len(frames) - 1, self._batch):
             part = frames[at : min(at + self._batch, len(frames) - 1)]
-            await self._append(writer, Append(log, part, tokens=b"\x01" * len(part)))
+            await self._append(writer, Append(log, part, tokens=pack([Chunk((1,))] * len(part))))
             if self._pause:
                 await asyncio.sleep(self._pause)
         await self._append(writer, Append(log, frames[-1:], ending=_ending(log.row.uid, frames[-1])))
@@ -137,6 +142,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=float, required=True)
     options = parser.parse_args()
     django.setup()
+    # A pool that two threads open at once is not ready for the second.
+    connection.ensure_connection()
     load = WriteLoad(options.deltas, options.batch, options.rate)
     print("ready", flush=True)
     sys.stdin.readline()

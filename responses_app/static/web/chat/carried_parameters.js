@@ -32,7 +32,7 @@ export async function carryOver(settings, { instructions, temperature, max_outpu
 // Returns true for a tool that the form declares in the same way.
 function isOfServer(settings, { type, server_label, server_url, connector_id, allowed_tools, require_approval }) {
   const isPlain = !server_url && !connector_id && !allowed_tools && (require_approval ?? "always") === "always";
-  return type === "mcp" && isPlain && settings.servers.some((box) => box.value === server_label);
+  return type === "mcp" && isPlain && settings.boxes("servers").some((box) => box.value === server_label);
 }
 
 // The tools that the form declares in the same way: demo tools with their names, and server tools with their includes.

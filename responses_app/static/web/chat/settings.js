@@ -2,6 +2,8 @@
 // An earlier form saved under "chat-settings".
 const STORAGE_KEY = "chat-form";
 const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers", "offered", "store"];
+// Groups of checkboxes: tools of the page, MCP servers, server tools.
+const LISTS = ["tools", "servers", "offered"];
 
 export class Settings {
   constructor(form) {
@@ -54,16 +56,16 @@ export class Settings {
   // Sets the controls. `carried` parameters are sent unchanged with every message.
   fill({ instructions, temperature, max_output_tokens, effort, tools = [], ...ofServer }, carried = {}) {
     for (const [name, value] of Object.entries({ instructions, temperature, max_output_tokens, effort })) this.form.elements[name].value = value ?? "";
-    for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = tools.includes(box.value);
+    this.check("tools", tools);
     this.choose(ofServer);
     this.carried = carried;
     this.form.querySelector(".inherited").hidden = true;
   }
 
   // Sets the controls of the server tools. `store` is the id of a vector store.
-  choose({ servers = [], offered = [], store = "" }) {
-    for (const box of this.servers) box.checked = servers.includes(box.value);
-    for (const box of this.offered) box.checked = offered.includes(box.value);
+  choose({ servers, offered, store = "" }) {
+    this.check("servers", servers);
+    this.check("offered", offered);
     if (this.form.elements.store) this.form.elements.store.value = store;
     this.countTools();
   }
@@ -74,18 +76,20 @@ export class Settings {
     this.form.querySelector(".tool-menu .count").textContent = count || "";
   }
 
+  boxes(name) {
+    return [...this.form.querySelectorAll(`[name=${name}]`)];
+  }
+
+  check(name, values = []) {
+    for (const box of this.boxes(name)) box.checked = values.includes(box.value);
+  }
+
+  checked(name) {
+    return this.boxes(name).filter((box) => box.checked).map((box) => box.value);
+  }
+
   get tools() {
-    return [...this.form.querySelectorAll("[name=tools]:checked")].map((box) => box.value);
-  }
-
-  // The checkboxes of the MCP servers.
-  get servers() {
-    return [...this.form.querySelectorAll("[name=servers]")];
-  }
-
-  // The checkboxes of the server tools.
-  get offered() {
-    return [...this.form.querySelectorAll("[name=offered]")];
+    return this.checked("tools");
   }
 
   get runsToolsAutomatically() {
@@ -99,19 +103,15 @@ export class Settings {
   }
 
   state(name) {
-    if (name === "tools") return this.tools;
-    if (name === "servers") return this.servers.filter((box) => box.checked).map((box) => box.value);
-    if (name === "offered") return this.offered.filter((box) => box.checked).map((box) => box.value);
+    if (LISTS.includes(name)) return this.checked(name);
     const field = this.form.elements[name];
     return field.type === "checkbox" ? field.checked : field.value;
   }
 
   restore() {
     const saved = stored();
-    for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (saved.tools ?? []).includes(box.value);
-    for (const box of this.servers) box.checked = (saved.servers ?? []).includes(box.value);
-    for (const box of this.offered) box.checked = (saved.offered ?? []).includes(box.value);
-    for (const name of NAMES.filter((field) => !["tools", "servers", "offered"].includes(field) && saved[field] !== undefined && this.form.elements[field])) {
+    for (const name of LISTS) this.check(name, saved[name]);
+    for (const name of NAMES.filter((field) => !LISTS.includes(field) && saved[field] !== undefined && this.form.elements[field])) {
       const field = this.form.elements[name];
       if (field.type === "checkbox") field.checked = saved[name];
       // Skip an option that no longer exists.
