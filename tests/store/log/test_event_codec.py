@@ -102,7 +102,7 @@ class HeartbeatTest(TestCase):
         self.assertTrue(self.beat())
         self.assertTrue(self.beat())
 
-    def test_nobody_packs_while_an_earlier_version_runs(self) -> None:
+    def test_events_stay_json_while_an_earlier_version_runs(self) -> None:
         self.old(silent_s=leases.OLD_VERSION_TIMEOUT_S + 1)
         self.assertTrue(self.beat())
         self.old(silent_s=leases.OLD_VERSION_TIMEOUT_S - 5)

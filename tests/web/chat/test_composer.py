@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import FilePayload, expect
+from playwright.sync_api import FilePayload, Route, expect
 
 from tests.support.web.chat_visitor import Visitor
 
@@ -111,6 +111,7 @@ def test_instructions_are_saved_as_presets(visitor: Visitor) -> None:
         instructions.fill(text)
         visitor.page.get_by_label("Name of the preset").fill(name)
         visitor.page.get_by_label("Name of the preset").press("Enter")
+        expect(preset.get_by_role("option", name=name)).to_be_attached()
     visitor.page.reload()
     visitor.page.locator("details.settings > summary").click()
     preset.select_option("Pirate")
@@ -132,6 +133,23 @@ def test_instructions_are_saved_as_presets(visitor: Visitor) -> None:
     page.locator("details.settings > summary").click()
     expect(page.get_by_label("Preset", exact=True).get_by_role("option")).to_have_text(["Presets…", "Pirate"])
     page.context.close()
+
+
+def test_a_name_typed_while_a_preset_is_saved_stays(visitor: Visitor) -> None:
+    visitor.page.locator("details.settings > summary").click()
+    name, preset = visitor.page.get_by_label("Name of the preset"), visitor.page.get_by_label("Preset", exact=True)
+    held: list[Route] = []
+    visitor.page.route(
+        "**/chat/presets", lambda route: held.append(route) if route.request.method == "POST" else route.fallback()
+    )
+    visitor.page.get_by_label("Instructions").fill("Talk like a pirate.")
+    name.fill("Pirate")
+    with visitor.page.expect_request("**/chat/presets"):
+        name.press("Enter")
+    name.fill("Brief")
+    held.pop().continue_()
+    expect(preset.get_by_role("option", name="Pirate")).to_be_attached()
+    expect(name).to_have_value("Brief")
 
 
 def test_presets_of_the_browser_move_to_the_server(visitor: Visitor) -> None:

@@ -36,9 +36,9 @@ function isOfServer(settings, { type, server_label, server_url, connector_id, al
 }
 
 // The tools that the form declares in the same way: demo tools with their names, and server tools with their includes.
-async function recognize({ offered, form }, tools) {
+async function recognize(settings, tools) {
   const [{ demoName }, { includesOf, isDeclaredByForm }] = await Promise.all([import("./tools.js"), import("./server_tools.js")]);
-  const offers = { names: offered.map((box) => box.value), stores: [...(form.elements.store?.options ?? [])].map((option) => option.value) };
+  const offers = { names: settings.boxes("offered").map((box) => box.value), stores: [...(settings.form.elements.store?.options ?? [])].map((option) => option.value) };
   const serverTools = tools.filter((tool) => isDeclaredByForm(tool, offers));
   return { demoTools: tools.map((tool) => ({ tool, name: demoName(tool) })).filter(({ name }) => name), serverTools, includes: includesOf(serverTools) };
 }

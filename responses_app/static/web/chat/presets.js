@@ -21,6 +21,7 @@ export async function openPresets(form, url) {
 
   /** Sends a change, or none to fetch the presets. Returns whether the server answered. */
   async function change(values) {
+    const before = name.value;
     const body = new FormData();
     for (const [key, value] of Object.entries(values ?? {})) body.set(key, value);
     body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
@@ -28,7 +29,10 @@ export async function openPresets(form, url) {
     problem.textContent = response?.ok ? "" : response?.status === 400 ? await response.text() : "The presets can’t be reached.";
     if (!response?.ok) return false;
     presets = await response.json();
+    const typed = name.value;
     show("instructions" in (values ?? {}) ? values.name : "");
+    // A name that was typed while the server answered stays.
+    if (typed !== before) name.value = typed;
     return true;
   }
 

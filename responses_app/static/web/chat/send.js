@@ -50,10 +50,10 @@ async function requestBody(settings, input, previous, metadata) {
   return Object.keys(settings.carried).length ? (await import("./carried_parameters.js")).withCarried(body, settings.carried) : body;
 }
 
-const mcpTools = ({ servers }) => servers.filter((box) => box.checked).map((box) => ({ type: "mcp", server_label: box.value, require_approval: "always" }));
+const mcpTools = (settings) => settings.checked("servers").map((server_label) => ({ type: "mcp", server_label, require_approval: "always" }));
 
-async function declareServerTools({ offered, form }) {
-  const names = offered.filter((box) => box.checked).map((box) => box.value);
-  const store = form.elements.store?.value;
+async function declareServerTools(settings) {
+  const names = settings.checked("offered");
+  const store = settings.form.elements.store?.value;
   return names.length || store ? (await import("./server_tools.js")).declared(names, store) : { tools: [], include: [] };
 }
