@@ -1,1 +1,1 @@
-"""Capacity: what one Postgres carries, and a simulation of a day."""
+"""Capacity: the load of one Postgres, and a simulation of a day."""

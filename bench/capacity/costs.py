@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs: CPU in µs, sizes in bytes. An event is an event of the log, with its part of the commit."""
+    """Costs: CPU in µs, sizes in bytes. An event is an event of the log, with a share of the commit."""
 
     # bench.tape --streams 100 --rate 40 --only stored: the server without Postgres.
     web_us_per_event: float = 80.0

@@ -1,4 +1,4 @@
-"""Workload of a day: rates by hour, tokens of responses, and what is kept."""
+"""Workload of a day: rates by hour, tokens of responses, and retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed events: the JSON comes back whole, and no process packs while one of an earlier version runs."""
+"""Packed events: the JSON comes back whole, and no process packs while an earlier version runs."""
 
 from __future__ import annotations
 

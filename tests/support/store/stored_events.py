@@ -1,4 +1,4 @@
-"""JSON of stored events, whatever the form of their rows."""
+"""JSON of stored events from rows of any form."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MAX_PACKED_BYTES: Final = 64 * 1024
 
 @dataclass(slots=True)
 class Packing:
-    """Whether rows of this process are packed: False as long as a process of an earlier version, which cannot read them, runs."""
+    """Whether this process packs rows: not while a process of an earlier version runs, which cannot read packed rows."""
 
     allowed: bool = False
 
@@ -74,7 +74,7 @@ def unpack_line(line: bytes | memoryview) -> bytes:
 
 
 class _ThreadCodecs(threading.local):
-    """Compressor and decompressor of each thread: they are not safe to share."""
+    """Compressor and decompressor of each thread: neither is safe to share."""
 
     def __init__(self) -> None:
         self.compressor = ZstdCompressor(level=LEVEL, dict_data=_dictionary, write_dict_id=False)
