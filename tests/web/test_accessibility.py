@@ -118,7 +118,7 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
 def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe: str) -> None:
     person.goto(f"{chat_server.url}/mcp-servers")
     person.get_by_role("button", name="Test files").click()
-    expect(person.get_by_role("status")).to_contain_text("Return a picture.")
+    expect(person.get_by_role("region", name="files").get_by_role("status")).to_contain_text("Return a picture.")
     assert violations_on_screens(person, axe) == []
 
 

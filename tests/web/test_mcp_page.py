@@ -23,15 +23,18 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
     server.end()
 
 
-def test_button_shows_the_tools_or_the_error_of_a_server(server: Server, page: Page) -> None:
+def test_page_shows_the_state_and_the_button_the_tools_of_a_server(server: Server, page: Page) -> None:
     page.goto(sign_in_link(server.ready()))
     page.goto(server.url)
     page.get_by_role("link", name="MCP servers").click()
+    result, closed = (page.get_by_role("region", name=name).get_by_role("status") for name in ("demo", "closed"))
+    # Both are tested when the page opens.
+    expect(closed).to_have_text("The MCP server cannot be reached.")
+    expect(result).to_have_text("Connected. 3 tools.", use_inner_text=True)
     page.get_by_role("button", name="Test demo").click()
-    result = page.get_by_role("region", name="demo").get_by_role("status")
     expect(result).to_contain_text("Connected. 3 tools.")
     expect(result).to_contain_text("Get the current weather in a given location.")
     expect(result).to_contain_text("readOnlyHint: true")
     page.get_by_role("button", name="Test closed").click()
-    expect(page.get_by_role("region", name="closed").get_by_role("status")).to_have_text("The MCP server cannot be reached.")
+    expect(closed).to_have_text("The MCP server cannot be reached.")
     assert "secret" not in page.content()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,14 +16,25 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from responses_app.models import Container, ContainerFile
+from responses_app.access.permissions import visible_responses
+from responses_app.models import Container, ContainerFile, Response
 from responses_app.store.files import container_files, containers
 from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.web.files.lists import newest_page, row_of_user
+from responses_app.web.responses.rows import ResponseRow, rows
 from responses_app.wire.file_download import download_response
 
 PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ListedContainer:
+    """Container in the list. `maker` is the response that created an automatic container, None if deleted or not visible."""
+
+    row: Container
+    is_expired: bool
+    maker: ResponseRow | None
 
 
 @never_cache
@@ -28,10 +43,9 @@ PAGE_SIZE = 50
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /containers: the newest containers first. `after` is the container before the page."""
     page, is_first = newest_page(request, Container.objects.prefetch_related("files"), PAGE_SIZE)
-    now = timezone.now()
     context = {
         "section": "files",
-        "containers": [(row, containers.is_expired(row, now)) for row in page.rows],
+        "containers": _listed(request.user, page.rows),
         "next": page.rows[-1].uid if page.more else None,
         "is_first": is_first,
         "packages_note": sandbox_access.packages_note(),
@@ -62,6 +76,19 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     container_files.delete_container(row)
     messages.success(request, "The container was deleted.")
     return redirect("containers")
+
+
+def _listed(user: AbstractBaseUser | AnonymousUser, shown: Sequence[Container]) -> list[ListedContainer]:
+    """Return containers with the responses that created them: the id of an automatic container has that of the response."""
+    now = timezone.now()
+    uids = [_maker_uid(row) for row in shown]
+    makers = visible_responses(user).filter(uid__in=uids).defer("history", "metadata")
+    by_uid: dict[str, ResponseRow] = {line.response.uid: line for line in rows(list[Response](makers))}
+    return [ListedContainer(row, containers.is_expired(row, now), by_uid.get(_maker_uid(row))) for row in shown]
+
+
+def _maker_uid(row: Container) -> str:
+    return f"resp_{row.uid.removeprefix('cntr_')}"
 
 
 def _container(request: HttpRequest, uid: str) -> Container:

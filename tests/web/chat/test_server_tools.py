@@ -99,7 +99,7 @@ def test_running_call_shows_the_seconds_until_the_result(visitor: Visitor, folde
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("fail", "no <disk>"), ("long", "Show 5,000 characters"), ("structured", '"name": "Ada"')]
+    ("name", "shown"), [("fail", "no <disk>"), ("long", "Result: 5,000 characters"), ("structured", '"name": "Ada"')]
 )
 def test_result_of_a_call_is_shown(visitor: Visitor, name: str, shown: str) -> None:
     visitor.send(f"Do {name}")

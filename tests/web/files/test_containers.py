@@ -13,7 +13,7 @@ from responses_app.models import Container, ContainerFile, FileSource, Membershi
 from responses_app.store.files import container_files
 from responses_app.store.files.pending import part_path
 from tests.support.store.file_storage import file_storage_settings
-from tests.support.web.page_case import WebCase, collect
+from tests.support.web.page_case import WebCase, collect, made
 
 
 class ContainersTest(WebCase):
@@ -54,6 +54,20 @@ class ContainersTest(WebCase):
         for text in ("&lt;b&gt;work&lt;/b&gt;", "Running", "Expired", "cities.csv", "4\xa0bytes"):
             with self.subTest(text):
                 self.assertIn(text, page)
+
+    def test_list_links_the_response_that_created_a_container(self) -> None:
+        made("resp_1")
+        for uid in ("cntr_1", "cntr_2"):
+            self.add(uid)
+        page = self.visit()
+        self.assertEqual(page.count('title="The response that created the container"'), 1)
+        self.assertIn('href="/responses/resp_1">Hi from resp_1</a>', page)
+        # The question of another project is not shown.
+        made("resp_2", project="other")
+        member = User.objects.create_user("member")
+        Membership.objects.create(user=member, project="default")
+        self.client.force_login(member)
+        self.assertNotIn("Hi from resp_2", self.visit())
 
     def test_file_is_downloaded(self) -> None:
         self.add()

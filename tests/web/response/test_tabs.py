@@ -16,7 +16,7 @@ from responses_app.models import Direction, Event, Item, LogForm, Response, Stor
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.token_log import encode_tokens
 from tests.support.store.stored_logs import log_frames
-from tests.support.web.page_case import LARGEST, PLAIN_REQUEST, WebCase, item, made, snapshot
+from tests.support.web.page_case import LARGEST, PLAIN_REQUEST, WebCase, item, made, snapshot, text_of
 
 TABS = ("", "/events", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
 PICTURE_OF_CODE = "data:image/svg+xml;base64,PHN2Zz4="
@@ -227,6 +227,14 @@ class ResponseTest(WebCase):
                 ("0", "", "", "resp_5"),
             ],
         )
+
+    def test_a_line_of_the_chain_begins_with_the_question(self) -> None:
+        made("resp_1")
+        made("resp_2", thread="resp_1", previous_uid="resp_1")
+        lines = [
+            text_of(line) for line in re.findall(r"<li class=\"depth-.*?</li>", self.page("/responses/resp_2/chain"), re.DOTALL)
+        ]
+        self.assertEqual([line.partition(" Completed")[0] for line in lines], ["Hi from resp_1", "Hi from resp_2"])
 
     def test_the_chain_lists_reruns_below_their_original(self) -> None:
         made("resp_1")
