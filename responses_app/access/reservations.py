@@ -50,7 +50,7 @@ class Reservation:
         if refused:
             amount = {need.limit.counter: need.minimum for need in needs}
             # The limit that lasts longest, as the client can do nothing before its end.
-            worst = max(refused, key=lambda level: level.reset_s)
+            worst = max(refused, key=lambda level: level.wait_s(amount[level.limit.counter]))
             error = _refusal(worst, amount[worst.limit.counter])
             error.headers |= _headers([replace(level, granted=0) for level in levels])
             raise limit_reached(error, f"{worst.limit.amount} per {worst.limit.unit}", worst.limit.scope)
@@ -88,7 +88,8 @@ def _output_tokens(prepared: PreparedRequest) -> int:
 
 
 def _refusal(level: LimitLevel, needed: int) -> RateLimited:
-    limit, wait = level.limit, max(math.ceil(level.reset_s), 1)
+    limit, wait_s = level.limit, level.wait_s(needed)
+    wait = max(math.ceil(wait_s), 1)
     what = f"{limit.amount} per {limit.unit} of this {limit.scope}"
     numbers = f"Limit {_shown(limit, limit.most)}, Used {_shown(limit, level.used)}, Requested {_shown(limit, needed)}."
     if limit.unit == "minute":
@@ -99,8 +100,8 @@ def _refusal(level: LimitLevel, needed: int) -> RateLimited:
             )
             error.headers["x-should-retry"] = "false"
             return error
-        return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {level.reset_s:.2f}s.", retry_after=wait)
-    end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + level.reset_s), UTC)
+        return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {wait_s:.2f}s.", retry_after=wait)
+    end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + wait_s), UTC)
     return InsufficientQuota(
         f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.", retry_after=wait
     )

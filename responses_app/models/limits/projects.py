@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
 
@@ -35,11 +36,16 @@ class Project(UsageLimits):
 
 
 class LimitCounter(models.Model):
-    """Amount that a key or a project has used, or reserved, in the window that began at `start`."""
+    """Amount that a key or a project has used, or reserved, in the window that began at `start`.
+
+    A limit of a minute has buckets: `recent` has the amounts of each, the newest first, which began at `start`. `used` is the sum as of the
+    last change.
+    """
 
     name = models.CharField(max_length=200, primary_key=True)
     start = models.DateTimeField()
     used = models.BigIntegerField()
+    recent = ArrayField(models.BigIntegerField(), null=True)
 
     class Meta:
         ordering = ("name",)

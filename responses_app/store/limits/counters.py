@@ -1,6 +1,7 @@
 """Counters of limits over all web processes: an amount is reserved at the start of a response, and settled at the end.
 
-A counter has a window: a minute, a day or a month of UTC. A reservation that is never settled ends with its window.
+A counter has a window: a day or a month of UTC, or the last 60 s. The latter is counted in buckets of BUCKET_S seconds, so that an
+amount counts for 60 to 65 s, and no 60 s have more than the limit. A reservation that is never settled ends with its window.
 """
 
 from __future__ import annotations
@@ -14,45 +15,76 @@ import orjson
 from responses_app.models.limits.fields import Amount, CountedLimit
 from responses_app.store.db import execute_prepared
 
+BUCKET_S: Final = 5
+# The buckets of 60 s, and the one that has begun.
+BUCKETS: Final = 60 // BUCKET_S + 1
+# Start of the bucket or of the window of now.
+_START: Final = f"""CASE unit WHEN 'minute' THEN to_timestamp(floor(extract(epoch FROM clock_timestamp()) / {BUCKET_S}) * {BUCKET_S})
+    ELSE date_trunc(unit, clock_timestamp(), 'UTC') END"""
+# Buckets of a counter as of now, the newest first: those that have ended since the last change are empty, and old ones are left out.
+_RECENT: Final = f"""CASE unit WHEN 'minute' THEN array_fill(0::bigint, ARRAY[passed]) || recent[1:{BUCKETS} - passed] END"""
+_PASSED: Final = f"""least(greatest(extract(epoch FROM now.start - locked.start) / {BUCKET_S}, 0), {BUCKETS})::integer"""
 # Reserves all amounts or none. The rows are locked in the order of their names, so that two processes never wait for each other.
-RESERVE_SQL: Final = """
-WITH asked AS MATERIALIZED (
-  SELECT *, date_trunc(unit, clock_timestamp(), 'UTC') AS start
+RESERVE_SQL: Final = f"""
+WITH now AS MATERIALIZED (
+  SELECT *, {_START} AS start
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) AS asked(name, unit, most, minimum, amount)
 ), locked AS MATERIALIZED (
-  SELECT name, start, used FROM responses_app_limitcounter WHERE name = ANY($1::text[]) ORDER BY name FOR UPDATE
+  SELECT name, start, used, recent FROM responses_app_limitcounter WHERE name = ANY($1::text[]) ORDER BY name FOR UPDATE
+), moved AS MATERIALIZED (
+  SELECT name, unit, most, minimum, amount, greatest(now.start, locked.start) AS start,
+    CASE WHEN locked.start >= now.start THEN locked.used ELSE 0 END AS used, {_PASSED} AS passed, recent
+  FROM now JOIN locked USING (name)
 ), level AS MATERIALIZED (
-  SELECT name, unit, most, minimum, amount, greatest(asked.start, locked.start) AS start,
-    CASE WHEN locked.start >= asked.start THEN locked.used ELSE 0 END AS used
-  FROM asked JOIN locked USING (name)
+  SELECT name, unit, most, minimum, amount, start, counted.recent,
+    CASE unit WHEN 'minute' THEN (SELECT coalesce(sum(part), 0) FROM unnest(counted.recent) part)::bigint ELSE used END AS used
+  FROM moved CROSS JOIN LATERAL (SELECT {_RECENT} AS recent) counted
 ), reserved AS (
-  UPDATE responses_app_limitcounter counter SET start = level.start, used = level.used + least(amount, most - level.used)
+  UPDATE responses_app_limitcounter counter SET start = level.start, used = level.used + least(amount, most - level.used),
+    recent = CASE unit WHEN 'minute' THEN coalesce(level.recent[1], 0) + least(amount, most - level.used) || level.recent[2:] END
   FROM level WHERE counter.name = level.name
     AND (SELECT count(*) = cardinality($1::text[]) AND bool_and(least(amount, most - used) >= minimum) FROM level)
 )
-SELECT name, used, least(amount, most - used), extract(epoch FROM start)::bigint,
-  extract(epoch FROM start + ('1 ' || unit)::interval - clock_timestamp())::float8 FROM level
-"""
+SELECT name, used, least(amount, most - used), extract(epoch FROM start)::bigint, extract(epoch FROM start - clock_timestamp()
+  + CASE unit WHEN 'minute' THEN '{BUCKETS * BUCKET_S} s' ELSE '1 ' || unit END::interval)::float8, coalesce(recent, '{{}}')
+FROM level
+"""  # noqa: S608 - constants of this module alone
 CREATE_SQL: Final = """
 INSERT INTO responses_app_limitcounter (name, start, used) SELECT name, 'epoch', 0 FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING
 """
-# Less than was reserved is given back while the window lasts. More than was reserved is added to the window of now.
-SETTLE_SQL: Final = """
+# Less than was reserved is given back while the window or the bucket lasts. More than was reserved is added to that of now.
+SETTLE_SQL: Final = f"""
 WITH given AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS given(name text, unit text, start bigint, difference bigint)
 ), locked AS MATERIALIZED (
-  SELECT name, start, used FROM responses_app_limitcounter WHERE name = ANY(ARRAY(SELECT name FROM given)) ORDER BY name FOR UPDATE
+  SELECT name, start, used, recent FROM responses_app_limitcounter WHERE name = ANY(ARRAY(SELECT name FROM given)) ORDER BY name FOR UPDATE
+), now AS MATERIALIZED (
+  SELECT name, unit, {_START} AS start, coalesce(sum(difference) FILTER (WHERE difference > 0), 0)::bigint AS more
+  FROM given GROUP BY name, unit
+), moved AS MATERIALIZED (
+  SELECT name, unit, more, locked.start AS old_start, used, greatest(locked.start, now.start) AS start, {_PASSED} AS passed, recent
+  FROM locked JOIN now USING (name)
+), less AS MATERIALIZED (
+  SELECT given.name, given.start, sum(difference)::bigint AS difference FROM given WHERE difference < 0 GROUP BY given.name, given.start
 ), settled AS MATERIALIZED (
-  SELECT name, locked.start AS old_start, locked.used, greatest(locked.start, date_trunc(unit, clock_timestamp(), 'UTC')) AS start,
-    coalesce(sum(difference) FILTER (WHERE difference < 0 AND to_timestamp(given.start) = locked.start), 0) AS less,
-    coalesce(sum(difference) FILTER (WHERE difference > 0), 0) AS more
-  FROM locked JOIN given USING (name) GROUP BY name, unit, locked.start, locked.used
+  SELECT name, start,
+    ARRAY(
+      SELECT greatest(coalesce(counted.recent[place], 0) + coalesce(less.difference, 0), 0) + CASE place WHEN 1 THEN more ELSE 0 END
+      FROM generate_series(1, CASE unit WHEN 'minute' THEN {BUCKETS} ELSE 0 END) place
+      LEFT JOIN less ON less.name = moved.name AND less.start = extract(epoch FROM moved.start)::bigint - (place - 1) * {BUCKET_S}
+      ORDER BY place
+    ) AS recent,
+    more + greatest(
+      CASE WHEN start = old_start THEN used
+        + coalesce((SELECT difference FROM less WHERE less.name = moved.name AND to_timestamp(less.start) = old_start), 0) ELSE 0 END,
+      0
+    ) AS window_used
+  FROM moved CROSS JOIN LATERAL (SELECT {_RECENT} AS recent) counted
 )
-UPDATE responses_app_limitcounter counter
-SET start = settled.start,
-  used = greatest(CASE WHEN settled.start = old_start THEN settled.used + less ELSE 0 END, 0) + more
+UPDATE responses_app_limitcounter counter SET start = settled.start, recent = settled.recent,
+  used = CASE settled.recent WHEN '{{}}' THEN window_used ELSE (SELECT sum(part) FROM unnest(settled.recent) part) END
 FROM settled WHERE counter.name = settled.name
-"""
+"""  # noqa: S608 - constants of this module alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +100,36 @@ class LimitCharge:
 
 @dataclass(frozen=True, slots=True)
 class LimitLevel:
-    """State of a limit: what others have used in the window, what the request gets, and the seconds until the window ends."""
+    """State of a limit: what others have used in the window, and what the request gets.
+
+    `end_s` are the seconds until the window ends, or until the newest bucket counts no more. `recent` are the buckets of a minute, the
+    newest first.
+    """
 
     limit: CountedLimit
     used: int
     granted: int
     start: int
-    reset_s: float
+    end_s: float
+    recent: Sequence[int]
+
+    @property
+    def reset_s(self) -> float:
+        """Seconds until the whole limit is available again, if nothing else is reserved."""
+        return self.wait_s(self.limit.most) if self.granted <= 0 else self.end_s
+
+    def wait_s(self, needed: int) -> float:
+        """Return the seconds until `needed` is available."""
+        if self.limit.unit != "minute":
+            return self.end_s
+        missing = self.used + min(needed, self.limit.most) - self.limit.most
+        if missing <= 0:
+            return 0.0
+        for place in reversed(range(len(self.recent))):
+            missing -= self.recent[place]
+            if missing <= 0:
+                return max(self.end_s - place * BUCKET_S, 0.0)
+        return self.end_s
 
     @property
     def remaining(self) -> int:

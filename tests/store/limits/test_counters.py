@@ -9,11 +9,14 @@ from pathlib import Path
 
 from django.db import connection
 from django.test import TransactionTestCase
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
 
 from responses_app.models import LimitCounter
 from responses_app.models.limits.fields import Amount, CountedLimit
 from responses_app.store.limits import counters
-from responses_app.store.limits.counters import LimitNeed
+from responses_app.store.limits.counters import LimitLevel, LimitNeed
 
 MOST = 1_000
 LIMITS = [CountedLimit(f"counter {name}", "key", Amount.TOKENS, "month", MOST) for name in ("one", "two")]
@@ -70,3 +73,77 @@ class CountersTest(TransactionTestCase):
         self.assertEqual((level.granted, level.remaining), (MOST, 0))
         (level,) = counters.reserve([LimitNeed(LIMITS[0], 5, 1)])
         self.assertEqual(level.granted, 0)
+
+
+class MinuteTest(TestCase):
+    """A limit of a minute, of which each amount counts for 60 to 65 s. A function of the tests replaces the clock of Postgres."""
+
+    LIMIT = CountedLimit("counter of a minute", "key", Amount.TOKENS, "minute", MOST)
+
+    def setUp(self) -> None:
+        self.execute("CREATE SCHEMA IF NOT EXISTS manual_clock")
+        self.execute(
+            "CREATE OR REPLACE FUNCTION manual_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE"
+            " AS $$ SELECT to_timestamp(current_setting('manual_clock.now')::float8) $$"
+        )
+        self.execute("SET search_path = manual_clock, public, pg_catalog")
+        self.addCleanup(self.execute, "RESET search_path; DROP SCHEMA manual_clock CASCADE")
+        self.time = 1_800_000_000
+        self.advance(0)
+
+    def execute(self, sql: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def reserve(self, tokens: int) -> LimitLevel:
+        """Reserve tokens or nothing."""
+        (level,) = counters.reserve([LimitNeed(self.LIMIT, tokens, tokens)])
+        return level
+
+    def advance(self, seconds: int) -> None:
+        """Set the clock forward."""
+        self.time += seconds
+        self.execute(f"SET manual_clock.now = {self.time}")
+
+    @given(st.lists(st.tuples(st.integers(1, MOST), st.integers(0, 40)), max_size=20))
+    def test_no_minute_has_more_than_the_limit(self, steps: list[tuple[int, int]]) -> None:
+        LimitCounter.objects.all().delete()
+        granted: list[tuple[int, int]] = []
+        for tokens, seconds in steps:
+            self.advance(seconds)
+            bucket = self.time // counters.BUCKET_S
+            recent = sum(amount for at, amount in granted if bucket - at < counters.BUCKETS)
+            level = self.reserve(tokens)
+            self.assertEqual((level.used, level.granted >= tokens), (recent, recent + tokens <= MOST))
+            granted += [(bucket, tokens)] * (level.granted >= tokens)
+
+    def test_wait_ends_when_enough_is_available(self) -> None:
+        for tokens in (300, 500, 150):
+            self.assertEqual(self.reserve(tokens).granted, tokens)
+            self.advance(20)
+        level = self.reserve(300)
+        self.assertEqual((level.used, level.granted), (950, 50))
+        # The 300 of the beginning are in the oldest bucket that counts.
+        self.assertEqual((level.wait_s(50), level.wait_s(300), level.wait_s(600), level.wait_s(MOST)), (0, 5, 25, 45))
+        self.advance(5)
+        self.assertEqual(self.reserve(300).granted, 300)
+
+    def test_unused_part_is_given_back_while_its_bucket_counts(self) -> None:
+        early, unused = self.reserve(600), counters.used_amounts(tokens=100)
+        self.advance(30)
+        self.reserve(200)
+        settlement = counters.dump_differences([(early.charge, unused)])
+        counters.settle(settlement)
+        self.assertEqual(self.reserve(1).used, 300)
+        self.advance(35)
+        self.assertEqual(self.reserve(1).used, 201)
+        # Nothing of the others is given back.
+        counters.settle(settlement)
+        self.assertEqual(self.reserve(1).used, 202)
+
+    def test_more_than_reserved_counts_from_now_on(self) -> None:
+        level = self.reserve(100)
+        self.advance(50)
+        counters.settle(counters.dump_differences([(level.charge, counters.used_amounts(tokens=1_500))]))
+        level = self.reserve(1)
+        self.assertEqual((level.used, level.remaining, level.wait_s(1)), (1_500, 0, 65))
