@@ -89,7 +89,7 @@ def test_dead_server_is_reported_and_leaves_no_process(
 
     before = orphan_guard.survivors(process.pid)
     titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip() for pid in before}
-    assert {"VLLM::EngineCore", "VLLM::Worker"} <= titles
+    assert "VLLM::EngineCore" in titles
     runner.run(main())
     # An idle machine takes little more than one second.
     wait_until(lambda: not orphan_guard.survivors(process.pid), limit_s=15)

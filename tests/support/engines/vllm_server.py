@@ -44,8 +44,8 @@ def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         port = str(probe.getsockname()[1])
     vllm = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", "tiny"]
     options = ["--enforce-eager", "--enable-scale-out", "--enable-prompt-tokens-details", "--scheduling-policy", "priority"]
-    # With bfloat16 the worker may die of SIGILL: vLLM's own executor does not ask the kernel for AMX, unlike ours.
-    options += ["--dtype", "float32"]
+    # vLLM's own executor starts one more process, which spins while it waits, and dies of SIGILL where AMX is not asked for.
+    options += ["--distributed-executor-backend", "responses_app.engines.vllm.executor.OneProcessExecutor"]
     command = [sys.executable, "-c", SERVER, *vllm[1:], *options, "--host", "127.0.0.1", "--port", port]
     process = subprocess.Popen(command, env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     yield process, f"http://127.0.0.1:{port}?priority=1"
