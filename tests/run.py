@@ -33,8 +33,8 @@ LINTERS = {
 PYTEST = ["pytest"]
 # Only a run in several processes has the order and the progress of tests.support.suite.
 PARALLEL = ["-q", "--no-header", "-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
-# Two processes more than there are cores, as many tests wait for a database or for another process.
-PROCESSES = min((os.cpu_count() or 1) + 2, 8)
+# Three processes more than there are cores, as many tests wait for a database or for another process.
+PROCESSES = min((os.cpu_count() or 1) + 3, 8)
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"

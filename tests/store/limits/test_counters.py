@@ -75,7 +75,7 @@ class CountersTest(TransactionTestCase):
         self.assertEqual(level.granted, 0)
 
 
-class MinuteTest(TestCase):
+class RecentUsageTest(TestCase):
     """A limit of a minute, of which each amount counts for 60 to 65 s. A function of the tests replaces the clock of Postgres."""
 
     LIMIT = CountedLimit("counter of a minute", "key", Amount.TOKENS, "minute", MOST)
