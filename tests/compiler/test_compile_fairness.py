@@ -12,6 +12,8 @@ from responses_app.models import ApiKey
 from tests.support.api.case import HELLO, ApiCase, KeyedClient, record_text
 from tests.support.dialects.large_grammars import ENDLESS, LARGE
 
+pytestmark = pytest.mark.slow
+
 
 def custom(definition: str, syntax: str = "lark") -> dict[str, Any]:
     return {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": syntax, "definition": definition}}

@@ -32,6 +32,8 @@ from tests.support.dialects.parser_driver import (
     turn,
 )
 
+pytestmark = pytest.mark.slow
+
 STOP = byte_vocabulary().encode("<|im_end|>")
 # The first two bytes of a character of four bytes, as tokens.
 HALF_HARMONY, HALF_CHAT = [172, 253], byte_vocabulary().encode("🦑")[:2]

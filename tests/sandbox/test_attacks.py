@@ -18,6 +18,7 @@ from responses_app.sandbox.options import RunnerOptions
 from tests.support.sandbox.runner import Runner, runner
 from tests.support.waiting import eventually, wait_until
 
+pytestmark = pytest.mark.slow
 # A minute, so that code reaches the other limits first, also where other tests use the processors.
 LIMITS = RunnerOptions(run_timeout_s=60, output_bytes=50_000, memory_mib=256, disk_mib=16, max_files=500, max_processes=48)
 # Of one run of a neighbour, which waits for no greedy code; bench/noisy_neighbors measures the times.

@@ -29,6 +29,8 @@ from tests.support.dialects.parser_driver import (
     user,
 )
 
+pytestmark = pytest.mark.slow
+
 TOOLS = "{{ tools | tojson if tools else '' }}"
 TURNS = "{% for message in messages %}[{{ message.role }}]BODY{% endfor %}"
 CALLS_OF = "{% for call in message.tool_calls or [] %}(call {{ call.id }} {{ call.function | tojson }}){% endfor %}"

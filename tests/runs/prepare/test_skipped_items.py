@@ -30,6 +30,8 @@ from tests.support.api.case import HARMONY, HELLO, record_text
 from tests.support.api.conversation_case import ConversationCase, user
 from tests.support.dialects.parser_driver import chat, demo_vocabulary
 
+pytestmark = pytest.mark.slow
+
 DIALECTS: dict[str, Dialect] = {"harmony": HARMONY, "demo": chat(vocabulary=demo_vocabulary())}
 WINDOW = 400
 KINDS = ("turn", "turn", "turn", "turn", "call", "call", "thought", "system", "custom", "double")

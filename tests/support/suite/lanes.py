@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +17,8 @@ WHOLE = "whole"
 # indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
 SERVER_FIXTURES = frozenset({"shared", "chat_server", "server", "small_server", "proxy", "wheel"})
+# Modules that use this one start `bin/serve` themselves.
+SERVER_MODULE = "tests.support.server.serve_command"
 # Tables of all model families: thousands of short tests.
 FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.
@@ -40,11 +44,17 @@ def lane(item: pytest.Item) -> str:
         return "engine"
     if fixtures & BROWSER_FIXTURES or item.get_closest_marker("browser"):
         return "browser"
-    if folder or fixtures & SERVER_FIXTURES:
+    module = getattr(item, "module", None)
+    if folder or fixtures & SERVER_FIXTURES or (module is not None and _starts_servers(module)):
         return "server"
     if tuple(path[1:3]) in FAMILIES:
         return "families"
     return "slow" if item.get_closest_marker("slow") else "fast"
+
+
+@cache
+def _starts_servers(module: ModuleType) -> bool:
+    return any(getattr(value, "__module__", None) == SERVER_MODULE for value in vars(module).values())
 
 
 def add_option(parser: pytest.Parser) -> None:
