@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextvars import copy_context
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,10 @@ hypothesis_profile.load()
 # Folders that one worker runs: their tests share a session fixture that is slow to start, or import vLLM and torch, for which
 # each process needs ten seconds of CPU.
 TOGETHER = ("contract", "engines", "proportions", "clients", "web")
-# The longest of these would end alone: beside other processes, this part of it is a group of its own, with a server and a browser. The
-# two are the longest groups, so that of at least this number of processes none runs both, one behind the other.
-CHAT = "tests/web/chat/"
-PROCESSES_WITH_CHAT = 4
+# The longest of these would end alone: beside enough other processes it is three groups, of which two have a server and a browser. They
+# are among the longest groups, which begin together: so none begins behind another one, whose browser would still run.
+CHAT, PAGES = "tests/web/chat/", "tests/web without a browser"
+PROCESSES_WITH_PARTS = 4
 # Files that import the anthropic package, which takes two seconds of CPU in each process.
 ANTHROPIC = frozenset(
     {"tests/api/formats/test_messages.py", "tests/api_formats/test_message_stream.py", "tests/docs/test_docs.py"}
@@ -122,12 +123,19 @@ def _folder(nodeid: str) -> str:
 
 
 def _group(nodeid: str, config: pytest.Config) -> str:
-    if nodeid.startswith(CHAT) and _processes(config) >= PROCESSES_WITH_CHAT:
-        return CHAT
-    if (folder := _folder(nodeid)) in TOGETHER:
+    folder, file = _folder(nodeid), file_seconds.file_of(nodeid)
+    if folder == "web" and config.getoption("--lane") == "fast":
+        return file
+    if folder == "web" and _processes(config) >= PROCESSES_WITH_PARTS:
+        return CHAT if file.startswith(CHAT) else folder if _drives_browser(file) else PAGES
+    if folder in TOGETHER:
         return folder
-    file = file_seconds.file_of(nodeid)
     return "anthropic" if file in ANTHROPIC else file
+
+
+@cache
+def _drives_browser(file: str) -> bool:
+    return "playwright" in (Path(__file__).parents[1] / file).read_text()
 
 
 def _processes(config: pytest.Config) -> int:

@@ -9,43 +9,17 @@ from django.test import AsyncClient, override_settings
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api_formats import anthropic_types
+from tests.support.api_formats.messages_case import HI, PATH, MessagesCase
 
-HI = [{"role": "user", "content": "Hi"}]
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
-PATH = "/v1/messages"
 SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
 
 
-class MessagesTest(ApiCase):
+class MessagesTest(MessagesCase):
     """Messages of a scripted model in the harmony format."""
-
-    async def send(self, client: AsyncClient, path: str = PATH, **body: Any) -> Any:
-        """POST a body with the fields that every request has."""
-        data = orjson.dumps({"model": "m", "max_tokens": 100, "messages": HI, **body})
-        return await client.post(path, data, content_type="application/json")
-
-    async def message(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
-        """Return a message, which the anthropic package accepts."""
-        response = await self.send(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        anthropic_types.validate("Message", response.content)
-        made: dict[str, Any] = orjson.loads(response.content)
-        return made
-
-    async def events(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
-        """Return the events of a stream, which the anthropic package accepts."""
-        response = await self.send(client, stream=True, **body)
-        self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
-        parts = [part async for part in response.streaming_content]
-        blocks = b"".join(parts).split(b"\n\n")
-        self.assertEqual(blocks[-1], b"")
-        data = [block.partition(b"\ndata: ")[2] for block in blocks[:-1]]
-        for one in data:
-            anthropic_types.validate("RawMessageStreamEvent", one)
-        return [orjson.loads(one) for one in data]
 
     async def test_an_unknown_model_is_404(self) -> None:
         """Claude Code takes its other model at once for this, and sends the request again for other errors."""

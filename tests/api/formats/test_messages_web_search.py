@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from django.test import AsyncClient, override_settings
+from django.test import override_settings
 
 from responses_app.models import StoredRequest
 from tests.support.api.server_tools_case import ChatTexts
-from tests.support.api_formats import anthropic_types
+from tests.support.api_formats.messages_case import HI, MessagesCase
 from tests.support.runs.server_tools import ConfiguredToolsCase
 from tests.support.web_search.pages_folder import MOON, OTHER, SUN, write_pages
 
-HI = [{"role": "user", "content": "Why are there tides?"}]
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 EXCEEDED = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
 BLOCKED_NOTE = "Pages of these domains are not available: tides.example."
@@ -31,26 +30,15 @@ def answer(text: str) -> str:
     return ChatTexts.answer(text)
 
 
-class MessagesWebSearchTest(ChatTexts, ConfiguredToolsCase):
+class MessagesWebSearchTest(ChatTexts, MessagesCase, ConfiguredToolsCase):
     """A server with a folder of pages as search service."""
+
+    max_tokens = 400
 
     def setUp(self) -> None:
         super().setUp()
         folder = write_pages(Path(self.enterContext(tempfile.TemporaryDirectory())))
         self.enterContext(override_settings(RESPONSES_WEB_SEARCH={"backend": "folder", "url": f"folder://{folder}"}))
-
-    async def send(self, client: AsyncClient, **body: Any) -> Any:
-        """POST a body with the fields that every request has."""
-        data = orjson.dumps({"model": "m", "max_tokens": 400, "messages": HI, **body})
-        return await client.post("/v1/messages", data, content_type="application/json")
-
-    async def message(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
-        """Return a message, which the anthropic package accepts."""
-        response = await self.send(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        anthropic_types.validate("Message", response.content)
-        made: dict[str, Any] = orjson.loads(response.content)
-        return made
 
     def searches(self, made: dict[str, Any]) -> list[Any]:
         """Return the addresses of each result, or the error in place of the results."""

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.test import override_settings
 
+from responses_app.access import api_keys
 from responses_app.engines.replay.engine import Recording
+from responses_app.models import ApiKey, Response
 from responses_app.protocol.deltas import Delta, McpResult
 from responses_app.protocol.output_problems import MESSAGES
 from tests.support.api.case import record_text
@@ -81,6 +83,23 @@ class CallLimitTest(RoundsCase):
         lines = [record_text(ONE_CALL), record_text(ONE_CALL), record_text(call("get_weather", "Oslo"))]
         last = await self.check_two_calls_are_made(*lines, max_tool_calls=2, tools=[TOOL])
         self.assertEqual((last["output"][-1]["type"], last["output"][-1]["name"]), ("function_call", "get_weather"))
+
+
+class DailyLimitTest(RoundsCase):
+    """Limit of the key on calls of a day."""
+
+    async def test_calls_that_are_left_limit_a_response_and_then_requests_are_refused(self) -> None:
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(tool_calls_per_day=2)
+        api_keys.clear_cache()
+        enough = record_text(answer("Enough."), match=shows(LIMIT_TEXT))
+        rounds = [record_text(ONE_CALL), record_text(answer("Warm.")), record_text(ONE_CALL), enough]
+        async with self.serving(*rounds) as client:
+            for text in ("Warm.", "Enough."):
+                last = (await self.stream(client))[-1]["response"]
+                self.assertEqual((len(self.calls(last)), last["output"][-1]["content"][0]["text"]), (1, text))
+            refused = await self.post(client)
+        self.refused(refused, 429, "insufficient_quota", None, "tool calls per day of this key: Limit 2, Used 2")
+        self.assertEqual(await Response.objects.acount(), 2)
 
 
 class OtherLimitsTest(RoundsCase):

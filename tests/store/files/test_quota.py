@@ -16,7 +16,7 @@ from django.core.files.storage import storages
 from django.db import connection, transaction
 from django.test import TransactionTestCase, override_settings
 
-from responses_app.models import Container, ContainerFile, File, StoredFile
+from responses_app.models import Container, ContainerFile, File, Project, StoredFile
 from responses_app.runs.ids import new_id
 from responses_app.store.files import container_files, containers, files, pending, quota, storage
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded, WriteRefused
@@ -103,6 +103,16 @@ class QuotaTest(TransactionTestCase):
         upload("c.txt", 3 * MIB)
         self.assertEqual(len(self.stored()), 2)
         self.assertEqual(self.in_uploads(), [])
+
+    def test_storage_of_the_project_takes_the_place_of_the_setting(self) -> None:
+        for mib in (1, 5):
+            Project.objects.update_or_create(name=PROJECT, defaults={"storage_mib": mib})
+            upload(f"{mib}.txt", MIB if mib == 1 else 4 * MIB)
+            with self.assertRaisesMessage(FileQuotaExceeded, f"may have {mib} MiB together"):
+                upload("more.txt", 1)
+        Project.objects.update(storage_mib=None)
+        with self.assertRaisesMessage(FileQuotaExceeded, "may have 4 MiB together"):
+            upload("more.txt", 1)
 
     def test_number_of_files_is_limited(self) -> None:
         row = container()
