@@ -8,6 +8,7 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -48,6 +49,8 @@ class Records(logging.Handler):
 @contextmanager
 def log_records(level: int = logging.DEBUG) -> Iterator[list[str]]:
     """Collect the records of all loggers, those of libraries included; `level` is that of the libraries."""
+    # Its import silences the client library, which a restored level must not undo.
+    import_module("responses_app.tools.mcp.session")
     handler, names = Records(), ("", "responses", "mcp", "httpx2", "httpcore2")
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
