@@ -137,7 +137,7 @@ def test_the_keyboard_leads_through_every_page_and_out_again(
 ) -> None:
     for path in paths:
         with subtests.test(path=path):
-            person.goto(chat_server.url + path)
+            person.goto(chat_server.url + path, wait_until="networkidle")
             walk_by_keyboard(person, path)
 
 
