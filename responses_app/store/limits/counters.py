@@ -1,7 +1,8 @@
 """Counters of limits over all web processes: an amount is reserved at the start of a response, and settled at the end.
 
 A counter has a window: a day or a month of UTC, or the last 60 s. The latter is counted in buckets of BUCKET_S seconds, so that an
-amount counts for 60 to 65 s, and no 60 s have more than the limit. A reservation that is never settled ends with its window.
+amount counts for 60 to 65 s, and the reservations of any 60 s are at most the limit.
+A reservation that is never settled ends with its window.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Records(logging.Handler):
 @contextmanager
 def log_records(level: int = logging.DEBUG) -> Iterator[list[str]]:
     """Collect the records of all loggers, those of libraries included; `level` is that of the libraries."""
-    # Its import silences the client library, which a restored level must not undo.
+    # The import of this module silences the client library. Restored levels must not undo that.
     import_module("responses_app.tools.mcp.session")
     handler, names = Records(), ("", "responses", "mcp", "httpx2", "httpcore2")
     loggers = [logging.getLogger(name) for name in names]
