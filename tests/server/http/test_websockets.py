@@ -20,7 +20,7 @@ from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
-# openai 3.52 uses websockets in a way that its version 17.1 has deprecated.
+# openai 3.57 uses websockets in a way that its version 17.1 has deprecated.
 DEPRECATED = pytest.mark.filterwarnings("ignore:connect\\(\\) must be used as a context manager:DeprecationWarning")
 
 
