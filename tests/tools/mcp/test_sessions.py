@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from unittest import IsolatedAsyncioTestCase
 
@@ -18,7 +17,7 @@ from responses_app.tools.mcp.results import McpOutcome
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.mcp.serving import STDIO, mcp_server
-from tests.support.waiting import eventually
+from tests.support.waiting import LIMIT_S, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -165,15 +164,14 @@ class LimitTest(SessionsCase):
         with self.assertRaisesRegex(McpError, "longer than 0.5 seconds"):
             await sessions.call("http", "work", {"steps": 100, "seconds": 0.1})
 
-    async def test_a_cancelled_call_returns_within_a_second(self) -> None:
+    async def test_a_cancelled_call_does_not_wait_for_its_tool(self) -> None:
         sessions = self.http()
-        call = asyncio.create_task(sessions.call("http", "work", {"steps": 1, "seconds": 20}))
+        call = asyncio.create_task(sessions.call("http", "work", {"steps": 1, "seconds": 10 * LIMIT_S}))
         await eventually(lambda: sessions.is_open("http"))
-        began = time.monotonic()
         call.cancel()
-        with self.assertRaises(asyncio.CancelledError):
-            await call
-        self.assertLess(time.monotonic() - began, 1)
+        done, _ = await asyncio.wait([call], timeout=LIMIT_S)
+        self.assertEqual(done, {call})
+        self.assertTrue(call.cancelled())
 
     async def test_more_tools_than_allowed_are_refused(self) -> None:
         with self.assertRaisesRegex(McpError, "more than 3 tools"):
@@ -207,10 +205,8 @@ class RefusalTest(SessionsCase):
     async def test_a_program_that_writes_without_end_is_given_up(self) -> None:
         endless = (sys.executable, "-c", "while True: print('x' * 65536, end='')")
         sessions = self.open(McpServer("endless", command=endless, is_operators=True))
-        began = time.monotonic()
         with self.assertRaisesRegex(McpError, "too long"), self.assertNoLogs("asyncio"):
-            await sessions.list_tools("endless")
-        self.assertLess(time.monotonic() - began, 10)
+            await asyncio.wait_for(sessions.list_tools("endless"), LIMIT_S)
 
     async def test_a_program_that_is_absent_is_an_error(self) -> None:
         sessions = self.open(McpServer("absent", command=("/nothing/here",), is_operators=True))
