@@ -61,8 +61,8 @@ def active_tools() -> Iterator[None]:
             {**WEB, "filters": {}, "external_web_access": True},
         ),
         (
-            {"type": "web_search", "filters": {"blocked_domains": ["a.example"]}},
-            {**WEB, "filters": {"blocked_domains": ["a.example"]}},
+            {"type": "web_search", "filters": {"blocked_domains": ["a.example", "b.example/blog/*"]}},
+            {**WEB, "filters": {"blocked_domains": ["a.example", "b.example/blog/*"]}},
         ),
         (
             {"type": "web_search", "filters": {"allowed_domains": ["pubmed.ncbi.nlm.nih.gov"]}, "search_context_size": "low"},
@@ -135,6 +135,11 @@ for _ in range(8):
             {"type": "web_search", "filters": {"allowed_domains": ["https://a.b"]}},
             "invalid_value",
             "tools[0].filters.allowed_domains[0]",
+        ),
+        (
+            {"type": "web_search", "filters": {"blocked_domains": ["a.example", "a.example/*/*"]}},
+            "invalid_value",
+            "tools[0].filters.blocked_domains[1]",
         ),
         ({"type": "web_search_preview", "filters": {}}, "unknown_parameter", "tools[0].filters"),
         ({"type": "file_search"}, "missing_required_parameter", "tools[0].vector_store_ids"),

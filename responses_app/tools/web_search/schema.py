@@ -10,9 +10,11 @@ from pydantic import Field
 from responses_app.validation.base import Array, CallEnding, Direct, Objects, StrictModel, validate
 from responses_app.validation.errors import Loc
 
-Domain = Annotated[
-    str, Field(max_length=253, pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$")
-]
+_LABEL: Final = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+# Several `*` would allow patterns that take exponential time.
+_PATH: Final = r"(/[^\s?#*]*(\*[^\s?#*]*)?)?"
+# A host name, or one with a path, as in the Messages API.
+Domain = Annotated[str, Field(max_length=512, pattern=rf"^{_LABEL}(\.{_LABEL})+{_PATH}$")]
 Place = Annotated[str, Field(max_length=256)]
 MAX_DOMAINS: Final = 100
 

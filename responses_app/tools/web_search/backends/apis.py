@@ -90,10 +90,10 @@ class TavilyApi:
             "include_answer": False,
             "include_raw_content": False,
         }
-        if context.domains.allowed:
-            body["include_domains"] = list(context.domains.allowed)
-        if context.domains.blocked:
-            body["exclude_domains"] = list(context.domains.blocked)
+        if context.domains.allowed_hosts:
+            body["include_domains"] = list(context.domains.allowed_hosts)
+        if context.domains.blocked_hosts:
+            body["exclude_domains"] = list(context.domains.blocked_hosts)
         return ApiRequest("/search", body=body, headers={"Authorization": f"Bearer {key}"})
 
     def results(self, body: Mapping[str, Any]) -> list[SearchResult]:
@@ -117,10 +117,10 @@ class ExaApi:
             "numResults": min(context.max_results, MAX_EXA_RESULTS),
             "contents": {"highlights": True},
         }
-        if context.domains.allowed:
-            body["includeDomains"] = list(context.domains.allowed)
-        elif context.domains.blocked:
-            body["excludeDomains"] = list(context.domains.blocked)
+        if context.domains.allowed_hosts:
+            body["includeDomains"] = list(context.domains.allowed_hosts)
+        elif context.domains.blocked_hosts:
+            body["excludeDomains"] = list(context.domains.blocked_hosts)
         if context.location is not None and context.location.country:
             body["userLocation"] = context.location.country
         return ApiRequest("/search", body=body, headers={"x-api-key": key})

@@ -112,7 +112,7 @@ class HttpSearchBackend:
 
 def with_sites(query: str, context: SearchContext) -> str:
     """Return `query` with the operator `site:` for the domains of the filter, as search engines understand the operator."""
-    allowed, blocked = context.domains.allowed[:10], context.domains.blocked[:10]
+    allowed, blocked = context.domains.allowed_hosts[:10], context.domains.blocked_hosts[:10]
     sites = " OR ".join(f"site:{domain}" for domain in allowed)
     parts = [query, f"({sites})" if len(allowed) > 1 else sites, *(f"-site:{domain}" for domain in blocked)]
     return " ".join(part for part in parts if part)

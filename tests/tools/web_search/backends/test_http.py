@@ -73,6 +73,18 @@ def test_request_has_the_domains_the_number_and_the_location(
     assert expected.items() <= getattr(service.requests[0], part).items()
 
 
+@pytest.mark.parametrize(
+    ("allowed", "blocked", "query"),
+    [
+        (["a.example/blog", "a.example/news"], [], "tea site:a.example"),
+        ([], ["a.example/blog", "b.example"], "tea -site:b.example"),
+    ],
+)
+def test_path_of_a_domain_is_not_sent(service: SearchService, allowed: list[str], blocked: list[str], query: str) -> None:
+    search(service, "brave", domains=DomainFilter.of(allowed, blocked))
+    assert service.requests[0].query["q"] == query
+
+
 def test_location_that_no_header_can_carry_is_not_sent(service: SearchService) -> None:
     assert search(service, "brave", location=UserLocation(city="Zürich\r\nX-A: b", country="CH"))
     headers = service.requests[0].headers
