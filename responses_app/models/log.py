@@ -37,7 +37,7 @@ class Event(models.Model):
 class LogPage(models.Model):
     """Compressed part of an archived log: the events `first` to `last`, encoded by `store.log.page_codec`.
 
-    The last event has a page of its own. The table has partitions by response (`store.log.rows.partitions`).
+    The last event of a long log has a page of its own. The table has partitions by response (`store.log.rows.partitions`).
     """
 
     # Not deleted with the response: where all responses of a partition are deleted, the partition is dropped.

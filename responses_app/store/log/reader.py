@@ -52,7 +52,7 @@ def rows(pk: int, after: int = -1, limit: int = PAGE_SIZE) -> list[EventFrame]:
 
 def _archived(pk: int, after: int) -> list[EventFrame]:
     pages = LogPage.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
-    # Most logs have two pages: the last event is alone in the second page.
+    # Most logs have one page, or two: the last event of a long log is alone in a page.
     return [frame for data in pages[:2] for frame in unpack(bytes(data)) if frame.number > after]
 
 

@@ -69,14 +69,15 @@ def erase_deltas(keys: Sequence[int]) -> Sequence[int]:
     rows = LogPage.objects.filter(response__in=keys).order_by("response_id", "first")
     last, pages, compressor = dict[int, int](), list[LogPage](), new_compressor()
     for pk, group in groupby(rows, lambda page: page.response_id):
-        # Without the last page, the terminal event: GET reads it.
-        *old, end = group
+        log = list(group)
+        # The terminal event stays in its page, unless the log has a single page.
+        old = log[:-1] or log
         try:
             frames = [frame for page in old for frame in unpack(bytes(page.data)) if not frame.type.endswith(".delta")]
         except UnreadablePage as error:
             warn_once(pk, str(error))
             continue
-        last[pk] = end.first
+        last[pk] = log[len(old)].first if log[len(old) :] else old[-1].last + 1
         pages += [build_page(pk, part, compressor) for part in _split(frames)]
     with connection.cursor() as cursor:
         cursor.execute(DELETE_EARLIER_PAGES_SQL, {"keys": list(last), "last": list(last.values())})

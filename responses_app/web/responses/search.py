@@ -16,6 +16,8 @@ from responses_app.models import PROJECT_TERM_PREFIX, SEARCH_VECTOR, Item
 RECENT_WINDOW = 3_000
 # Time limit of the word search. A search for too frequent words covers only the newest responses.
 INDEX_TIMEOUT_MS = 1_000
+# The index has no words for the ids of this server.
+NEW_ID = re.compile(r"[A-Za-z]*_[0-9a-f]{48}")
 # `LATERAL` with a limit looks up items per response. With a plain join Postgres may read all items.
 RECENT_SQL = """
 SELECT wanted.id FROM unnest(%s::bigint[]) AS wanted(id), LATERAL (
@@ -49,21 +51,23 @@ def search_recent(text: str, keys: Sequence[int]) -> list[int]:
 
 
 def search_indexed(text: str, projects: Sequence[str] | None = None) -> list[int] | None:
-    """Return the keys of the responses with all words and the text in an item, None after `INDEX_TIMEOUT_MS`.
+    """Return the keys of the responses with all words and the text in an item, or with an item of this id.
 
-    Only items of `projects` are read, None for all projects.
+    None after `INDEX_TIMEOUT_MS`. Only items of `projects` are read, None for all projects.
     """
     if projects is not None and not projects:
         return []
-    query: Any = PrefixQuery(text, config="simple")
+    query: Any = PrefixQuery(NEW_ID.sub(" ", text), config="simple")
     if projects is not None:
         query = query & InProjects(projects)
     matching = Item.objects.annotate(words=SEARCH_VECTOR).filter(words=query, body__icontains=_json_escape(text))
+    named = Item.objects.filter(uid=text, **({} if projects is None else {"project__in": projects}))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # A sequential scan would read and decompress every item.
             cursor.execute(f"SET LOCAL enable_seqscan TO off; SET LOCAL statement_timeout TO {INDEX_TIMEOUT_MS}")
-            keys = {key for key in matching.order_by().values_list("response_id", flat=True) if key is not None}
+            rows = [*matching.order_by().values_list("response_id", flat=True), *named.values_list("response_id", flat=True)]
+            keys = {key for key in rows if key is not None}
             cursor.execute("SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL statement_timeout TO DEFAULT")
     except OperationalError:
         return None

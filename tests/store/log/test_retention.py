@@ -28,6 +28,7 @@ from responses_app.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import maintenance
 from responses_app.runs.maintenance import archive_due, prune_due
 from responses_app.store.content import batches, history
@@ -54,8 +55,14 @@ class RetentionTest(TestCase):
     """Against the real database."""
 
     def test_without_its_deltas_a_log_still_answers_get_and_has_all_other_events(self) -> None:
-        frames = log_frames(2500)
-        row = stored_response(frames)
+        for count, pages in ((2500, 2), (20, 1)):
+            with self.subTest(pages=pages):
+                self.check_erased_deltas(log_frames(count), pages)
+
+    def check_erased_deltas(self, frames: list[EventFrame], pages: int) -> None:
+        """Store a log, archive it, and erase its deltas, which leaves `pages` pages."""
+        LogPage.objects.all().delete()
+        row = stored_response(frames, f"resp_{pages}")
         self.assertEqual(prune("deltas"), 0)
         archive_log(row.pk)
         snapshot = async_to_sync(reader.snapshot)(row.pk)
@@ -64,7 +71,7 @@ class RetentionTest(TestCase):
         self.assertEqual(prune("deltas"), 0)
         self.assertEqual(async_to_sync(reader.snapshot)(row.pk), snapshot)
         self.assertEqual(reader.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
-        self.assertEqual(LogPage.objects.count(), 2)
+        self.assertEqual(LogPage.objects.count(), pages)
         self.assertLess(sum(len(page.data) for page in LogPage.objects.all()), size)
 
     def test_pruned_log_is_not_replayed(self) -> None:
@@ -194,7 +201,7 @@ class CommandTest(TestCase):
         }
         expected = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
         self.assertEqual(output, f"items: kept, no age given\n{expected}audit: 0 would be deleted\n")
-        self.assertEqual((Response.objects.count(), LogPage.objects.count(), WebhookDelivery.objects.count()), (2, 2, 1))
+        self.assertEqual((Response.objects.count(), LogPage.objects.count(), WebhookDelivery.objects.count()), (2, 1, 1))
 
     def test_command_deletes_and_prints_totals(self) -> None:
         output = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m", "--deliveries=1h")

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Membership, Response
+from responses_app.runs.ids import new_id
 from responses_app.web.responses import search
 from tests.support.web.page_case import WebCase, item, made
 
@@ -75,6 +76,17 @@ class SearchProjectsTest(WebCase):
         index = scan["Plans"][0]
         self.assertEqual(index["Index Name"], "item_search")
         self.assertLess(index["Actual Rows"], OTHERS / 10)
+
+    def test_text_with_an_id_is_found_in_the_index(self) -> None:
+        uid, mentioned = new_id("msg_"), new_id("resp_")
+        row = made("resp_quoting", deltas=1, project="mine")
+        item(row, uid, "message", "input", role="user", content=[{"type": "input_text", "text": f"see {mentioned} for tea"}])
+        for text in (uid, "for tea", f"see {mentioned} for"):
+            with self.subTest(text=text):
+                self.assertEqual(search.search_indexed(text, ["mine"]), [row.pk])
+        self.assertEqual(search.search_indexed(uid, ["other"]), [])
+        # The id of another response, in a text of which only the id differs.
+        self.assertEqual(search.search_indexed(f"see {new_id('resp_')} for", ["mine"]), [])
 
     def test_names_of_projects_are_quoted(self) -> None:
         row = self.mine("resp_odd", ODD)
