@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.bootstrap.progress import Progress
 
 CONNECT_LIMIT = 5
-# Servers that start at once on one database migrate in turn; each waits at most so many seconds.
-TURN_LIMIT = 120
+# Servers that start at once on one database migrate in turn; each waits at most so many seconds. An index of a large table takes minutes.
+TURN_LIMIT = 1800
+TURN_POLL = 0.1
 TURN = 0x56657262  # Number of the advisory lock.
 
 
@@ -96,14 +98,30 @@ def _reach() -> None:
 
 @contextmanager
 def _start_lock() -> Iterator[None]:
+    """Hold the lock of the start. Raises CannotStart after TURN_LIMIT.
+
+    The lock is asked for again and again: a statement that waits has a snapshot, and an index that the holder of the lock builds
+    concurrently would wait for the end of that statement.
+    """
     from django.db import connection
 
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = '{TURN_LIMIT}s'")
-        cursor.execute("SELECT pg_advisory_lock(%s)", [TURN])
-        cursor.execute("RESET lock_timeout")
+    deadline = time.monotonic() + TURN_LIMIT
+    while not _try_lock():
+        if time.monotonic() > deadline:
+            raise CannotStart(
+                f"another process has been preparing the database for {TURN_LIMIT // 60} minutes; start again later"
+            )
+        time.sleep(TURN_POLL)
     try:
         yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [TURN])
+
+
+def _try_lock() -> bool:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [TURN])
+        return bool(cursor.fetchone()[0])
