@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -131,12 +132,23 @@ def check_database_url(name: str, url: str) -> str:
     return url
 
 
-def database(url: str) -> dict[str, object]:
+# Seconds to wait for a connection to the replica.
+REPLICA_TIMEOUT_S = 2.0
+
+
+def replica_database(url: str) -> dict[str, object]:
+    """Build the DATABASES entry of a replica, which is not waited for: its pages can read the primary. Raises ImproperlyConfigured."""
+    entry = database(url, "RESPONSES_REPLICA_DATABASE_URL")
+    options = {**cast(dict[str, object], entry["OPTIONS"]), "pool": {**POOL, "min_size": 0, "timeout": REPLICA_TIMEOUT_S}}
+    return {**entry, "OPTIONS": options, "TEST": {"MIRROR": "default"}}
+
+
+def database(url: str, variable: str = "DATABASE_URL") -> dict[str, object]:
     """Build the DATABASES entry of a URL `postgresql://user:password@host:port/name?host=/socket/folder`.
 
     Raises ImproperlyConfigured for other schemes.
     """
-    parts = urlsplit(check_database_url("DATABASE_URL", url))
+    parts = urlsplit(check_database_url(variable, url))
     options: dict[str, object] = dict(parse_qsl(parts.query))
     host = options.pop("host", None) or parts.hostname or ""
     return {

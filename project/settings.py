@@ -15,6 +15,7 @@ from project.env import (
     envlist,
     envshare,
     envstr,
+    replica_database,
 )
 from project.file_storage import file_storage
 from project.model_limits import parse_limits, parse_prices
@@ -61,6 +62,10 @@ DATABASES = {"default": database(envstr("DATABASE_URL") or default_url(DATA_DIR)
 RESPONSES_LISTEN_DATABASE_URL = envstr("RESPONSES_LISTEN_DATABASE_URL")
 if RESPONSES_LISTEN_DATABASE_URL:
     check_database_url("RESPONSES_LISTEN_DATABASE_URL", RESPONSES_LISTEN_DATABASE_URL)
+# A standby of the database, which answers lists, searches, the overview and the usage.
+if REPLICA_URL := envstr("RESPONSES_REPLICA_DATABASE_URL"):
+    DATABASES["replica"] = replica_database(REPLICA_URL)
+    DATABASE_ROUTERS = ["responses_app.store.replica.ReplicaRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Sign-in by OpenID Connect. Without an issuer it is off.

@@ -14,6 +14,7 @@ from responses_app.engines.pool.engine import EnginePool
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
+from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.models import real_model_command, state
 from responses_app.web.overview.page import ServedEngine, overview_context
 
@@ -38,6 +39,11 @@ async def home(request: HttpRequest) -> HttpResponse:
 def _render(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if not request.user.is_authenticated:
         return render(request, "home.html", context)
+    return _overview(request, context)
+
+
+@reads_replica
+def _overview(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return render(request, "web/overview.html", {**context, **overview_context(request, context["served"])})
 
 

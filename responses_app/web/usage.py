@@ -17,6 +17,7 @@ from responses_app.access.permissions import restricted_to
 from responses_app.models import ApiKey
 from responses_app.models.limits.fields import NANO
 from responses_app.store.limits.usage_report import UsageQuery, sums
+from responses_app.web.delivery.replica_pages import reads_replica
 
 DAYS: Final = ("1", "7", "30", "90")
 COLUMNS: Final = (
@@ -36,6 +37,7 @@ COLUMNS: Final = (
 @never_cache
 @login_required
 @require_safe
+@reads_replica
 def show(request: HttpRequest) -> HttpResponse:
     """Show at GET /usage the usage by day, and by project, key and model."""
     days = _days(request)
@@ -61,6 +63,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 @require_safe
+@reads_replica
 def export(request: HttpRequest) -> HttpResponse:
     """Return at GET /usage.csv a line for each day, project, key and model."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")

@@ -7,7 +7,7 @@ import os
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from responses_app.server.bootstrap import pooler, shared_resources
@@ -16,6 +16,7 @@ from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, Che
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.database_problems import connection_problem, encoding_problem
 from responses_app.store.health import DatabaseProbe, known_migrations
+from responses_app.store.replica import REPLICA, replica
 
 MAX_NAMES: Final = 3
 # Connections of a process outside the pool: events, transactions, LISTEN, NOTIFY.
@@ -26,6 +27,9 @@ SELECT has_schema_privilege(current_user, current_schema(), 'CREATE'),
    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
    AND NOT pg_has_role(current_user, relowner, 'USAGE')),
   current_user::text, current_schema()::text
+"""
+_REPLICA_SQL: Final = """
+SELECT pg_is_in_recovery(), COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float
 """
 _CONNECTIONS_SQL: Final = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
@@ -48,6 +52,7 @@ def checks() -> list[tuple[str, Check]]:
         ("migrations", check_migrations),
         ("database connections", check_connections),
         ("clock", check_clock),
+        *([("database replica", check_replica)] if REPLICA in connections.settings else []),
     ]
 
 
@@ -61,6 +66,30 @@ def check_connection() -> CheckResults:
         yield FAILED, f"The database does not answer ({problem}). {remedy}."
     else:
         yield OK, "The database answers."
+
+
+def check_replica() -> CheckResults:
+    """Check that the database of RESPONSES_REPLICA_DATABASE_URL is a standby that follows this database."""
+    try:
+        with connections[REPLICA].cursor() as cursor:
+            cursor.execute(_REPLICA_SQL)
+            is_standby, seconds = cursor.fetchone()
+    except DatabaseError as error:
+        reason = str(error).strip().partition("\n")[0]
+        yield (
+            WARNING,
+            f"The replica does not answer ({reason}): pages read the primary. Correct RESPONSES_REPLICA_DATABASE_URL.",
+        )
+        return
+    if not is_standby:
+        yield (
+            FAILED,
+            "RESPONSES_REPLICA_DATABASE_URL names a database that is no standby. Name a hot standby, or remove the variable.",
+        )
+    elif replica.is_current():
+        yield OK, "The replica has all that is committed."
+    else:
+        yield WARNING, f"The replica is {seconds:.0f} s behind: pages read the primary until it has caught up."
 
 
 def check_version() -> CheckResults:

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from responses_app.models import RefusedRequest, Response, Status
+from responses_app.store.replica import read_connection
 from responses_app.web.overview.percentiles import STEPS, Distribution
 from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
@@ -162,7 +163,8 @@ def _counts(rows: QuerySet[Response], time_range: TimeRange) -> list[tuple[Any, 
         # Django raises if the query can match nothing.
         return []
     sql = FIGURES.format(shown=shown, failed=Status.FAILED.value, steps=STEPS, shortest=MIN_RATE_TIME_S * 1000)
-    with transaction.atomic(), connection.cursor() as cursor:
+    connection = read_connection()
+    with transaction.atomic(connection.alias), connection.cursor() as cursor:
         # Postgres cannot estimate the number of groups, and would sort all rows by group instead of hashing them.
         cursor.execute("SET LOCAL work_mem = '64MB'; SET LOCAL enable_sort = off")
         cursor.execute(sql, [*params, [time_range.start_of(slot) for slot in range(time_range.slots)]])

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection
 from django.db.models import QuerySet
 
 from responses_app.models import Response, Status
+from responses_app.store.replica import read_connection
 
 # Only the newest responses are counted, to bound the cost of the query.
 MAX_COUNTED = 20_000
@@ -87,7 +87,7 @@ def histogram(rows: QuerySet[Response]) -> Histogram:
         # Django raises if the query can match nothing.
         return Histogram([], 0, is_partial=False)
     count_sql = COUNT.format(shortest=MIN_RANGE_S, bars=BARS, failed=Status.FAILED.value) % sql
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(count_sql, params)
         counts = cursor.fetchall()
     total = sum(row[1] for row in counts)

@@ -19,6 +19,7 @@ from responses_app.access.permissions import projects, restricted_to, visible_re
 from responses_app.models import ApiFormat, ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
 from responses_app.utils.user_model import User
+from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
@@ -50,6 +51,7 @@ class ListPage:
 @never_cache
 @login_required
 @require_safe
+@reads_replica
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /responses. A query with empty fields, as forms send, is redirected to the URL without the fields."""
     if not all(value for values in request.GET.lists() for value in values[1]):

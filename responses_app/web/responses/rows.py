@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
-from django.db import connection
 
 from responses_app.models import Direction, Response
+from responses_app.store.replica import read_connection
 from responses_app.web.render.sanitize import visible
 
 # The first text, arguments, input or output in the JSON of an item, at most 160 characters.
@@ -81,7 +81,7 @@ def _shorten(text: str) -> str:
 
 def excerpts(keys: Sequence[int]) -> dict[tuple[int, str], str]:
     """Return the beginning of the last input and of the last output of responses, by primary key and direction, in two queries."""
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(LAST_ITEMS_SQL, [list(keys)])
         last = [pk for _, _, pk in cursor.fetchall()]
         cursor.execute(BODIES_SQL, [last])

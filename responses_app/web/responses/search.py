@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 from django.contrib.postgres.search import SearchQuery
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 
 from responses_app.models import PROJECT_TERM_PREFIX, SEARCH_VECTOR, Item
+from responses_app.store.replica import read_connection
 
 # The number of newest responses for the substring search.
 RECENT_WINDOW = 3_000
@@ -45,7 +46,7 @@ class InProjects(SearchQuery):
 def search_recent(text: str, keys: Sequence[int]) -> list[int]:
     """Return the keys of the responses with `text` in the JSON of an item."""
     pattern = "%" + re.sub(r"([\\%_])", r"\\\1", _json_escape(text)) + "%"
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(RECENT_SQL, [list(keys), pattern])
         return [row[0] for row in cursor.fetchall()]
 
@@ -62,8 +63,9 @@ def search_indexed(text: str, projects: Sequence[str] | None = None) -> list[int
         query = query & InProjects(projects)
     matching = Item.objects.annotate(words=SEARCH_VECTOR).filter(words=query, body__icontains=_json_escape(text))
     named = Item.objects.filter(uid=text, **({} if projects is None else {"project__in": projects}))
+    connection = read_connection()
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic(connection.alias), connection.cursor() as cursor:
             # A sequential scan would read and decompress every item.
             cursor.execute(f"SET LOCAL enable_seqscan TO off; SET LOCAL statement_timeout TO {INDEX_TIMEOUT_MS}")
             rows = [*matching.order_by().values_list("response_id", flat=True), *named.values_list("response_id", flat=True)]
