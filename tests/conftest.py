@@ -70,7 +70,9 @@ def pytest_configure(config: pytest.Config) -> None:
         database: dict[str, Any] = settings.DATABASES["default"]
         database.setdefault("TEST", {})["TEMPLATE"] = data_template.DATABASE
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(SuiteProgress(record=config.getoption("--record")))
+        config.pluginmanager.register(
+            SuiteProgress(processes=config.getoption("numprocesses") or 1, record=config.getoption("--record"))
+        )
     gc.disable()
 
 

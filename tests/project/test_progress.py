@@ -8,8 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from responses_app.installation.data_dir import ROOT
+from tests.support.suite import file_seconds
 from tests.support.suite.file_seconds import FOLDER_TEST_S, TEST_S, expected, guess, recorded
-from tests.support.suite.progress import INTERVAL_S, SuiteProgress
+from tests.support.suite.progress import INTERVAL_S, USUAL_S, SuiteProgress
 
 TESTS = [f"tests/none.py::test_{number}" for number in range(100)]
 
@@ -37,16 +38,25 @@ def report(
     return pytest.TestReport(nodeid, ("", 0, ""), {}, outcome, longrepr, when, duration=0.5, user_properties=properties)
 
 
-def test_line_has_the_time_that_is_left() -> None:
+def test_line_has_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_seconds, "expected", lambda nodeids: dict.fromkeys(nodeids, 10.0))
     seconds, out = [0.0], io.StringIO()
-    progress = SuiteProgress(out, lambda: seconds[0])
+    progress = SuiteProgress(out, lambda: seconds[0], processes=2)
     progress.collected(TESTS)
-    for nodeid in TESTS[:25]:
-        seconds[0] += 1
+    assert (INTERVAL_S, USUAL_S) == (10, 180)
+    # 1,000 s in two processes.
+    assert progress.line() == "0 of 100 tests, 0:00, about 8:20 left"
+    for nodeid in TESTS[:50]:
+        seconds[0] += 5
         progress.pytest_runtest_logreport(report(nodeid, "call"))
         progress.pytest_runtest_logreport(report(nodeid, "teardown"))
-    assert INTERVAL_S == 10
-    assert out.getvalue() == "10 of 100 tests, 0:10, about 1:30 left\n20 of 100 tests, 0:20, about 1:20 left\n"
+    lines = out.getvalue().splitlines()
+    assert (len(lines), lines[-1]) == (25, "50 of 100 tests, 4:10, about 4:10 left")
+    for nodeid in TESTS[50:60]:
+        seconds[0] += 200
+        progress.pytest_runtest_logreport(report(nodeid, "teardown"))
+    # The pace of the run counts more and more.
+    assert out.getvalue().splitlines()[-1] == "60 of 100 tests, 37:30, about 16:52 left"
 
 
 def test_failure_is_printed_at_once_and_counted() -> None:

@@ -14,17 +14,26 @@ from tests.support.suite import file_seconds
 
 INTERVAL_S = 10.0
 SLOWEST = 12
+# The first tests of each process start servers and engines. For the time that is left, so many seconds at the recorded speed count too.
+USUAL_S = 180.0
 # Name of a property (`record_property`) that the summary prints.
 MEASURED = "measured"
 
 
 class SuiteProgress:
-    """Plugin of pytest in the process that distributes the tests. `clock` returns seconds."""
+    """Plugin of pytest in the process that distributes the tests to `processes`. `clock` returns seconds."""
 
-    def __init__(self, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic, *, record: bool = False) -> None:
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        processes: int = 1,
+        record: bool = False,
+    ) -> None:
         self.out = out or sys.stderr
         self.clock = clock
-        self.record = record
+        self.record, self.processes = record, processes
         self.expected: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.skipped: Counter[str] = Counter()
@@ -72,7 +81,8 @@ class SuiteProgress:
         """Return the number of tests that ended, the failures, the time so far and the time that is left."""
         taken = self.clock() - self.began
         done = self.total_s - self.left_s
-        left = f", about {_minutes(taken * self.left_s / done)} left" if done > 0 else ""
+        pace = (taken + USUAL_S) / (done + USUAL_S * self.processes)
+        left = f", about {_minutes(pace * self.left_s)} left" if self.expected else ""
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.ended:,} of {len(self.expected):,} tests{failed}, {_minutes(taken)}{left}"
 
