@@ -1,9 +1,11 @@
 """Full load for minutes: tokens per second, first token, logs that wait for archiving and the size of the tables, every 15 s.
 
-    python -m bench.sustain [--minutes 10] [--streams 64] [--tokens 128] [--web 2] [--kill-archiver 60] [--check] [--vllm] [--write-docs]
+    python -m bench.sustain [--minutes 10] [--streams 64] [--tokens 128] [--web 2] [--kill-archiver 60] [--check] [--rest] [--vllm]
+        [--write-docs]
 
 The model has two layers and random weights. With `--check` each stream is compared with its replay afterwards, which costs the load
-some CPU. With `--vllm` vLLM's own endpoint gets the same load afterwards, for the same time.
+some CPU. With `--rest` the bytes of a response by table follow, after all logs are archived. With `--vllm` vLLM's own endpoint gets
+the same load afterwards, for the same time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,15 @@ SELECT count(*) FILTER (WHERE ended_at < now() - interval '30 s'),
   pg_total_relation_size('responses_app_event'), pg_database_size(current_database())
 FROM responses_app_response WHERE log_form = 0
 """
+# Bytes of each table with its indexes, the partitions of a table together.
+TABLES_SQL: Final = r"""
+SELECT regexp_replace(regexp_replace(relname, '^responses_app_', ''), '_from_\d+$', '') AS name,
+  sum(pg_table_size(oid))::float, sum(pg_indexes_size(oid))::float
+FROM pg_class WHERE relkind = 'r' AND relname LIKE 'responses\_app\_%' GROUP BY 1 ORDER BY 1
+"""
+# The space of these is used again.
+REUSED_TABLES: Final = ("event", "lease")
+ARCHIVE_LIMIT_S: Final = 300.0
 HEAD: Final = (
     "s",
     "tokens/s",
@@ -111,6 +122,7 @@ def _parse() -> argparse.Namespace:
         "--kill-archiver", type=float, metavar="SECONDS", help="interval at which the archiver process is killed"
     )
     parser.add_argument("--check", action="store_true", help="compare each stream with its replay; end with 1 if one differs")
+    parser.add_argument("--rest", action="store_true", help="print the bytes of a response by table, at rest")
     parser.add_argument("--vllm", action="store_true", help="measure vLLM's own endpoint too")
     parser.add_argument(WRITE_DOCS, action="store_true", help="write the table to docs/operations")
     return parser.parse_args()
@@ -125,9 +137,40 @@ def _measure_ours(model: ComparedModel, folder: Path, options: argparse.Namespac
         serve(command, options.port, model.env | env, folder / "verbatim.log") as server,
         psycopg.connect(superuser_url(data), autocommit=True) as link,
     ):
-        return _measure(
-            Target(HOST, options.port, model.name, KEY), server, options, link, SeenStreams() if options.check else None
-        )
+        before = _table_sizes(link)
+        target = Target(HOST, options.port, model.name, KEY)
+        lines = _measure(target, server, options, link, SeenStreams() if options.check else None)
+        return [*lines, "", *_describe_rest(link, before)] if options.rest else lines
+
+
+def _table_sizes(link: psycopg.Connection[tuple[float, ...]]) -> dict[str, tuple[float, float]]:
+    """Return the bytes of each table and of its indexes."""
+    return {str(name): (table, indexes) for name, table, indexes in link.execute(TABLES_SQL).fetchall()}
+
+
+def _describe_rest(link: psycopg.Connection[tuple[float, ...]], before: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Wait until all logs are archived, and return a table with the bytes that each response added. Raises TimeoutError."""
+    deadline = time.monotonic() + ARCHIVE_LIMIT_S
+    while link.execute("SELECT count(*) FROM responses_app_response WHERE log_form = 0").fetchone() != (0,):
+        if time.monotonic() > deadline:
+            raise TimeoutError("logs are still waiting for archiving")
+        time.sleep(1)
+    link.execute("SELECT gin_clean_pending_list('item_search'::regclass)")
+    link.execute("VACUUM")
+    count = (link.execute("SELECT count(*) FROM responses_app_response").fetchone() or (0,))[0]
+    added = {
+        name: tuple((after - then) / count for after, then in zip(sizes, before.get(name, (0.0, 0.0)), strict=True))
+        for name, sizes in _table_sizes(link).items()
+        if name not in REUSED_TABLES
+    }
+    rows = [(name, table, indexes) for name, (table, indexes) in added.items() if table + indexes >= 1]
+    rows.append(("in all", sum(table for table, _ in added.values()), sum(indexes for _, indexes in added.values())))
+    lines = [_row(("table", "bytes a response", "of its indexes", "together")), _row(["---"] + ["---:"] * 3)]
+    lines += [
+        _row([name, *(f"{number:,.0f}" for number in (table, indexes, table + indexes))]) for name, table, indexes in rows
+    ]
+    print(*lines, sep="\n", flush=True)
+    return lines
 
 
 def _measure_vllm(model: ComparedModel, folder: Path, options: argparse.Namespace) -> list[str]:
