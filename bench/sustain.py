@@ -144,7 +144,7 @@ def _measure_ours(model: ComparedModel, folder: Path, options: argparse.Namespac
 
 
 def _table_sizes(link: psycopg.Connection[tuple[float, ...]]) -> dict[str, tuple[float, float]]:
-    """Return the bytes of each table and of its indexes."""
+    """Return the bytes of each table, and of the indexes of each table."""
     return {str(name): (table, indexes) for name, table, indexes in link.execute(TABLES_SQL).fetchall()}
 
 

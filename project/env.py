@@ -137,7 +137,7 @@ REPLICA_TIMEOUT_S = 2.0
 
 
 def replica_database(url: str) -> dict[str, object]:
-    """Build the DATABASES entry of a replica, which is not waited for: its pages can read the primary. Raises ImproperlyConfigured."""
+    """Build the DATABASES entry of a replica, with a short wait for a connection. Raises ImproperlyConfigured."""
     entry = database(url, "RESPONSES_REPLICA_DATABASE_URL")
     options = {**cast(dict[str, object], entry["OPTIONS"]), "pool": {**POOL, "min_size": 0, "timeout": REPLICA_TIMEOUT_S}}
     return {**entry, "OPTIONS": options, "TEST": {"MIRROR": "default"}}

@@ -36,7 +36,7 @@ class IndexChange:
         return IndexChange(self.model, self.new, self.old)
 
     def apply(self, model: type[models.Model], schema_editor: BaseDatabaseSchemaEditor) -> None:
-        """Build the new index, give it its name, and drop the old one. A repeated call continues after a failure."""
+        """Build the new index, rename both, and drop the old index. A repeated call continues after a failure."""
         name = self.new.name
         fresh, stale = f"{name}_new", f"{name}_old"
         with schema_editor.connection.cursor() as cursor:

@@ -74,7 +74,7 @@ class Replica:
         self._next_try = 0.0
 
     def is_current(self) -> bool:
-        """Return whether the replica has all that the primary has on its disk now, after a short wait. False without a replica."""
+        """Return True if the replica has every commit on the disk of the primary, after a short wait. False without a replica."""
         if REPLICA not in connections.settings or self._clock() < self._next_try:
             return False
         try:

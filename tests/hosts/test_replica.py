@@ -1,4 +1,4 @@
-"""Pages and a real standby: what is read there, a standby that is late, one that is gone, and one that is none."""
+"""Pages and a real standby: reads, a late standby, a stopped standby, and a database that is no standby."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_database_that_is_no_standby_is_not_read() -> None:
 
 
 def _run(script: str, primary: str, replica: str, *arguments: str) -> Any:
-    """Run a script with both databases and return its JSON."""
+    """Run a script with both databases and return the JSON of the last line."""
     env = os.environ | {
         "DJANGO_SETTINGS_MODULE": "project.settings",
         "DATABASE_URL": primary,

@@ -1,4 +1,4 @@
-"""Replacement of an index: it continues where an earlier call failed, and has a way back."""
+"""Replacement of an index: the way back, the end of a failed call, and the progress."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Standby(Postgres):
 
 @contextmanager
 def primary_and_standby() -> Iterator[tuple[Postgres, Standby]]:
-    """Start a primary and a standby that follows it."""
+    """Start a primary and a standby of the primary."""
     with tempfile.TemporaryDirectory(prefix="verbatim-standby-") as name:
         folder = Path(name)
         folder.chmod(REACHABLE)
