@@ -77,7 +77,7 @@ def erase_deltas(keys: Sequence[int]) -> Sequence[int]:
         except UnreadablePage as error:
             warn_once(pk, str(error))
             continue
-        last[pk] = log[len(old)].first if log[len(old) :] else old[-1].last + 1
+        last[pk] = log[-1].first if len(log) > 1 else log[-1].last + 1
         pages += [build_page(pk, part, compressor) for part in _split(frames)]
     with connection.cursor() as cursor:
         cursor.execute(DELETE_EARLIER_PAGES_SQL, {"keys": list(last), "last": list(last.values())})
