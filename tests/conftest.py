@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextvars import copy_context
@@ -93,6 +94,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not isinstance(item, TestCaseFunction):
         return None
     return copy_context().run(runner.pytest_runtest_protocol, item, nextitem)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer() -> bool | None:
+    """Leave the timer of a test alone in another thread, where it cannot be cancelled, until the test has ended.
+
+    Asynchronous tests of Django run in a thread. Without this their failed subtests fail with "signal only works in main thread".
+    """
+    return None if threading.current_thread() is threading.main_thread() else True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,6 +13,8 @@ class ToolLimits:
     """Limits of a response's tool calls, with the defaults of the settings. Fields in seconds end in `_s`."""
 
     connect_timeout_s: float = 10
+    # Of an MCP server that is a program, from its start.
+    start_timeout_s: float = 60
     # Without a message or a progress notification.
     idle_timeout_s: float = 60
     # From the beginning of a call to the end.
@@ -34,6 +36,7 @@ class ToolLimits:
         """Read the limits from Django's settings."""
         return cls(
             connect_timeout_s=settings.RESPONSES_TOOL_CONNECT_TIMEOUT,
+            start_timeout_s=settings.RESPONSES_MCP_START_TIMEOUT,
             idle_timeout_s=settings.RESPONSES_TOOL_IDLE_TIMEOUT,
             call_timeout_s=settings.RESPONSES_TOOL_CALL_TIMEOUT,
             result_prompt_bytes=settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES,

@@ -24,7 +24,7 @@ from responses_app.tools.mcp.sessions import McpSessions
 
 Json: TypeAlias = Mapping[str, Any]
 
-# Seconds for the connection and the list of tools.
+# Seconds for the connection and the list of tools, after the start of a program.
 TEST_LIMIT_S: Final = 20.0
 # The cache of tool lists is separate for each project. No project has this name.
 NO_PROJECT: Final = ""
@@ -70,8 +70,13 @@ async def test(request: HttpRequest, label: str) -> HttpResponse:
 
 
 async def run_test(server: McpServer, limit_s: float = TEST_LIMIT_S) -> TestResult:
-    """Connect to `server` and list the tools, within `limit_s` seconds and without the cache of lists."""
-    sessions = McpSessions({server.label: server}, ToolLimits.from_settings(), NO_PROJECT)
+    """Connect to `server` and list the tools without the cache of lists.
+
+    The limit is `limit_s` seconds, and for a program its time to start besides.
+    """
+    limits = ToolLimits.from_settings()
+    limit_s += 0 if server.url else limits.start_timeout_s
+    sessions = McpSessions({server.label: server}, limits, NO_PROJECT)
     try:
         async with asyncio.timeout(limit_s):
             listed = await sessions.list_tools(server.label, use_cache=False)

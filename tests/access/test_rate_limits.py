@@ -13,15 +13,10 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from responses_app.access import api_keys, rate_limits
-from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
 from tests.support.api.case import HELLO, ApiCase, record_text
+from tests.support.engines.held_engine import HeldEngine
 from tests.support.waiting import eventually
-
-
-def slowly(text: str, pause: float) -> Recording:
-    """A line that pauses behind each token."""
-    return Recording([step for one in record_text(text).steps for step in (one, Delay(pause))])
 
 
 class LimitsCase(ApiCase):
@@ -109,12 +104,14 @@ class CombinedLimitsTest(LimitsCase):
         await self.limit(max_concurrent=1)
         for store in (True, False):
             with self.subTest(store=store):
-                async with self.serving(slowly(HELLO, 0.05), record_text(HELLO)) as client:
+                self.engine = engine = HeldEngine()
+                async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
                     running = await self.post(client, stream=True, store=store)
                     self.assertEqual(running.status_code, 200)
                     answer = await self.post(client)
                     self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
                     self.assertEqual(answer["Retry-After"], "1")
+                    engine.gate.set()
                     await self.read(running)
                     # After the last event the next request is accepted at once.
                     self.assertEqual((await self.post(client, store=store)).status_code, 200)
@@ -122,9 +119,11 @@ class CombinedLimitsTest(LimitsCase):
 
     async def test_of_many_that_come_at_once_so_many_are_let_in(self) -> None:
         await self.limit(max_concurrent=2)
-        async with self.serving(slowly(HELLO, 0.05), slowly(HELLO, 0.05)) as client:
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             answers = await asyncio.gather(*(self.post(client, stream=True, store=number % 2 == 0) for number in range(6)))
             self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 2 + [429] * 4)
+            engine.gate.set()
             for answer in answers:
                 if answer.status_code == 200:
                     await self.read(answer)
@@ -139,13 +138,15 @@ class CombinedLimitsTest(LimitsCase):
 
     async def test_a_client_that_leaves_gives_its_place_back(self) -> None:
         await self.limit(max_concurrent=1)
-        async with self.serving(slowly(HELLO, 0.05), record_text(HELLO)) as client:
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             leaving = await self.post(client, stream=True, store=False)
             self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
             run = next(iter(self.hub.runs.values()))
             await asyncio.to_thread(leaving.close)
             await run.wait_terminal()
             await eventually(self.has_no_slot)
+            engine.gate.set()
             self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_runs_of_other_living_processes_count(self) -> None:

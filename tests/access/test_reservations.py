@@ -14,11 +14,11 @@ from django.test import override_settings
 
 from project.model_limits import Price
 from responses_app.access import api_keys
-from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey, LimitCounter, Project, Response, UsageRecord
 from responses_app.runs.create_request import CreateRequest
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.api.websocket_case import SocketCase
+from tests.support.engines.held_engine import HeldEngine
 from tests.support.waiting import eventually
 
 MINUTE = "tokens per minute of "
@@ -108,8 +108,8 @@ class TokensTest(ReservationCase):
 
     async def test_refused_and_cancelled_requests_give_their_reservation_back(self) -> None:
         await self.limit(tokens_per_minute=10_000)
-        slow = Recording([step for one in record_text(HELLO).steps for step in (one, Delay(0.05))])
-        async with self.serving(slow) as client:
+        self.engine = HeldEngine()
+        async with self.serving(record_text(HELLO)) as client:
             answer = await self.post(client, stream=True, store=False, max_output_tokens=5_000)
             run = next(iter(self.hub.runs.values()))
             await asyncio.to_thread(answer.close)
@@ -125,21 +125,23 @@ class TokensTest(ReservationCase):
 
     async def test_reservation_is_stored_with_the_request_so_that_another_process_settles_it(self) -> None:
         await self.limit(tokens_per_minute=10_000)
-        slow = Recording([step for one in record_text(HELLO).steps for step in (one, Delay(0.05))])
-        async with self.serving(slow) as client:
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO)) as client:
             answer = await self.post(client, stream=True, max_output_tokens=500)
             row = await Response.objects.select_related("stored_request").aget()
             (charge,) = CreateRequest.load(row.stored_request.create_request, ()).charges
             self.assertEqual(charge.reserved, await self.used("tokens per minute"))
+            engine.gate.set()
             await self.read(answer)
 
     async def test_old_window_is_not_settled(self) -> None:
         await self.limit(tokens_per_minute=10_000)
-        slow = Recording([step for one in record_text(HELLO).steps for step in (one, Delay(0.05))])
-        async with self.serving(slow) as client:
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO)) as client:
             answer = await self.post(client, stream=True, max_output_tokens=500)
             later = datetime.now(UTC) + timedelta(minutes=5)
             await LimitCounter.objects.aupdate(start=later, used=7_000, recent=[7_000])
+            engine.gate.set()
             await self.read(answer)
             self.assertEqual(await self.used("tokens per minute"), 7_000)
 

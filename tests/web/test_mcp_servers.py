@@ -104,5 +104,6 @@ def test_repeated_credential_is_redacted(secret: str) -> None:
 
 def test_silent_server_ends_the_test_after_the_limit() -> None:
     values = {"command": [sys.executable, "-c", "import sys; sys.stdin.read()"]}
-    result = asyncio.run(run_test(operator_server("s", values), limit_s=0.5))
+    with override_settings(RESPONSES_MCP_START_TIMEOUT=0.5):
+        result = asyncio.run(run_test(operator_server("s", values), limit_s=0))
     assert result.error == "The MCP server did not list its tools within 0.5 seconds."

@@ -69,7 +69,7 @@ class McpSession:
         The probe for the newest protocol has a time of its own, so that a server that ignores the probe can still connect.
         """
         self._owner = asyncio.create_task(self._hold_connection(), name=f"mcp {self._server.label}")
-        limit_s = self._limits.connect_timeout_s
+        limit_s = self._limits.connect_timeout_s if self._server.url else self._limits.start_timeout_s
         try:
             async with asyncio.timeout(limit_s + min(PROBE_LIMIT_S, limit_s)):
                 await asyncio.shield(self._ready)

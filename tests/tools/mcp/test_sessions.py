@@ -202,6 +202,13 @@ class RefusalTest(SessionsCase):
         with self.assertRaisesRegex(McpError, "does not answer. The limit is 0.3 seconds"):
             await sessions.list_tools("silent")
 
+    async def test_program_that_answers_nothing_is_given_up_after_the_time_to_start(self) -> None:
+        silent = (sys.executable, "-c", "import sys; sys.stdin.read()")
+        limits = ToolLimits(connect_timeout_s=60, start_timeout_s=0.3)
+        sessions = self.open(McpServer("silent", command=silent, is_operators=True), limits=limits)
+        with self.assertRaisesRegex(McpError, "does not answer. The limit is 0.3 seconds"):
+            await sessions.list_tools("silent")
+
     async def test_a_program_that_writes_without_end_is_given_up(self) -> None:
         endless = (sys.executable, "-c", "while True: print('x' * 65536, end='')")
         sessions = self.open(McpServer("endless", command=endless, is_operators=True))

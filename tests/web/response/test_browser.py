@@ -17,19 +17,25 @@ from tests.support.web.browser import LIMIT_MS, PageErrors
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assistant<|channel|>final<|message|>"
 QUICK = THINKS + "It is **sunny**. <script>document.title = 'stolen'</script><|return|>"
-SLOW = THINKS + "one two three four five six seven eight nine ten eleven twelve<|return|>"
+WITH_TOOL = "And with a tool?"
+SLOWLY = "Slowly, please"
+BEGINNING, END = "one two three", " four five six seven eight nine ten eleven twelve"
+# The page is opened and reloaded while the response pauses.
+PAUSE_S = 20
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 
 
 @pytest.fixture(scope="module")
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server that replays a fast response, a tool call and a slow response, repeatedly."""
+    """Start a server that answers at once, `WITH_TOOL` with a call, and `SLOWLY` with a pause."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     lines = []
-    for text, pause in ((QUICK, 0.01), (CALL, 0.01), (SLOW, 0.25)):
-        ids = encoding.encode(text, allowed_special="all")
-        lines.append(json.dumps({"chunks": [step for one in ids for step in ({"tokens": [one]}, {"delay": pause})]}))
+    for message, *parts in ((SLOWLY, THINKS + BEGINNING, f"{END}<|return|>"), (WITH_TOOL, CALL), (None, QUICK)):
+        match = encoding.encode(f"{message}<|end|>", allowed_special="all") if message else None
+        chunks = [[{"tokens": [one]} for one in encoding.encode(part, allowed_special="all")] for part in parts]
+        steps = [step for chunk in chunks for step in (*chunk, {"delay": PAUSE_S})][:-1]
+        lines.append(json.dumps({"match": match, "chunks": steps}))
     tape = tmp_path_factory.mktemp("web") / "tape.jsonl"
     tape.write_text("\n".join(lines) + "\n")
     server = Server(tmp_path_factory.mktemp("pages") / "data", "--engine", f"script://{tape}?loop=1")
@@ -51,7 +57,7 @@ def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
 
 def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -> None:
     first = chat_server.ask(input="How is the weather?").json()["id"]
-    second = chat_server.ask(input="And with a tool?", tools=[TOOL], previous_response_id=first).json()["id"]
+    second = chat_server.ask(input=WITH_TOOL, tools=[TOOL], previous_response_id=first).json()["id"]
     page.goto(f"{chat_server.url}/responses")
     rows = page.locator("#rows tbody tr")
     expect(rows).to_have_count(2)
@@ -96,23 +102,19 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
 
 def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server: Server, page: Page) -> None:
     page.goto(f"{chat_server.url}/responses?live=1")
-    before = page.locator("#rows tbody tr").count()
-    if before < 2:
-        chat_server.ask()
-        chat_server.ask()
-    creating = threading.Thread(target=lambda: chat_server.ask(input="Slowly, please"))
+    creating = threading.Thread(target=lambda: chat_server.ask(input=SLOWLY))
     creating.start()
-    row = page.locator("#rows tbody tr", has_text="Slowly, please")
+    row = page.locator("#rows tbody tr", has_text=SLOWLY)
     expect(row).to_contain_text("In progress")
     row.locator("a.open").click()
     answered = page.locator("#answered")
-    expect(answered).to_contain_text("one two three")
+    expect(answered).to_contain_text(BEGINNING)
     # Whoever comes late sees all of it.
     page.reload()
-    expect(answered).to_contain_text("one two three")
+    expect(answered).to_contain_text(BEGINNING)
     expect(page.locator("#running")).to_contain_text(" events")
     # When it has ended, the page shows it with its figures, rendered.
-    expect(answered.locator(".markdown")).to_have_text("one two three four five six seven eight nine ten eleven twelve")
+    expect(answered.locator(".markdown")).to_have_text(BEGINNING + END)
     expect(page.locator(".status").first).to_have_text("Completed")
     creating.join()
 
