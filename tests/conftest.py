@@ -41,9 +41,6 @@ PROCESSES_WITH_PARTS = 4
 ANTHROPIC = frozenset(
     {"tests/api/formats/test_messages.py", "tests/api_formats/test_message_stream.py", "tests/docs/test_docs.py"}
 )
-# Their first test waits for engines or for installed clients, which takes minutes on a busy machine.
-PATIENT = frozenset({"clients", "contract", "engines", "proportions", "web"})
-PATIENCE = 1200
 
 
 class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -117,9 +114,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes.deselect(config, items)
     _sort(items, config)
-    for item in items:
-        if _folder(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(PATIENCE))
 
 
 def _sort(items: list[pytest.Item], config: pytest.Config) -> None:

@@ -22,7 +22,7 @@ HEAD = "<|channel|>final<|message|>Once upon"
 SILENT = Recording([Tokens(tokens(HEAD)), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
 BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
-LIMIT = 60
+LIMIT = 180
 
 
 class BackgroundTest(ApiCase):

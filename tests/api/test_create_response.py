@@ -14,6 +14,7 @@ from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
 from responses_app.runs.models import SamplingDefaults
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, first_event, record_text, sse, tokens
+from tests.support.engines.held_engine import HeldEngine
 from tests.support.waiting import eventually, run_ready_tasks
 
 
@@ -192,7 +193,7 @@ class CreateTest(ApiCase):
 
     async def test_a_client_that_leaves_stops_the_engine_and_leaves_a_closed_log(self) -> None:
         slow = Recording(
-            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))]
         )
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
@@ -203,7 +204,7 @@ class CreateTest(ApiCase):
             await run_ready_tasks(10)
             reading.cancel()  # What Django does when its client has gone.
             (run,) = self.hub.runs.values()
-            await asyncio.wait_for(run.wait_terminal(), 2)
+            await asyncio.wait_for(run.wait_terminal(), 60)
             self.assertEqual(self.engine.aborted, [run.uid])
             got = orjson.loads((await client.get(f"/v1/responses/{run.uid}")).content)
             self.assertEqual((got["status"], got["error"], got["output"][0]["status"]), ("cancelled", None, "incomplete"))
@@ -211,8 +212,9 @@ class CreateTest(ApiCase):
             self.judge(await self.read(await client.get(f"/v1/responses/{run.uid}?stream=true")))
 
     async def test_while_it_runs_get_shows_it_in_progress_and_a_second_listener_sees_the_same(self) -> None:
-        slow = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(1.0), Tokens(tokens("there!<|return|>"))])
-        async with self.serving(slow) as client:
+        self.engine = engine = HeldEngine()
+        held = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Tokens(tokens("there!<|return|>"))])
+        async with self.serving(held) as client:
             response = await self.post(client, stream=True)
             first = aiter(response.streaming_content)
             head = await anext(first)
@@ -221,6 +223,7 @@ class CreateTest(ApiCase):
             await eventually(lambda: run.broadcast.frames[-1].type == "response.output_text.delta")
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
+            engine.gate.set()
             second, remaining_events = await asyncio.gather(self._replay(client, uid), self._drain(first))
             self.assertEqual(second, head + remaining_events)
 
@@ -235,19 +238,19 @@ class CreateTest(ApiCase):
         return b"".join([part async for part in parts])
 
     async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
-        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
+        slow = Recording([Delay(600), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
             request = asyncio.create_task(self.post(client))
             await eventually(lambda: self.engine.running)
             request.cancel()
             await asyncio.wait({request})
-            await asyncio.wait_for(self.hub.drain(5), 2)
+            await asyncio.wait_for(self.hub.drain(5), 60)
             row = await Response.objects.aget()
             self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
 
     async def test_deleting_it_while_it_runs_ends_every_listener_properly_and_leaves_nothing(self) -> None:
         slow = Recording(
-            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))]
         )
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
@@ -255,21 +258,21 @@ class CreateTest(ApiCase):
             (uid,) = self.hub.runs
             streams = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
             reading = asyncio.gather(*streams)
-            gone = await asyncio.wait_for(asyncio.gather(*[client.delete(f"/v1/responses/{uid}") for _ in range(2)]), 5)
+            gone = await asyncio.wait_for(asyncio.gather(*[client.delete(f"/v1/responses/{uid}") for _ in range(2)]), 60)
             self.assertEqual(sorted(answer.status_code for answer in gone), [200, 404])
-            first, second = await asyncio.wait_for(reading, 5)
+            first, second = await asyncio.wait_for(reading, 60)
             self.assertEqual(self.judge(first), second)
             self.assertEqual((first[-1]["type"], first[-1]["response"]["status"]), ("response.failed", "cancelled"))
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
 
     async def test_a_post_whose_response_is_deleted_meanwhile_is_answered(self) -> None:
-        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
+        slow = Recording([Delay(600), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
             request = asyncio.create_task(self.post(client))
             await eventually(lambda: self.engine.running)
             (uid,) = self.hub.runs
             self.assertEqual((await client.delete(f"/v1/responses/{uid}")).status_code, 200)
-            answer = orjson.loads((await asyncio.wait_for(request, 5)).content)
+            answer = orjson.loads((await asyncio.wait_for(request, 60)).content)
             self.assertEqual((answer["id"], answer["status"], answer["error"]), (uid, "cancelled", None))
 
     async def test_a_listener_in_another_process_follows_the_log(self) -> None:

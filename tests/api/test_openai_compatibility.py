@@ -5,10 +5,8 @@ from __future__ import annotations
 import orjson
 from django.test import override_settings
 
-from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from tests.support.api.case import HELLO, ApiCase, first_event, record_text, tokens
-
-SLOW = Recording([Delay(0.4), Tokens(tokens(HELLO))])
+from tests.support.api.case import HELLO, ApiCase, first_event, record_text
+from tests.support.engines.held_engine import HeldEngine
 
 
 class CompatTest(ApiCase):
@@ -30,14 +28,16 @@ class CompatTest(ApiCase):
             self.assertEqual(await self.read(await client.get(f"/v1/responses/{uid}?stream=true")), events)
 
     async def test_a_response_of_the_foreground_is_not_found_while_it_runs(self) -> None:
-        async with self.serving(SLOW, SLOW) as client:
-            for strict, status in ((True, 404), (False, 200)):
+        for strict, status in ((True, 404), (False, 200)):
+            self.engine = engine = HeldEngine()
+            async with self.serving(record_text(HELLO)) as client:
                 with self.subTest(strict=strict, status=status):
                     response = await self.post(client, stream=True)
                     parts = aiter(response.streaming_content)
                     uid = first_event(await anext(parts))["response"]["id"]
                     with override_settings(RESPONSES_STRICT_COMPAT=strict):
                         self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, status)
+                        engine.gate.set()
                         async for _ in parts:
                             pass
                         self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, 200)

@@ -34,7 +34,6 @@ from tests.support.waiting import run_ready_tasks
 LIMIT = 900
 
 
-@pytest.mark.timeout(LIMIT + 60)
 def test_short_run_loses_nothing() -> None:
     few = ["--responses", "14", "--kills", "2", "--stops", "1", "--pauses", "0", "--cuts", "2", "--restarts", "0", "--web", "2"]
     command = [sys.executable, "-m", "tests.chaos", "system", "--engine", "script", "--seed", "5", "--seconds", "600", *few]

@@ -22,7 +22,7 @@ from responses_app.dialects.constraints.structural_tag import json_value
 from tests.support.dialects.large_grammars import ENDLESS, LARGE
 from tests.support.waiting import eventually
 
-LIMIT_S = 120
+LIMIT_S = 300
 
 
 def lark(definition: str) -> CompileJob:

@@ -14,7 +14,7 @@ from tests.support.web.browser import started_browser
 from tests.support.web.chat_visitor import Visitor
 from tests.support.web.operator import sign_in_link
 
-pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
 
 @pytest.fixture(scope="module")

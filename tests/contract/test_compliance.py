@@ -13,7 +13,7 @@ from responses_app.protocol.conformance.spec import RESPONSE_KEYS
 from tests.support.api.open_responses import ITEMS
 from tests.support.contract_server import Address
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.engine
 Body = dict[str, Any]
 WEATHER: Final = {
     "type": "function",

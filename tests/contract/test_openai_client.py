@@ -154,7 +154,7 @@ def test_a_client_that_leaves_stops_the_engine(server: Address) -> None:
     status, seconds = asyncio.run(leave())
     assert status == "cancelled"
     # The output limit alone would take minutes.
-    assert seconds < 20
+    assert seconds < 60
 
 
 def test_a_stream_can_be_resumed_through_the_client(client: OpenAI) -> None:

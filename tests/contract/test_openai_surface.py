@@ -17,7 +17,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 EXEC: Any = {"type": "custom", "name": "exec", "description": "Runs a line of code"}
 
 

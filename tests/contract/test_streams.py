@@ -18,7 +18,7 @@ from responses_app.protocol.reducer import fold
 from tests.support.contract_server import Address
 from tests.support.request_bodies import BODIES, EVERY_SHAPE, Body
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.engine
 MAX_CONCURRENT = 16
 # Half of the groups are full: the concurrency of a list of any length is mostly low. A failing group shrinks to the first kind.
 GROUPS = st.lists(BODIES, min_size=1, max_size=MAX_CONCURRENT) | st.lists(

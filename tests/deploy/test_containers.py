@@ -88,7 +88,7 @@ def sandbox(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def command_of(stage: str) -> list[str]:
@@ -146,7 +146,7 @@ def test_web_command_of_compose_serves_with_a_read_only_root(
         server.ready()
         check = next(json.loads(text.partition("CMD ")[2]) for name, text in instructions() if name == "HEALTHCHECK")
         check = [word.replace(":8000/", f":{server.port}/") for word in check]
-        subprocess.run([environment / "bin" / "python", *check[1:]], check=True, timeout=20)
+        subprocess.run([environment / "bin" / "python", *check[1:]], check=True, timeout=60)
         note = {"type": "input_file", "filename": "note.txt", "file_data": "data:text/plain;base64,SGVsbG8="}
         message = {"role": "user", "content": [note, {"type": "input_text", "text": "Hi"}]}
         answer = server.ask(model="demo-chat", input=[message])

@@ -14,7 +14,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import superuser_url
 from tests.support.store.standby import primary_and_standby
 
-LIMIT_S = 120
+LIMIT_S = 300
 # Reads the page in several states, and prints what it said. The arguments are the URL of the superuser and the process of the standby.
 SCRIPT = """
 import json, os, signal, sys, time

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 from websockets.sync.client import connect
 
 from responses_app.observability.records import ObservedRequest, parse_tracestate
@@ -96,7 +95,6 @@ def check_refused(server: Server) -> None:
     assert [line for line in lines_of(server) if line["route"].startswith("/health")] == [], "probes are logged as DEBUG"
 
 
-@pytest.mark.timeout(300)
 def test_every_request_has_a_line_in_json_with_its_ids(tmp_path: Path) -> None:
     async def run() -> None:
         answer = stream(*(token(number) for number in HELLO[:-1]), token(HELLO[-1], "stop"), b"[DONE]")

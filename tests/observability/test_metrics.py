@@ -40,7 +40,7 @@ class MeasuredServer(Server):
 
     @property
     def metrics(self) -> str:
-        return httpx2.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10).text
+        return httpx2.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60).text
 
     def value(self, name: str, **labels: str) -> float:
         """Return the sum of the samples of `name` with these labels."""

@@ -20,7 +20,7 @@ from project.api_handler import ApiHandler, Disconnect
 from tests.support.waiting import run_ready_tasks
 
 SCOPE = {"type": "http", "method": "POST", "path": "/v1/responses", "headers": [], "query_string": b""}
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 @pytest.fixture(autouse=True)

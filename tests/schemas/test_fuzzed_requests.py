@@ -29,7 +29,6 @@ from tests.support.api.changed_requests import CONVERSATION, Post, Read, posts, 
 from tests.support.hypothesis_profile import examples
 
 # On a busy machine an example has taken half a second.
-pytestmark = pytest.mark.timeout(900)
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", examples(200)))
 SETTINGS: dict[str, Any] = {"suppress_health_check": list(HealthCheck)}
 MODELS = (Response, Item, Event, Conversation)

@@ -195,7 +195,7 @@ class SteeringTest(SocketCase):
             self.assertTrue(events[-1]["steer"]["id"].startswith("steer_"))
 
     async def test_pending_message_returns_if_the_response_fails(self) -> None:
-        slow = Recording([Tokens(tokens(CALL + "<|end|>")), Delay(0.3), Fault("bad", "no")])
+        slow = Recording([Tokens(tokens(CALL + "<|end|>")), Delay(3), Fault("bad", "no")])
         async with self.serving(slow), self.socket() as socket:
             await socket.create(tools=[TOOL])
             uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]

@@ -142,7 +142,7 @@ class EndsTest(SocketCase):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
                 await socket.create(stream_id="a")
                 events = [await socket.receive()]
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while events[-1]["type"] not in TERMINAL:
                         events.append(await socket.receive())
                 assert_valid(events, "a")
@@ -165,7 +165,7 @@ class EndsTest(SocketCase):
             await busy.create()
             await busy.create()
             self.assertEqual((await busy.receive())["type"], "response.created")
-            draining = asyncio.create_task(manager.current().drain(10))
+            draining = asyncio.create_task(manager.current().drain(60))
             self.assertEqual(await idle.close_code(), 1001)
             self.assertEqual((await busy.receive_response())[-1]["type"], "response.completed")
             self.assertEqual(error((await busy.receive_response())[-1])["status"], 503)
@@ -177,7 +177,7 @@ class EndsTest(SocketCase):
             await socket.create()
             self.assertEqual((await socket.receive())["type"], "response.created")
             await manager.current().drain(0)
-            while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
+            while (message := await socket.socket.receive_output(60))["type"] != "websocket.close":
                 self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1001)
 
@@ -190,7 +190,7 @@ class EndsTest(SocketCase):
                 (run,) = self.hub.runs.values()
                 # As the watch does when another process has taken it over.
                 run.hand_over()
-                while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
+                while (message := await socket.socket.receive_output(60))["type"] != "websocket.close":
                     self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1011)
 

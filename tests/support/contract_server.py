@@ -12,7 +12,7 @@ from tests.support.server.serve_command import Server
 
 KEY = "sk-contract-tests"
 START_LIMIT = 480.0
-STOP_LIMIT = 30.0
+STOP_LIMIT = 120.0
 
 
 @dataclass(frozen=True, slots=True)

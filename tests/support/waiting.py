@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Callable
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 _POLL_S = 0.01
 
 

@@ -23,7 +23,6 @@ from tests.support.old_version import API_KEY, FOLDER, SECRET_KEY, write_tape
 from tests.support.server.requests import call, create, replay, wait_ended
 from tests.support.server.serve_command import EmptyServer, Server
 
-pytestmark = pytest.mark.timeout(300)
 BODIES: dict[str, Any] = json.loads((FOLDER / "bodies.json").read_text())
 RUNNING: str = BODIES.pop("running")
 # Containers expire after a time without use.

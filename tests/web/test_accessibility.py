@@ -16,7 +16,7 @@ from tests.support.server.serve_command import Server
 from tests.support.web.axe import NARROW, WIDE, unfold, violations, violations_on_screens
 from tests.support.web.chat_visitor import Visitor, tape
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.browser
 HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
 SERVERS = {
     "files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}, "description": "Files <of> the tests"},

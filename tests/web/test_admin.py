@@ -11,7 +11,7 @@ from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations_on_screens
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 LISTS = ("response", "apikey", "conversation", "item", "membership", "auditentry", "webhookendpoint", "webhookdelivery")
 LARGEST = 150_000
 # Layout shift without input, as Core Web Vitals define it; the observer sees shifts from before its start.

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.operator import sign_in_link
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 NAME, PASSWORD = "ada", "countess of lovelace"
 # Every control that would change something, on a list or on the page of one row.
 CHANGING = (

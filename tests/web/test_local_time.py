@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 BERLIN = ZoneInfo("Europe/Berlin")
 SHIFT = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
   .observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""

@@ -14,7 +14,7 @@ from tests.support.api.case import THOUGHT, ApiCase, KeyedClient, first_event, s
 from tests.support.waiting import eventually
 
 PAUSED = Recording([step for token in tokens(THOUGHT) for step in (Tokens([token]), Delay(0.02))])
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 class PushedClient(KeyedClient):

@@ -21,7 +21,7 @@ from tests.support.api.case import KeyedClient, bare
 from tests.support.api.server_tools_case import FOXES, MENU, ChatTexts, HarmonyTexts, ServerToolsCase
 from tests.support.runs.cited_answers import ANSWERS, BATCH, BATCHES, PLOT, TABLE, Answer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 60 * BATCHES)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800 + 60 * BATCHES)]
 
 CODE = f"for name in ({PLOT!r}, {TABLE!r}): open(name, 'w').write('x')"
 

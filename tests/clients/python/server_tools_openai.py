@@ -23,7 +23,7 @@ INCLUDE: Any = [
     "reasoning.encrypted_content",
 ]
 # Code of another response would wait two minutes.
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 TEXT = "Arrakis, the desert planet, was inspired by the scarcity of water."
 
 

@@ -16,7 +16,7 @@ from responses_app.engine_interface import Constraint
 from tests.support.dialects.call_texts import CALL_TEXTS, TOOLS, Calls
 from tests.support.dialects.parser_driver import CHATML, byte_vocabulary, turn
 
-pytestmark = [pytest.mark.engine]
+pytestmark = pytest.mark.engine
 
 PERSON = {
     "type": "json_schema",

@@ -16,9 +16,8 @@ from responses_app.runs.models import parse_models
 from tests.support.api.case import ApiCase, KeyedClient
 from tests.support.api.image_case import data_url, part, user
 from tests.support.engines import image_checkpoint, image_requirements
-from tests.support.engines.requirements import START_LIMIT_S
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(START_LIMIT_S)]
+pytestmark = pytest.mark.engine
 
 RED, BLUE, WHITE = (
     data_url(picture) for picture in (image_requirements.RED, image_requirements.BLUE, image_requirements.WHITE)

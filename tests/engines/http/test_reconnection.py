@@ -44,7 +44,7 @@ def test_start_waits_for_a_server_that_comes_up(port: int, monkeypatch: pytest.M
     monkeypatch.setattr(client, "RETRY_S", 0.02)
 
     async def main() -> None:
-        engine = CountingVllm(f"http://127.0.0.1:{port}", start_wait=20)
+        engine = CountingVllm(f"http://127.0.0.1:{port}", start_wait=600)
         start = asyncio.create_task(engine.start())
         await eventually(lambda: engine.attempts >= 3)
         assert not start.done()
@@ -53,7 +53,7 @@ def test_start_waits_for_a_server_that_comes_up(port: int, monkeypatch: pytest.M
             await eventually(lambda: stub.count("GET /v1/models") >= 3)
             assert not start.done(), "a router that has no server behind it yet"
             stub.routes["GET /v1/models"] = models
-            await asyncio.wait_for(start, 5)
+            await asyncio.wait_for(start, 60)
             assert tokens(await collect(engine, make_request())) == [1, 2]
         await engine.close()
 
@@ -63,9 +63,9 @@ def test_start_waits_for_a_server_that_comes_up(port: int, monkeypatch: pytest.M
 def test_start_does_not_wait_for_a_missing_model() -> None:
     async def main() -> None:
         async with serve() as stub:
-            engine = HttpVllm(stub.url, "q", start_wait=20)
+            engine = HttpVllm(stub.url, "q", start_wait=600)
             with pytest.raises(EngineUnavailable, match="not q"):
-                await asyncio.wait_for(engine.start(), 5)
+                await asyncio.wait_for(engine.start(), 60)
 
     asyncio.run(main())
 
@@ -74,7 +74,7 @@ def test_start_gives_up_after_start_wait() -> None:
     began = time.monotonic()
     with pytest.raises(EngineUnavailable, match="ConnectError"):
         asyncio.run(open_engine("http://127.0.0.1:9?start_wait=0.5").start())
-    assert 0.5 <= time.monotonic() - began < 5
+    assert 0.5 <= time.monotonic() - began < 60
 
 
 def test_start_needs_no_server_if_model_and_length_are_given(port: int) -> None:
@@ -107,7 +107,7 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
             running = asyncio.create_task(collect(engine, make_request()))
             await stub.wait_for_request(GENERATE)
         with pytest.raises(EngineUnavailable):
-            await asyncio.wait_for(running, 10)
+            await asyncio.wait_for(running, 60)
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
             await collect(engine, make_request())
@@ -134,7 +134,7 @@ def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
             assert not running.done(), "silence alone is no end"
             stub.routes[HEALTH] = plain(503)
             with pytest.raises(EngineUnavailable, match="does not answer any more"):
-                await asyncio.wait_for(running, 3)
+                await asyncio.wait_for(running, 60)
             assert not await engine.is_healthy()
             await engine.close()
 

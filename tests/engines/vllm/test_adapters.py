@@ -18,9 +18,8 @@ from responses_app.engines.vllm.inprocess import InProcessVllm
 from tests.support.engines.constraints import PIXEL
 from tests.support.engines.generate import collect, make_request
 from tests.support.engines.text_checkpoint import write_adapter
-from tests.support.engines.vllm_server import START_LIMIT_S
 
-pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 PROMPT = GenerateRequest("", [5, 6, 7, 8], Sampling(12, temperature=0))
 
 

@@ -154,7 +154,7 @@ class TakeoverTest(ApiCase):
             self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT_S), events)
 
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
-        line = Recording([*record_text(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
+        line = Recording([*record_text(HEAD).steps, Delay(5), Tokens(tokens(TAIL))])
         async with self.two(line, record_text(HEAD + " you" + TAIL)) as (client, second):
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()

@@ -48,7 +48,7 @@ from tests.support.runs.tool_scenarios import (
 
 # A timeout inside of a query would leave the connection of all managers unusable, and the runs without an end: the time grows with
 # the number of scenarios.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 10 * EXAMPLES)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800 + 10 * EXAMPLES)]
 
 KNOWN = [
     Scenario((), approves=True, cut=3),

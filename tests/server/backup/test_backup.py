@@ -16,8 +16,6 @@ from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
 from tests.support.web.chat_visitor import tape
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

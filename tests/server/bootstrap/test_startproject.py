@@ -86,7 +86,7 @@ def address(site: Site) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
     assert "Traceback" not in log.read_text()
 
 

@@ -66,7 +66,7 @@ def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_pat
         assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
         processes = family(server.process.pid)
         server.stop()
-        assert left(processes, within=3) == []
+        assert left(processes) == []
     finally:
         gate.set()
         server.end()
@@ -79,7 +79,6 @@ def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_pat
 
 
 @pytest.mark.engine
-@pytest.mark.timeout(480)  # On a busy machine; an idle one needs 20 s.
 def test_model_of_the_hub_is_downloaded_and_answers(tmp_path: Path, hub: ModelHub) -> None:
     hub.cuts = [10**9, 3_000_000]
     server = _serve(tmp_path, hub.url, "--model", MODEL)

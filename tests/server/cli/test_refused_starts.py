@@ -16,7 +16,7 @@ from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.serve_command import free_port
 
 MANAGE, SERVE = (sys.executable, "manage.py"), ("bin/serve",)
-LIMIT_S = 60
+LIMIT_S = 180
 POSTGRES = "postgresql://nobody@127.0.0.1:9/none"
 
 

@@ -20,7 +20,7 @@ from tests.support.engines import text_checkpoint as checkpoint
 from tests.support.server.processes import family, left
 from tests.support.waiting import wait_until
 
-LIMIT = 240.0  # Seconds for a start; an idle machine needs 12 s.
+LIMIT = 600.0  # Seconds for a start; an idle machine needs 12 s.
 ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "auto"}
 
 
@@ -56,7 +56,6 @@ def worker(model: Path, tmp_path: Path) -> Iterator[Started]:
 
 
 @pytest.mark.engine
-@pytest.mark.timeout(2 * LIMIT)
 def test_signal_while_loading_ends_all_processes(worker: Started) -> None:
     """The ends and restarts of ready workers are tested where two are: tests/server/processes/test_engine_urls.py."""
     log = worker.folder / "vllm.log"
@@ -68,13 +67,12 @@ def test_signal_while_loading_ends_all_processes(worker: Started) -> None:
     wait_until(is_loading, limit_s=LIMIT, poll_s=0.1)
     processes = family(worker.process.pid)
     worker.process.send_signal(signal.SIGTERM)
-    assert worker.process.wait(15) == 0
-    assert left(processes, within=1) == []
+    assert worker.process.wait(60) == 0
+    assert left(processes) == []
     assert not (worker.folder / "run").exists()
 
 
 @pytest.mark.engine
-@pytest.mark.timeout(LIMIT)
 def test_unknown_vllm_option_is_reported(model: Path, tmp_path: Path) -> None:
     worker = Started(tmp_path / "data", "--model", f"vllm://{model}?max_model_lem=5", "--name", "tiny")
     try:

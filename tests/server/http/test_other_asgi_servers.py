@@ -68,7 +68,7 @@ def other(request: pytest.FixtureRequest, shared: Server, tape: str, tmp_path_fa
         yield address
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
     assert "Traceback" not in log.read_text()
 
 

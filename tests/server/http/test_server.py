@@ -43,7 +43,7 @@ def final_count(echo: Echo, path: str) -> int:
 def open_websocket(echo: Echo) -> socket.socket:
     """Return the TCP connection of a WebSocket."""
     head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    client = socket.create_connection(("127.0.0.1", echo.port), timeout=10)
+    client = socket.create_connection(("127.0.0.1", echo.port), timeout=60)
     client.sendall(f"{head}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
     assert b"101" in client.recv(4096)
     return client
@@ -82,7 +82,7 @@ def test_larger_body_is_refused_with_an_error_object(echo: Echo, chunked: bool) 
     ],
 )
 def test_invalid_http_is_answered_with_an_error_object(echo: Echo, request_: bytes, status: int) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as client:
         client.sendall(request_)
         received = b""
         while not received.endswith(b"}"):
@@ -95,7 +95,7 @@ def test_invalid_http_is_answered_with_an_error_object(echo: Echo, request_: byt
 
 def test_body_of_type_multipart_reaches_the_application(echo: Echo) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=10)
+    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=60)
     assert answer.json() == {"length": 2}
 
 
@@ -133,12 +133,12 @@ def test_websocket_message_of_32_mib_is_accepted(echo: Echo) -> None:
 
 
 def test_stream_ends_before_the_server_stops(fresh: Echo) -> None:
-    with httpx2.stream("GET", f"http://127.0.0.1:{fresh.port}/slow", timeout=10) as answer:
+    with httpx2.stream("GET", f"http://127.0.0.1:{fresh.port}/slow", timeout=60) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "0"
         fresh.process.send_signal(signal.SIGINT)
         assert list(lines) == [*map(str, range(1, 10)), "end"]
-    assert fresh.process.wait(20) == 0
+    assert fresh.process.wait(60) == 0
     assert [fresh.line(), fresh.line()] == ["draining", "closed"]
 
 

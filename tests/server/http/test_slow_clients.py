@@ -52,7 +52,7 @@ def test_connections_to_a_busy_server_are_accepted_by_the_kernel() -> None:
         echo.process.send_signal(signal.SIGSTOP)
         with ExitStack() as stack:
             for _ in range(SILENT):
-                stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=10))
+                stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=60))
             echo.process.send_signal(signal.SIGCONT)
             wait_until(lambda: echo.get("/state")["connections"] > SILENT)
     finally:
@@ -108,7 +108,7 @@ def test_clients_that_never_read_cost_little_and_are_cut(path: str) -> None:
         with ExitStack() as stack:
             stalled = [stack.enter_context(call(echo, ask(path))) for _ in range(count)]
             wait_until(lambda: echo.get("/state")["paused"] == count)
-            assert httpx2.get(f"http://127.0.0.1:{echo.port}/slow", timeout=20).text.endswith("end\n")
+            assert httpx2.get(f"http://127.0.0.1:{echo.port}/slow", timeout=60).text.endswith("end\n")
             held = echo.get("/state")
             if path == "/flood":
                 # 64 KiB in front of each, and one message; without back-pressure it is a gigabyte for each.

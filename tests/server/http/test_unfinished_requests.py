@@ -34,7 +34,7 @@ def begin(
     echo: Echo, key: str, size: int, sent: int, path: str = "/length", head: str = "", length: bool = True
 ) -> socket.socket:
     """A request whose body has come in part."""
-    client = socket.create_connection(("127.0.0.1", echo.port), timeout=20)
+    client = socket.create_connection(("127.0.0.1", echo.port), timeout=60)
     framing = f"Content-Length: {size}" if length else "Transfer-Encoding: chunked"
     authorization = f"Authorization: {key}\r\n" if key else ""
     client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\n{authorization}{head}{framing}\r\n\r\n".encode())
@@ -159,10 +159,10 @@ def test_data_before_the_handshake_is_limited() -> None:
     head = "GET /late HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     try:
-        with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as much:
+        with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as much:
             much.sendall((head + key).encode())
             wait_until(lambda: not _sends(much))
-        with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as little:
+        with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as little:
             little.sendall((head + key).encode())
             wait_until(lambda: echo.get("/state")["connections"] == 2)
             little.sendall(b"\x81\x83\0\0\0\0abc")
@@ -210,8 +210,8 @@ def test_refused_client_that_continues_to_send_is_cut() -> None:
 def test_connections_over_the_limit_are_answered_429() -> None:
     echo, stack = Echo(connections=5), ExitStack()
     try:
-        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=20)) for _ in range(5)]
-        with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as more:
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=60)) for _ in range(5)]
+        with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as more:
             status, headers, error = answer(more)
             assert (status, error["type"], headers["connection"]) == (429, "rate_limit_error", "close")
             assert headers["retry-after"] == "1"

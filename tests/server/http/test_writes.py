@@ -133,14 +133,14 @@ def numbers(body: bytes) -> list[int]:
 def test_pieces_arrive_in_order_and_the_connection_is_kept(echo: Echo) -> None:
     with httpx2.Client() as client:
         for count in (0, 1, 5):
-            answer = client.get(f"http://127.0.0.1:{echo.port}/push?{count}", timeout=20)
+            answer = client.get(f"http://127.0.0.1:{echo.port}/push?{count}", timeout=60)
             assert answer.headers["transfer-encoding"] == "chunked"
             assert numbers(answer.content) == list(range(count))
-            assert client.get(f"http://127.0.0.1:{echo.port}/state", timeout=20).json()["direct"] == count
+            assert client.get(f"http://127.0.0.1:{echo.port}/state", timeout=60).json()["direct"] == count
 
 
 def test_http_1_0_gets_bare_bytes_and_a_close(echo: Echo) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as client:
         client.sendall(request(3, "1.0"))
         head, body = read_end(client).split(b"\r\n\r\n", 1)
     assert b"chunked" not in head.lower()
@@ -149,14 +149,14 @@ def test_http_1_0_gets_bare_bytes_and_a_close(echo: Echo) -> None:
 
 
 def test_answer_to_head_has_no_body(echo: Echo) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as client:
         client.sendall(request(3, method="HEAD") + request(0, "1.0"))
         _, body = read_end(client).split(b"\r\n\r\n", 1)
     assert body == b"HTTP/1.0 200 OK\r\n\r\nbegin\nend\n"
 
 
 def test_client_that_does_not_read_delays_its_own_stream_and_then_gets_all(echo: Echo) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as client:
         client.sendall(request(MANY, "1.0"))
         waiting = stable_value(lambda: echo.get("/state")["pieces"])
         assert 0 < waiting < MANY / 2
@@ -168,7 +168,7 @@ def test_client_that_does_not_read_delays_its_own_stream_and_then_gets_all(echo:
 
 @pytest.mark.parametrize("read", [0, 1, 100_000])
 def test_client_that_disconnects_at_any_moment_is_forgotten(echo: Echo, read: int) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as client:
         client.sendall(request(MANY))
         wait_until(lambda: echo.get("/state")["pieces"])
         while read > 0:

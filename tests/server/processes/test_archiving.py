@@ -11,7 +11,7 @@ import pytest
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
-LIMIT = 60.0
+LIMIT = 180.0
 
 
 @pytest.fixture

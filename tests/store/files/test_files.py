@@ -249,7 +249,7 @@ def test_kill_in_the_middle_of_uploads_leaves_whole_files_alone(small_server: Se
     )
     for connection, size in zip(uploads, (len(body), len(body) // 2, 100), strict=True):
         connection.sendall(head.encode() + body[:size])
-    wait_until(lambda: bool(local_files(small_server)), limit_s=10)
+    wait_until(lambda: bool(local_files(small_server)), limit_s=60)
     small_server.process.kill()
     small_server.process.wait()
     wait_until(lambda: not is_locked(small_server.folder), limit_s=30)

@@ -33,7 +33,7 @@ def in_turn(works: Sequence[Callable[[], object]]) -> list[object]:
         with transaction.atomic():
             quota.lock(PROJECT)
             results = thread.submit(in_parallel, works)
-            wait_until(lambda: waiting_for_lock() == len(works), limit_s=20)
+            wait_until(lambda: waiting_for_lock() == len(works), limit_s=120)
         return results.result()
 
 
@@ -52,7 +52,7 @@ def in_parallel(works: Sequence[Callable[[], object]]) -> list[object]:
 
     def do(work: Callable[[], object]) -> object:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             return work()
         except (WriteRefused, File.DoesNotExist) as error:
             return error

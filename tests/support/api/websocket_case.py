@@ -14,7 +14,7 @@ from responses_app.sockets.routing import application
 from tests.support.api.case import ApiCase
 
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 class SocketClient:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-LIMIT_S = 90
+LIMIT_S = 300
 Drive = Callable[[str, str], dict[str, Any]]
 
 

@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 DEPLOY = ROOT / "deploy"
 # Debian puts servers into a folder that is not in every PATH.
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-START_LIMIT_S = 20.0
+START_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def proxy(name: str, upstream_port: int, folder: Path, *other_ports: int) -> Ite
         yield Proxy(name, port, plain_port, context)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def changed(file: Path, replacements: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.mcp.raw_server import Answer, RawMcpServer, raw_mcp_server
 
 SECRET = "Bearer sk-secret-of-the-user"
-LIMITS = ToolLimits(connect_timeout_s=10, idle_timeout_s=10, call_timeout_s=20)
+LIMITS = ToolLimits(connect_timeout_s=60, idle_timeout_s=600, call_timeout_s=600)
 
 
 @asynccontextmanager

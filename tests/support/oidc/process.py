@@ -54,7 +54,7 @@ class Provider:
     def end(self) -> None:
         """End the process."""
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(60)
 
 
 class Colleague:

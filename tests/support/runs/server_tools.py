@@ -37,7 +37,7 @@ from tests.support.api.case import ApiCase, bare
 from tests.support.store.stored_events import stored_event
 from tests.support.waiting import eventually
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 # End of the id of a request of the second round.
 NEXT_ROUND = "-r1"
 START = "<|start|>assistant"

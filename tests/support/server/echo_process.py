@@ -31,7 +31,7 @@ class Echo:
         return self.process.stdout.readline().strip()
 
     def get(self, path: str) -> dict[str, int]:
-        answer: dict[str, int] = httpx2.get(f"http://127.0.0.1:{self.port}{path}", timeout=10).json()
+        answer: dict[str, int] = httpx2.get(f"http://127.0.0.1:{self.port}{path}", timeout=60).json()
         return answer
 
     def end(self) -> None:

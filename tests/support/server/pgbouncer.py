@@ -53,11 +53,11 @@ def pgbouncer(data_dir: Path, mode: str = "session", pool_size: int = 60) -> Ite
         process = subprocess.Popen([PROGRAM, config.name], pass_fds=[sockets], stdout=log, stderr=log, **run_as(account))
         try:
             url = f"postgresql://{ROLE}@127.0.0.1:{port}/{DATABASE}"
-            wait_until(lambda: _answers(url), limit_s=20, explain=lambda: _text(log.fileno()))
+            wait_until(lambda: _answers(url), limit_s=120, explain=lambda: _text(log.fileno()))
             yield url
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
             os.close(sockets)
 
 

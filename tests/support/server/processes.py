@@ -36,7 +36,7 @@ def family(root: int) -> set[tuple[int, str]]:
     return {process_identity(pid) for pid in [root, *descendants(root)]}
 
 
-def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
+def left(family: Iterable[tuple[int, str]], within: float = 60) -> list[str]:
     """Wait until all of `family` have ended, at most `within` seconds; return the command lines of those that have not."""
     processes = [(pid, start) for pid, start in family if start]
 

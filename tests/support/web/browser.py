@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Response, expect,
 
 from tests.run import BROWSER, NO_BROWSER
 
-LIMIT_MS = 60_000
+LIMIT_MS = 180_000
 # Each window of Chromium renders two pages for the suggestions of its address bar, which takes longer than a page of ours. A second
 # `--disable-features` replaces the first, so that those of Playwright that matter here are named again.
 FEATURES = (

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, StorageState, ViewportSize, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import LOW_CONTRAST, UNNAMED_CONTROLS, Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 
 def test_draft_outlives_a_reload_and_shift_enter_begins_a_line(visitor: Visitor) -> None:

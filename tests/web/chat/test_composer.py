@@ -7,7 +7,7 @@ from playwright.sync_api import FilePayload, Route, expect
 
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 # Dispatches a paste or drop with a PNG file, as the browser does for a real one.
 GIVE_IMAGE = """([selector, kind]) => {
   const data = new DataTransfer();

@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 
 from tests.support.web.chat_visitor import SLOWLY, Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 
 def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visitor: Visitor) -> None:

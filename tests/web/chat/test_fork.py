@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 WEATHER = {
     "type": "function",
     "name": "get_weather",

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(("width", "is_beside"), [(1440, True), (390, False)])

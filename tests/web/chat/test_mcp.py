@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Route, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor, tape
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ FIRST_TURNS = """new MutationObserver((_, observer) => {
   window.mathOfFirstTurns = document.querySelectorAll(".turns .math math").length;
   observer.disconnect();
 }).observe(document, { childList: true, subtree: true })"""
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 # Characters that are handed to the renderer while a text is streamed in pieces of 20.
 COST = """async (text) => {
   const { MarkdownStream } = await import("/static/web/markdown/stream.js");

@@ -16,7 +16,7 @@ from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import Visitor, matching_tape
 from tests.support.web.house_rules import add_house_rules
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
 CODE = 'plot(9)\nopen("/mnt/data/squares.csv", "w").write("1,4,9")\nprint("written")'
 PAGE = "https://tides.example/spring.html"

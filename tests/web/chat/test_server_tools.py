@@ -17,7 +17,7 @@ from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 from tests.support.web.chat_visitor import Visitor, matching_tape
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
 
 

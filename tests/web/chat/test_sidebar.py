@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import SLOWLY, Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 ODD = "\x1b[31m \u202e greetings"
 RAW = re.compile("[\x1b\u202e]")
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 
 def test_a_demo_tool_runs_automatically(visitor: Visitor) -> None:

@@ -46,7 +46,6 @@ def test_the_page_that_shows_a_new_key_is_not_compressed() -> None:
     assert client.get("/keys", headers=GZIP).headers["Content-Encoding"] == "gzip"
 
 
-@pytest.mark.timeout(180)
 def test_static_files_are_compressed_and_the_api_is_not(chat_server: Server) -> None:
     key = {"Authorization": f"Bearer {chat_server.key}"}
     with httpx2.Client(base_url=chat_server.url, headers=GZIP, timeout=30) as client:

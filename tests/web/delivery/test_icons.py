@@ -22,7 +22,6 @@ def test_every_named_icon_is_in_the_sprite() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 def test_browsers_draw_the_icons_of_the_header_and_the_favicon(visitor: Visitor) -> None:
     page = visitor.page
     expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Chat")).to_be_visible()

@@ -11,7 +11,7 @@ from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor
 from tests.support.web.page_case import LARGEST
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 # The same files as they are sent.
 LARGEST_COMPRESSED = 40_000
 # A page that has asked, shown and edited has also fetched what that takes.

@@ -8,7 +8,7 @@ from playwright.sync_api import FilePayload, expect
 from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 NOTES = FilePayload(name="notes <b>.txt", mimeType="text/plain", buffer=b"Foxes hunt at night.")
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.support.web.chat_visitor import Visitor
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 HIDDEN = "[...document.querySelectorAll('.totals > div')].filter((one) => one.scrollHeight > one.clientHeight + 1).length"
 
 

@@ -54,7 +54,6 @@ def test_the_server_renders_the_cases(case: MarkdownCase) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 def test_the_browser_renders_the_cases(visitor: Visitor, subtests: pytest.Subtests) -> None:
     rendered = visitor.page.evaluate(BROWSER, [case["markdown"] for case in CASES])
     for case, html in zip(CASES, rendered, strict=True):
@@ -63,7 +62,6 @@ def test_the_browser_renders_the_cases(visitor: Visitor, subtests: pytest.Subtes
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("size", [1, 7])
 def test_streamed_markdown_ends_as_the_whole_text_does(visitor: Visitor, subtests: pytest.Subtests, size: int) -> None:
     texts = [f"{first['markdown']}\n\n{second['markdown']}" for first, second in product(CASES[:6], CASES)]
@@ -78,7 +76,6 @@ RICH = "Energy:\n\n$$\nE = mc^2\n$$\n\n```python\nprint(6 * 7)\n```\n"
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("place", ["chat/{}", "responses/{}", "responses#{}"])
 def test_code_has_colours_and_copy_and_math_is_typeset(visitor: Visitor, place: str) -> None:
     page = visitor.page

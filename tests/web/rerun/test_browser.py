@@ -17,7 +17,7 @@ from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import matching_tape
 from tests.support.web.rerun_page import answer, call, column, run
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
 WEATHER = {
     "type": "function",

@@ -13,7 +13,7 @@ from tests.support.web.chat_visitor import matching_tape
 from tests.support.web.house_rules import add_house_rules
 from tests.support.web.rerun_page import answer, call, column, run
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 
 def code(text: str) -> str:

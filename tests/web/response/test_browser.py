@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS, PageErrors
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assistant<|channel|>final<|message|>"
 QUICK = THINKS + "It is **sunny**. <script>document.title = 'stolen'</script><|return|>"
 WITH_TOOL = "And with a tool?"

@@ -15,7 +15,7 @@ from tests.support.web.axe import violations
 from tests.support.web.browser import LIMIT_MS, PageErrors
 from tests.support.web.chat_visitor import tape
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 DEMO = {"type": "mcp", "server_label": "demo", "require_approval": "never"}
 
 

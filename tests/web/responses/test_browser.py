@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, StorageState, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 MARKDOWN_HEAVY = "markdown"
 
 

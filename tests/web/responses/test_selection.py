@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS, PageErrors
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
