@@ -9,7 +9,7 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 
-LIMIT = 280
+LIMIT = 1200
 
 
 @pytest.mark.parametrize(

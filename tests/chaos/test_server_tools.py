@@ -12,7 +12,7 @@ from tests.chaos.server_tools.attack_codes import ATTACKS
 from tests.chaos.server_tools.drill import CASES, CODE, INGESTION, UPLOAD
 from tests.chaos.server_tools.target import RUNNER, SERVER, WEB
 
-LIMIT_S = 280
+LIMIT_S = 1200
 
 
 @pytest.mark.parametrize("case", [pytest.param((CODE, RUNNER), id="code"), pytest.param((UPLOAD, WEB), id="upload")])

@@ -8,7 +8,7 @@ import sys
 from responses_app.installation.data_dir import ROOT
 from tests.chaos.tool_calls.places import APPROVED, FINISHING, LISTING, RUNNING, WRITING, places
 
-LIMIT = 280
+LIMIT = 1200
 
 
 def test_no_unsafe_tool_runs_twice() -> None:
