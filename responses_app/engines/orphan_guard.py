@@ -26,6 +26,7 @@ GRACE_S = 1.5  # Time between the first signal and SIGKILL.
 SWEEP_LIMIT_S = 3.0  # Limit of `kill_orphans`, which delays the start of the server.
 GUARD_LIMIT_S = 60.0  # Limit of the guard: on a busy machine even killed processes take seconds to end.
 POLL_S = 0.05
+SHARED_MEMORY_POLL_S = 10
 
 # Shared memory of multiprocessing outlives its users. Its resource tracker would remove it, but is killed as well.
 SHARED_MEMORY_PREFIXES = ("/dev/shm/psm_", "/dev/shm/sem.mp-")  # noqa: S108 - names to look for
@@ -210,23 +211,30 @@ def _within(data_dir: str, name: str) -> bool:
     return data_dir == name or data_dir.startswith(f"{name}/")
 
 
-def _wait_exit(owner: ProcessOwner) -> None:
-    """Wait until the owner is dead."""
+def _wait_exit(owner: ProcessOwner) -> set[str]:
+    """Wait until the owner is dead. Return the shared memory of its processes.
+
+    It is looked up while they run: vLLM's core ends by itself with the owner, on a busy machine before this process sees the end.
+    """
+    shared: set[str] = set()
     try:
         fd = os.pidfd_open(owner.pid)
     except OSError:
-        return
+        return shared
     if owner.is_alive():  # Otherwise the pid was reused.
         waiter = select.poll()
         waiter.register(fd, select.POLLIN)
-        waiter.poll()
+        while not waiter.poll(SHARED_MEMORY_POLL_S * 1000):
+            shared = set(filter(os.path.exists, shared)).union(*map(shared_memory, survivors(owner.pid)))
+    return shared
 
 
 def _main() -> None:
     owner = ProcessOwner.parse(sys.argv[1])
     if owner:
-        _wait_exit(owner)
+        shared = _wait_exit(owner)
         _end_owned(lambda other: other == owner, GUARD_LIMIT_S)
+        unlink_shared_memory(shared)
 
 
 if __name__ == "__main__":

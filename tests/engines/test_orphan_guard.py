@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,40 @@ def test_orphans_of_a_dead_owner_and_guard_are_killed(tmp_path: Path) -> None:
 def test_processes_of_a_living_owner_stay(owner_process: subprocess.Popen[str], tmp_path: Path) -> None:
     assert orphan_guard.kill_orphans(tmp_path) == []
     assert orphan_guard.survivors(owner_process.pid)
+
+
+# A child that keeps shared memory and names it in a file. Its resource tracker, which would remove it, does not know it.
+SHARING = """
+code = "import signal, sys; from pathlib import Path; from multiprocessing import resource_tracker, shared_memory;" \\
+    " memory = shared_memory.SharedMemory(create=True, size=4096); resource_tracker.unregister(memory._name, 'shared_memory');" \\
+    " Path(sys.argv[1]).write_text(memory.name); signal.pause()"
+subprocess.Popen([sys.executable, "-c", code, {path!r}])
+"""
+
+
+def test_shared_memory_of_a_child_that_ends_with_its_owner_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphan_guard, "SHARED_MEMORY_POLL_S", 0.01)
+    process = owner(tmp_path, SHARING.format(path=str(tmp_path / "name")))
+    wait_until(lambda: (tmp_path / "name").is_file() and (tmp_path / "name").read_text())
+    memory = f"/dev/shm/{(tmp_path / 'name').read_text()}"  # noqa: S108 - a name that the child has drawn
+    (sharing,) = [pid for pid in orphan_guard.survivors(process.pid) if memory in orphan_guard.shared_memory(pid)]
+    owner_identity = orphan_guard._owner_of(sharing)
+    assert owner_identity is not None
+    looks: list[int] = []
+
+    def look(owner_pid: int) -> list[int]:
+        looks.append(owner_pid)
+        return [sharing]
+
+    monkeypatch.setattr(orphan_guard, "survivors", look)
+    with ThreadPoolExecutor(1) as executor:
+        waiting = executor.submit(orphan_guard._wait_exit, owner_identity)
+        wait_until(lambda: len(looks) >= 2)
+        os.kill(sharing, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+        assert memory in waiting.result()
+    orphan_guard.unlink_shared_memory([memory])
 
 
 def test_process_has_a_single_guard(tmp_path: Path) -> None:
