@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,10 +27,19 @@ END_LIMIT = 60.0
 READY = "Ctrl-C stops it."
 
 
+# Ports below those of outgoing connections, which could take a port before its server listens: 2,000 for each process of xdist.
+_PORTS = cycle(range(2000))
+_FIRST_PORT = 12_000 + 2_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port on which nothing listens, and which this process has not returned for long."""
+    for number in islice(_PORTS, 2000):
+        port = _FIRST_PORT + (os.getpid() + number) % 2000
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"all ports from {_FIRST_PORT} on are taken")
 
 
 class Server:
