@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,16 +13,10 @@ from pathlib import Path
 import psutil
 
 from responses_app.installation.data_dir import ROOT
+from tests.support.server.serve_command import free_port
 from tests.support.waiting import WaitTimeout, wait_until
 
 ENGINE_NAMES = ("VLLM::",)
-
-
-def free_port() -> int:
-    """Find a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class WebProcess:

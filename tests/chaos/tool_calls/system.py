@@ -12,9 +12,9 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
 from tests.chaos.findings import Findings
 from tests.chaos.options import ChaosOptions
-from tests.chaos.system.processes import free_port
 from tests.chaos.system.system import System, harmony
 from tests.chaos.tool_calls.counting_server import CLOSED, GUARDED, IDEMPOTENT, OUTPUT, SAFE, UNSAFE
+from tests.support.server.serve_command import free_port
 from tests.support.waiting import eventually
 
 LABEL = "counting"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
+from tests.support.server.serve_command import free_port
 from tests.support.waiting import wait_until
 
 # An idle machine needs 20 s. Beside the other engines that a run starts at once, slow processors needed 490 s.
@@ -39,9 +39,7 @@ QUIET = {
 @contextmanager
 def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run a server of the checkpoint under the name `tiny`; yield the process and the engine URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     vllm = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", "tiny"]
     options = ["--enforce-eager", "--enable-scale-out", "--enable-prompt-tokens-details", "--scheduling-policy", "priority"]
     # vLLM's own executor starts one more process, which spins while it waits, and dies of SIGILL where AMX is not asked for.
