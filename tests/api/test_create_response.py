@@ -244,7 +244,7 @@ class CreateTest(ApiCase):
             await eventually(lambda: self.engine.running)
             request.cancel()
             await asyncio.wait({request})
-            await asyncio.wait_for(self.hub.drain(5), 60)
+            await asyncio.wait_for(self.hub.drain(600), 60)
             row = await Response.objects.aget()
             self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
 

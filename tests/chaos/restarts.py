@@ -30,7 +30,7 @@ from tests.chaos.system.system import System, harmony
 from tests.chaos.waits import observe, pause
 from tests.support.suite import data_template
 
-GONE_LIMIT = 120.0
+GONE_LIMIT = 30.0
 POLL_S = 0.1
 # For the supervisor to replace a part, and the load to go on.
 REPLACEMENT_S = 4.0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 # A minute, so that code reaches the other limits first, also where other tests use the processors.
 LIMITS = RunnerOptions(run_timeout_s=60, output_bytes=50_000, memory_mib=256, disk_mib=16, max_files=500, max_processes=48)
 # Of one run of a neighbour, which waits for no greedy code; bench/noisy_neighbors measures the times.
-NEIGHBOUR_LIMIT_S = 60
+NEIGHBOUR_LIMIT_S = 10
 SYSCALL = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)

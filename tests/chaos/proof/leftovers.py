@@ -20,8 +20,8 @@ GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$
 # A web process has a pool of 16, one connection that listens, one that tells.
 PER_WEB = 19
 GROWTH = 150_000_000
-GONE_LIMIT = 60.0
-CLOSE_LIMIT = 30.0
+GONE_LIMIT = 15.0
+CLOSE_LIMIT = 5.0
 
 HELD_BY = """
 SELECT response.uid, lease.worker FROM responses_app_lease lease

@@ -23,7 +23,7 @@ from tests.support.suite import data_template
 from tests.support.waiting import eventually
 
 START_LIMIT = 600.0
-STOP_LIMIT = 180.0
+STOP_LIMIT = 45.0
 RESTART_PAUSE_S = 1.0
 POLL_S = 0.1
 

@@ -23,7 +23,7 @@ from tests.chaos.waits import pause
 
 # Tools that must not run twice.
 ONCE = (UNSAFE, GUARDED)
-END_LIMIT_S = 180.0
+END_LIMIT_S = 60.0
 
 
 class ToolCallDrill:

@@ -138,7 +138,7 @@ def test_stream_ends_before_the_server_stops(fresh: Echo) -> None:
         assert next(lines) == "0"
         fresh.process.send_signal(signal.SIGINT)
         assert list(lines) == [*map(str, range(1, 10)), "end"]
-    assert fresh.process.wait(60) == 0
+    assert fresh.process.wait(20) == 0
     assert [fresh.line(), fresh.line()] == ["draining", "closed"]
 
 

@@ -220,7 +220,7 @@ def stop_finishes_responses_and_closes_with_1001(server: Server) -> None:
                 socket.recv(10)
             assert gone.value.rcvd is not None
             assert gone.value.rcvd.code == 1001
-    assert server.process.wait(60) == 0
+    assert server.process.wait(20) == 0
     assert "Traceback" not in server.output
 
 
@@ -238,7 +238,7 @@ def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_re
                 turn(busy)
             assert gone.value.rcvd is not None
             assert gone.value.rcvd.code == 1001
-        assert server.process.wait(60) == 0
+        assert server.process.wait(20) == 0
         assert "Traceback" not in server.output
         server = Server(tmp_path / "data", "--engine", tape).ready()
         with client(server) as api:

@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 # Tokens of prompts that the prefix cache of an engine cannot have from an earlier test.
 UNUSED = itertools.count(7)
-STOP_LIMIT_S = 30.0
+STOP_LIMIT_S = 2.0
 # Limit of the first test of a module, during which the engine starts: 20 s on an idle machine, up to 300 s on a busy one.
 START_LIMIT_S = 1200.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from responses_app.server.supervision.process_tree import descendants
-from tests.support.waiting import LIMIT_S, WaitTimeout, wait_until
+from tests.support.waiting import WaitTimeout, wait_until
 
 # A fifth of one core.
 IDLE_POLL_S, IDLE_CPU_S = 0.5, 0.1
@@ -36,15 +36,15 @@ def family(root: int) -> set[tuple[int, str]]:
     return {process_identity(pid) for pid in [root, *descendants(root)]}
 
 
-def left(family: Iterable[tuple[int, str]]) -> list[str]:
-    """Wait until all of `family` have ended, at most LIMIT_S seconds; return the command lines of those that have not."""
+def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
+    """Wait until all of `family` have ended, at most `within` seconds; return the command lines of those that have not."""
     processes = [(pid, start) for pid, start in family if start]
 
     def alive() -> list[int]:
         return [pid for pid, start in processes if process_identity(pid)[1] == start]
 
     with suppress(WaitTimeout):
-        wait_until(lambda: not alive(), limit_s=LIMIT_S, poll_s=0.05)
+        wait_until(lambda: not alive(), limit_s=within, poll_s=0.05)
     return [_command(pid) for pid in alive()]
 
 
