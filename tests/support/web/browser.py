@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Response, expect, sync_playwright
 
-from tests.run import BROWSER, NO_BROWSER
+from tests.run import BROWSERS, NO_BROWSER
 
 LIMIT_MS = 180_000
-# Each window of Chromium renders two pages for the suggestions of its address bar, which takes longer than a page of ours. A second
+# Each window of a whole Chromium renders two pages for the suggestions of its address bar, which takes longer than a page of ours. A second
 # `--disable-features` replaces the first, so that those of Playwright that matter here are named again.
 FEATURES = (
     "WebUIOmniboxPopup",
@@ -31,7 +31,7 @@ ARGUMENTS = ("--disable-gpu", "--renderer-process-limit=1", f"--disable-features
 @contextmanager
 def started_browser() -> Iterator[Browser]:
     """Start a browser. Skips the test if there is none."""
-    path = shutil.which(BROWSER)
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(NO_BROWSER)
     expect.set_options(timeout=LIMIT_MS)
