@@ -55,6 +55,7 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Write the manifest as the last file, so that an interrupted backup has none."""
         fresh = folder / f".{NAME}"
+        fresh.touch(0o600)
         fresh.write_text(json.dumps(asdict(self), indent=1) + "\n")
         with fresh.open("rb") as stream:
             os.fsync(stream.fileno())

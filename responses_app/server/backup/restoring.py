@@ -10,7 +10,7 @@ from typing import Any, Final
 import psycopg
 from django.core.files.base import File as StorageFile
 
-from responses_app.installation.data_dir import data_dir
+from responses_app.installation.data_dir import data_dir, make_folder
 from responses_app.server.backup import programs
 from responses_app.server.backup.manifest import (
     DUMP,
@@ -75,6 +75,7 @@ def restore(folder: Path, *, overwrite: bool) -> dict[str, int]:
     with psycopg.connect(**session_parameters(), autocommit=True) as link:
         _check_target(link, overwrite)
     _check_secret_key(folder, manifest)
+    make_folder(data_dir())
     _restore_files(folder, manifest)
     _restore_database(folder, manifest)
     _restore_secrets(folder)

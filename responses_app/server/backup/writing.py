@@ -74,7 +74,10 @@ def has_secret_file() -> bool:
 
 
 def _make_empty(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackupError(f"{folder} cannot be made ({error.strerror}). Name a folder that this account may make.") from error
     if any(folder.iterdir()):
         raise BackupError(f"{folder} is not empty. Name a new folder.")
     folder.chmod(0o700)

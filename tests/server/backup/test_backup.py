@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from responses_app.installation.database_url import DATABASE, ROLE, default_url
 from responses_app.server.backup.manifest import DUMP, NAME
 from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
@@ -73,7 +74,7 @@ def test_a_backup_is_complete_and_closed_to_others(backup: Path) -> None:
     assert {DUMP, "keys/secret_key", "keys/api_key"} <= paths
     assert len([path for path in paths if path.startswith("files/")]) == 2
     for path in backup.rglob("*"):
-        assert path.stat().st_mode & 0o077 == 0 or path.name == NAME
+        assert path.stat().st_mode & 0o077 == 0
     assert backup.stat().st_mode & 0o777 == 0o700
 
 
@@ -106,6 +107,19 @@ def test_a_backup_needs_an_empty_folder(server: Server, tmp_path: Path) -> None:
     (tmp_path / "old").write_text("x")
     done = manage(server.folder, "backup", str(tmp_path))
     assert (done.returncode, "is not empty" in done.stderr) == (1, True)
+    done = manage(server.folder, "backup", "/proc/verbatim")
+    assert done.returncode == 1
+    assert "/proc/verbatim cannot be made (No such file or directory). Name a folder that this account may make." in done.stderr
+
+
+def test_a_backup_is_restored_into_a_postgres_of_your_own_and_a_missing_data_folder(
+    server: Server, backup: Path, tmp_path: Path
+) -> None:
+    server.sql(f"CREATE DATABASE own OWNER {ROLE} TEMPLATE template0")
+    url = default_url(server.folder).replace(f"/{DATABASE}?", "/own?")
+    done = Server.run_manage(tmp_path / "data", "restore", str(backup), DATABASE_URL=url)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "data" / "secret_key").read_bytes() == (server.folder / "secret_key").read_bytes()
 
 
 def test_a_running_server_is_not_overwritten(server: Server, backup: Path) -> None:
