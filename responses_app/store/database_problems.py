@@ -18,6 +18,7 @@ NO_RIGHTS = (
 NO_TABLES = "the tables are missing or of an earlier version: start the server, or run the command migrate"
 ENCODING = "UTF8"
 
+NAMED = "Start Postgres, or correct DATABASE_URL"
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
 
 
@@ -50,9 +51,8 @@ def describe_database_error(error: DatabaseError) -> str | None:
     if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
-        return f"the database does not answer: {connection_problem() or error}".rstrip() + (
-            "" if _is_named() else f". {EMBEDDED}"
-        )
+        reason, remedy = connection_problem() or str(error).rstrip(), NAMED if _is_named() else EMBEDDED
+        return f"the database does not answer: {reason}. {remedy}"
     return None
 
 

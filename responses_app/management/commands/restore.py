@@ -39,4 +39,4 @@ class Command(BaseCommand):
         except (BackupError, psycopg.Error, OSError) as error:
             raise CommandError(str(error).strip()) from error
         self.stdout.write(f"Restored: {', '.join(f'{count} {name}' for name, count in rows.items())}.")
-        self.stdout.write("Next: manage.py migrate, which bin/serve runs by itself, and start the server.")
+        self.stdout.write("Next: start the server. With an ASGI server other than bin/serve, run manage.py migrate before.")

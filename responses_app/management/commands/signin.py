@@ -23,6 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, username: str | None, url: str, **_options: Any) -> None:
         """Run the command."""
+        if not url.startswith(("http://", "https://")):
+            raise CommandError("--url must be like https://verbatim.example.com")
         user = User.objects.filter(username=username).first() if username else sign_in.operator()
         if user is None:
             raise CommandError(f"No account is named {username!r}. Leave the name out to sign in as the operator.")
