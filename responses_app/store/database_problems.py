@@ -52,7 +52,7 @@ def describe_database_error(error: DatabaseError) -> str | None:
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
         reason, remedy = connection_problem() or str(error).rstrip(), NAMED if _is_named() else EMBEDDED
-        return f"the database does not answer: {reason}. {remedy}"
+        return f"the database does not answer ({reason}). {remedy}"
     return None
 
 

@@ -65,7 +65,8 @@ def test_a_data_folder_that_cannot_be_made_is_named(command: tuple[str, ...], fo
 def test_a_database_that_is_away_is_named(tmp_path: Path) -> None:
     port = str(free_port())
     output = end_of((*MANAGE, "serve", "--port", port, "--model", "demo-chat"), tmp_path / "data", DATABASE_URL=POSTGRES)
-    assert "serve: the database does not answer: " in output
+    assert "serve: the database does not answer (" in output
+    assert "Start Postgres, or correct DATABASE_URL" in output
 
 
 def test_an_own_postgres_without_models_serves_no_demo_model(tmp_path: Path) -> None:
