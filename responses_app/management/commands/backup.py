@@ -12,6 +12,7 @@ from responses_app.server.backup import embedded
 from responses_app.server.backup.manifest import BackupError
 from responses_app.server.backup.writing import has_secret_file, write_backup
 from responses_app.store import audit_log
+from responses_app.store.database_problems import NO_TABLES
 
 
 class Command(BaseCommand):
@@ -30,6 +31,8 @@ class Command(BaseCommand):
             with embedded.database(needs_stopped_server=False):
                 manifest = write_backup(folder.resolve())
                 audit_log.record(audit_log.command(), "backup", str(folder.resolve()))
+        except psycopg.errors.UndefinedTable as error:
+            raise CommandError(f"{NO_TABLES}. Message of Postgres: {error.diag.message_primary}") from error
         except (BackupError, psycopg.Error, OSError) as error:
             raise CommandError(str(error).strip()) from error
         rows = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())

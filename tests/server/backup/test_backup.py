@@ -112,6 +112,15 @@ def test_a_backup_needs_an_empty_folder(server: Server, tmp_path: Path) -> None:
     assert "/proc/verbatim cannot be made (No such file or directory). Name a folder that this account may make." in done.stderr
 
 
+def test_a_database_without_tables_is_named(server: Server, tmp_path: Path) -> None:
+    server.sql(f"CREATE DATABASE empty OWNER {ROLE} TEMPLATE template0")
+    url = default_url(server.folder).replace(f"/{DATABASE}?", "/empty?")
+    done = Server.run_manage(tmp_path / "data", "backup", str(tmp_path / "backup"), DATABASE_URL=url)
+    assert done.returncode == 1
+    assert "the tables are missing or of an earlier version: start the server, or run the command migrate" in done.stderr
+    assert "LINE 1" not in done.stderr
+
+
 def test_a_backup_is_restored_into_a_postgres_of_your_own_and_a_missing_data_folder(
     server: Server, backup: Path, tmp_path: Path
 ) -> None:
