@@ -25,6 +25,8 @@ async def lifespan(
     try:
         start_observing(manager.current().served)
         await manager.current().start()
+        if not manager.current().served:
+            logger.warning("no model is served: set RESPONSES_MODELS (name=engine-url)")
     except Exception as error:
         logger.exception("no start")
         await send({"type": "lifespan.startup.failed", "message": str(error)})

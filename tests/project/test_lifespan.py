@@ -26,9 +26,10 @@ class Unavailable(ReplayEngine):
 class LifespanTest(TransactionTestCase):
     """The messages that the server gets, and the state of the manager."""
 
-    async def exchange(self, engine: ReplayEngine, *received: str) -> tuple[RunManager, list[dict[str, Any]]]:
-        """Run the lifespan with a manager of `engine`, which gets the messages `received`."""
-        hub, sent = RunManager({"m": ServedModel("m", engine, "", {}, dialect=HARMONY)}), list[dict[str, Any]]()
+    async def exchange(self, engine: ReplayEngine | None, *received: str) -> tuple[RunManager, list[dict[str, Any]]]:
+        """Run the lifespan with a manager of `engine`, None for no model. The lifespan gets the messages `received`."""
+        served = {"m": ServedModel("m", engine, "", {}, dialect=HARMONY)} if engine else {}
+        hub, sent = RunManager(served), list[dict[str, Any]]()
         incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         for kind in received:
             incoming.put_nowait({"type": kind})
@@ -49,6 +50,12 @@ class LifespanTest(TransactionTestCase):
         self.assertEqual([message["type"] for message in sent], ["lifespan.startup.complete", "lifespan.shutdown.complete"])
         self.assertTrue(hub.draining)
         self.assertFalse(await engine.is_healthy(), "the engine is closed")
+
+    async def test_process_without_models_starts_with_a_warning(self) -> None:
+        with self.assertLogs("responses.asgi", "WARNING") as logged:
+            _, sent = await self.exchange(None, "lifespan.startup", "lifespan.shutdown")
+        self.assertEqual(sent[0]["type"], "lifespan.startup.complete")
+        self.assertIn("no model is served: set RESPONSES_MODELS", logged.output[0])
 
     async def test_process_whose_engine_does_not_start_is_told_to_end(self) -> None:
         with self.assertLogs("responses.asgi", "ERROR"):

@@ -142,6 +142,8 @@ def _check_tokenizer(entry: str) -> None:
     name, _, url = entry.partition("=")
     source = dict(parse_qsl(urlsplit(url).query)).get("tokenizer", "")
     if source and not Path(source).exists() and not repository.storage(source).exists():
+        if source.startswith((".", "/", "~")):
+            raise CannotServe(f"{name}: tokenizer {source}: there is no such folder.")
         with explained(f"{name}: tokenizer {source}", DEFAULT_REVISION):
             repository.list_repository(source, DEFAULT_REVISION)
 

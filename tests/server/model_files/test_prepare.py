@@ -253,6 +253,12 @@ def test_other_engines_are_left_as_they_are(demo_folder: Path) -> None:
     assert prepare(setting, Progress(io.StringIO()), False, lambda: False) == Prepared(setting, {})
 
 
+@pytest.mark.parametrize("tokenizer", ["/nonexistent/tokenizer", "./nonexistent"])
+def test_a_tokenizer_that_is_no_folder_is_named(tokenizer: str) -> None:
+    with pytest.raises(CannotServe, match=f"^a: tokenizer {tokenizer}: there is no such folder.$"):
+        prepare(f"a=http://127.0.0.1:1?tokenizer={tokenizer}", Progress(io.StringIO()), False, lambda: False)
+
+
 def test_the_command_model_downloads_the_small_files_alone(hub: ModelHub, demo_folder: Path) -> None:
     hub.add_folder("demo/chat", demo_folder)
     out = io.StringIO()
