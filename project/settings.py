@@ -164,6 +164,7 @@ RESPONSES_KEEP_FILES = envduration("RESPONSES_KEEP_FILES", "")
 # Containers that have expired, with the files that the model's code has written.
 RESPONSES_KEEP_CONTAINERS = envduration("RESPONSES_KEEP_CONTAINERS", "7d")
 USE_TZ = True
+FORMAT_MODULE_PATH = "project.formats"
 TIME_ZONE = check_time_zone(envstr("TZ", "UTC") or "UTC")
 # In bytes: request bodies may have 64 MiB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024

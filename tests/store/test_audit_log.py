@@ -131,6 +131,12 @@ class AuditAdminTest(TestCase):
         (entry,) = entries("account.change")
         self.assertIn("uperuser", entry[1])
 
+    def test_times_have_24_hours_seconds_and_the_time_zone(self) -> None:
+        audit_log.record(audit_log.command(), "erase", "project p", "p")
+        at = AuditEntry.objects.get(action="erase").at
+        page = self.client.get("/admin/responses_app/auditentry/?action=erase")
+        self.assertContains(page, f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}</a>")
+
     def test_superusers_read_and_export_and_no_one_changes(self) -> None:
         audit_log.record(audit_log.command(), "erase", "=cmd()", "p")
         entry = AuditEntry.objects.get(action="erase")

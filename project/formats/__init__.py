@@ -1,0 +1,1 @@
+"""Formats of dates and times for Django's localization (FORMAT_MODULE_PATH)."""
