@@ -7,7 +7,8 @@ from pathlib import Path
 from unittest import mock
 
 from django.contrib.auth.models import User
-from django.test import SimpleTestCase, override_settings
+from django.db import connection
+from django.test import SimpleTestCase, TransactionTestCase, override_settings
 from prometheus_client import CollectorRegistry
 
 from responses_app.models import LogForm, StorageSample, StoredFile
@@ -54,6 +55,18 @@ class RatesTest(SimpleTestCase):
     def test_nothing_is_known_without_samples(self) -> None:
         self.assertEqual(calculate_rates([], sample(0)), samples.StorageRates())
         self.assertIsNone(calculate_rates([sample(600)], sample(0)).bytes_per_day)
+
+
+class CommittedRowsTest(TransactionTestCase):
+    """Against the real database, with committed rows."""
+
+    def test_rows_are_counted_before_the_first_analyze(self) -> None:
+        for number in range(3):
+            made(f"resp_{number}")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")
+        (rows,) = [table.rows for table in sizes.table_sizes() if table.name == "response"]
+        self.assertGreaterEqual(rows, 3)
 
 
 class StorageReportTest(WebCase):

@@ -19,10 +19,11 @@ PREFIX: Final = "responses_app_"
 OTHERS: Final = "others"
 # Blocks of a table that the estimate reads, about 20,000 responses.
 SAMPLED_BLOCKS: Final = 1000
-# A partition counts for its parent. `reltuples` is -1 before the first ANALYZE.
+# A partition counts for its parent. `reltuples` is -1 or old before the next ANALYZE, and a crash sets the live tuples to 0.
 TABLES_SQL: Final = """
 SELECT COALESCE(parent.relname, child.relname)::text, sum(pg_table_size(child.oid))::bigint,
-  sum(pg_indexes_size(child.oid))::bigint, sum(GREATEST(child.reltuples, 0))::bigint
+  sum(pg_indexes_size(child.oid))::bigint,
+  sum(COALESCE(NULLIF(pg_stat_get_live_tuples(child.oid), 0), GREATEST(child.reltuples, 0)))::bigint
 FROM pg_class AS child
 LEFT JOIN pg_inherits ON inhrelid = child.oid
 LEFT JOIN pg_class AS parent ON parent.oid = inhparent
