@@ -49,5 +49,7 @@ def _configurations(connection: Connection) -> Iterator[Configuration]:
     model = connection.model.name
     for name, agent in AGENTS.items():
         files = [(str(file.path), file.edit("").rstrip()) for file in agent.files(connection, Path("~"), {})]
-        command = f"manage.py connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
+        command = (
+            f".venv/bin/python manage.py connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
+        )
         yield Configuration(agent, files, agent.variables(connection), command, agent.start.replace("MODEL", model))

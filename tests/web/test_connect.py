@@ -19,7 +19,7 @@ class ConnectPageTest(ApiCase):
             page = (await client.get("/connect")).content.decode()
             for name, agent in AGENTS.items():
                 self.assertInHTML(f'<h2 id="{name}-title">{agent.title}</h2>', page)
-                self.assertIn(f"manage.py connect {name} --url http://testserver --model m", page)
+                self.assertIn(f">.venv/bin/python manage.py connect {name} --url http://testserver --model m", page)
             self.assertIn("base_url = &quot;http://testserver/v1&quot;", page)
             self.assertIn(
                 "131072 tokens of context, efforts low, medium, high, takes no pictures", page.replace("</strong>", "")
