@@ -58,6 +58,10 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str) -> None:
     page = visitor.page
     assert violations(page, axe) == []
+    # The browser remembers the tools of the last conversation, and the example switches them off.
+    page.locator("details.tool-menu > summary").click()
+    page.get_by_label("Weather", exact=True).check()
+    page.locator("details.tool-menu > summary").click()
     # By keyboard, as the button of an example is a button.
     page.get_by_role("button", name='Run the code "plot(9)".').press("Enter")
     card = page.get_by_role("article", name="Code run by the server")
@@ -77,6 +81,7 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
     page.locator("details.tool-menu > summary").press("Enter")
     expect(page.get_by_label("Code interpreter")).to_be_checked()
     expect(page.get_by_label("Web search")).not_to_be_checked()
+    expect(page.get_by_label("Weather", exact=True)).not_to_be_checked()
     expect(page.locator(".inherited")).to_be_hidden()
 
 
