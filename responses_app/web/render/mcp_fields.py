@@ -53,7 +53,7 @@ def _part_text(part: Item) -> Any:
 
 def _error_text(error: Any) -> str:
     if not isinstance(error, Mapping):
-        return f"Error: {error}"
+        return str(error)
     if error.get("type") == "http_error":
         return f"The MCP server answered with the HTTP status {error.get('code')}: {error.get('message')}"
     if error.get("type") != "mcp_tool_execution_error":

@@ -199,7 +199,7 @@ class McpBlocksTest(TestCase):
 
     def test_failed_listing_shows_the_error(self) -> None:
         (block,) = rendered({**LISTING, "tools": [], "error": "gone"})
-        self.assertEqual([part.text for part in block.parts], ["Error: gone"])
+        self.assertEqual([(part.text, part.is_error) for part in block.parts], [("gone", True)])
 
     def test_call_shows_arguments_and_result(self) -> None:
         (block,) = rendered({**call("mcp_1", "look"), "arguments": '{"a":1}', "output": "fine", "error": None})
