@@ -11,14 +11,16 @@ from types import MappingProxyType
 from responses_app.errors import ApiError
 
 _ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
+_PART = re.compile(r"\.(?:content|output)\[(\d+)\](.*)", re.DOTALL)
 _TOOL = re.compile(r"tools\[(\d+)\](.*)", re.DOTALL)
 
 
 class RequestPaths:
     """Paths of a translated request.
 
-    `items` has the path of each input item in the request of the client, `tools` of each tool if they are others, `fields` the
-    names of the other parameters, and `inside` the names of keys in items, wherever they stand in the rest of a path.
+    `items` has the path of each input item in the request of the client, `parts` of each part of an item, by the indexes of both,
+    and `tools` of each tool, where these paths are others. `fields` has the names of the other parameters, and `inside` the names
+    of keys in items, wherever they stand in the rest of a path.
     `inside_tools` has the names of keys of tools.
     """
 
@@ -26,13 +28,17 @@ class RequestPaths:
         self, fields: Mapping[str, str], inside: Mapping[str, str], inside_tools: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self.items: Sequence[str] = ()
+        self.parts: Mapping[tuple[int, int], str] = {}
         self.tools: Sequence[str] = ()
         self._fields, self._inside, self._inside_tools = fields, inside, inside_tools
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
         if (item := _ITEM.fullmatch(path)) and int(item[1]) < len(self.items):
-            return self.items[int(item[1])] + self._key(item[2])
+            number, key = int(item[1]), item[2]
+            if (part := _PART.fullmatch(key)) and (number, int(part[1])) in self.parts:
+                return self.parts[number, int(part[1])] + self._key(part[2])
+            return self.items[number] + self._key(key)
         if (tool := _TOOL.fullmatch(path)) and int(tool[1]) < len(self.tools):
             return self.tools[int(tool[1])] + _rename(tool[2], self._inside_tools)
         return _rename(path, self._fields)

@@ -10,7 +10,7 @@ from pydantic import Field
 from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate
 from responses_app.schemas.server_items import SERVER_ITEMS
-from responses_app.validation.base import NAME, Array, Caller, CallId, LongText, Status, StrictModel, validate
+from responses_app.validation.base import Array, CalledName, Caller, CallId, LongText, Status, StrictModel, validate
 from responses_app.validation.errors import Loc
 
 # Fields that openai-python adds to its own objects: parsed copies of text and arguments.
@@ -48,7 +48,7 @@ class FunctionCallInput(StrictModel):
     type: Literal["function_call"]
     id: str | None = None
     call_id: CallId
-    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+    name: CalledName
     arguments: LongText
     status: Status | None = None
     async_: bool | None = Field(default=None, alias="async")
@@ -76,7 +76,7 @@ class CustomToolCallInput(StrictModel):
     type: Literal["custom_tool_call"]
     id: str | None = None
     call_id: CallId
-    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+    name: CalledName
     input: LongText
     status: Status | None = None
     async_: bool | None = Field(default=None, alias="async")

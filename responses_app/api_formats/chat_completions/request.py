@@ -11,10 +11,15 @@ from django.conf import settings
 from responses_app.api_formats.chat_completions.messages import convert_messages
 from responses_app.api_formats.chat_completions.schema import (
     REFUSED,
+    AllowedChoice,
     ChatCompletionRequest,
     ChatCustomTool,
     ChatFunctionTool,
+    ChatGrammarFormat,
+    ChatLocation,
     ChatResponseFormat,
+    CustomChoice,
+    FunctionChoice,
 )
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.paths import RequestPaths
@@ -24,7 +29,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import EMPTY
 from responses_app.validation.base import drop_nulls, validate
-from responses_app.validation.errors import Loc, invalid_value, json_path, missing, missing_type
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type
 
 # Parameters that Responses has under other names.
 FIELDS: Mapping[str, str] = {
@@ -33,6 +38,7 @@ FIELDS: Mapping[str, str] = {
     "text.format": "response_format.json_schema",
     "text.verbosity": "verbosity",
     "reasoning.effort": "reasoning_effort",
+    "tool_choice.tools": "tool_choice.allowed_tools.tools",
 }
 # Keys of items that Responses has under other names.
 INSIDE: Mapping[str, str] = {
@@ -45,6 +51,14 @@ INSIDE: Mapping[str, str] = {
     ".file_data": ".file.file_data",
     ".filename": ".file.filename",
 }
+# The same for keys of tools.
+INSIDE_TOOLS: Mapping[str, str] = {
+    ".type": "",
+    ".format.syntax": ".format.grammar.syntax",
+    ".format.definition": ".format.grammar.definition",
+    ".user_location": ".user_location.approximate",
+}
+SEARCH = "web_search_options"
 # Fields with the name and the meaning that they have in Responses.
 SAME = (
     "model",
@@ -85,10 +99,15 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     if body.n not in (None, 1):
         message = f"Unsupported value: 'n' is {body.n}. This server makes one completion for each request."
         raise InvalidRequest(message, param="n", code="unsupported_value")
-    paths = RequestPaths(FIELDS, INSIDE)
+    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS)
     items, paths.items = convert_messages(body.messages)
+    fields = _fields(body)
+    paths.tools = [
+        SEARCH if tool["type"] == "web_search" else f"tools[{index}].{tool['type']}"
+        for index, tool in enumerate(fields["tools"])
+    ]
     with paths.translated():
-        order = create_response.parse_request({**_fields(body), "input": items}, key, request_id=request_id)
+        order = create_response.parse_request({**fields, "input": items}, key, request_id=request_id)
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     stored = bool(body.store) or settings.RESPONSES_STORE_API_FORMATS
     order = replace(
@@ -121,8 +140,12 @@ def _fields(body: ChatCompletionRequest) -> dict[str, Any]:
 
 
 def _format(response_format: ChatResponseFormat | None) -> dict[str, Any] | None:
-    if response_format is None or response_format.type != "json_schema":
-        return None if response_format is None else {"type": response_format.type}
+    if response_format is None:
+        return None
+    if response_format.type != "json_schema":
+        if response_format.json_schema is not None:
+            raise invalid(("response_format", "json_schema"), "it needs the 'type' to be 'json_schema'.")
+        return {"type": response_format.type}
     if response_format.json_schema is None:
         raise missing(("response_format", "json_schema"))
     return {"type": "json_schema", **response_format.json_schema.model_dump(exclude_none=True, by_alias=True)}
@@ -137,10 +160,11 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return {"type": kind, "strict": False, **function.model_dump(exclude_none=True)}
     if kind == "custom":
         custom = validate(ChatCustomTool, tool, loc).custom.model_dump(exclude_none=True)
-        form = custom.get("format") or {}
-        # A grammar has a level more than in Responses.
-        grammar = {"format": {"type": "grammar", **form["grammar"]}} if isinstance(form.get("grammar"), dict) else {}
-        return {"type": kind, **custom, **grammar}
+        if "grammar" in custom.get("format", {}):
+            # A grammar has a level more than in Responses.
+            form = validate(ChatGrammarFormat, custom["format"], (*loc, kind, "format"))
+            custom["format"] = {**form.grammar, "type": form.type}
+        return {"type": kind, **custom}
     if not isinstance(kind, str):
         raise missing_type(loc, kind)
     raise invalid_value(json_path((*loc, "type")), kind, "'function', 'custom'")
@@ -149,23 +173,23 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
 def _search_options(options: dict[str, Any]) -> dict[str, Any]:
     location = options.get("user_location") or {}
     # The place has a level more than in Responses.
-    place = location.get("approximate", location)
+    place = validate(ChatLocation, location, (SEARCH, "user_location")).approximate if "approximate" in location else location
     return {**options, **({"user_location": {"type": "approximate", **place}} if location else {})}
 
 
 def _choice(raw: Any, loc: Loc) -> Any:
-    """Return `tool_choice` in the form of Responses, whose parser reports what is wrong. Raises InvalidRequest."""
+    """Return `tool_choice` in the form of Responses, whose parser reports what is wrong with a text. Raises InvalidRequest."""
     if not isinstance(raw, dict):
         return raw
-    choice = drop_nulls(raw, loc)
-    kind = choice.get("type")
+    kind = raw.get("type")
     if kind == "allowed_tools":
-        allowed = drop_nulls(choice.get(kind, {}), (*loc, kind))
-        tools = allowed.get("tools")
-        return {**allowed, "type": kind, "tools": [_choice(one, loc) for one in tools] if isinstance(tools, list) else tools}
-    if kind in ("function", "custom"):
-        named = drop_nulls(choice[kind], (*loc, kind)) if kind in choice else {}
-        if "name" not in named:
-            raise missing((*loc, kind, "name"))
-        return {"type": kind, "name": named["name"]}
+        allowed = validate(AllowedChoice, raw, loc).allowed_tools
+        tools = [_choice(one, (*loc, kind, "tools", index)) for index, one in enumerate(allowed.tools)]
+        return {"type": kind, "mode": allowed.mode, "tools": tools}
+    if kind == "function":
+        return {"type": kind, "name": validate(FunctionChoice, raw, loc).function.name}
+    if kind == "custom":
+        return {"type": kind, "name": validate(CustomChoice, raw, loc).custom.name}
+    if not isinstance(kind, str):
+        raise missing_type(loc, kind)
     raise invalid_value(json_path((*loc, "type")), kind, "'function', 'custom', 'allowed_tools'")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from responses_app.schemas.tools import Name
-from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, Effort, LongText, StrictModel
+from responses_app.validation.base import ARRAY_LIMIT, Array, CalledName, CallId, Effort, LongText, Objects, StrictModel
 
 # Fields that are refused unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
@@ -42,6 +42,13 @@ class ChatFunctionTool(StrictModel):
     function: FunctionDefinition
 
 
+class ChatGrammarFormat(StrictModel):
+    """`format` of a custom tool with a grammar."""
+
+    type: Literal["grammar"]
+    grammar: dict[str, Any]
+
+
 class CustomDefinition(StrictModel):
     """`custom` of a tool. A grammar is below the key `grammar` of the format."""
 
@@ -55,6 +62,40 @@ class ChatCustomTool(StrictModel):
 
     type: Literal["custom"]
     custom: CustomDefinition
+
+
+class ChosenName(StrictModel):
+    """Name of a chosen tool."""
+
+    name: str
+
+
+class FunctionChoice(StrictModel):
+    """Function that `tool_choice` names."""
+
+    type: Literal["function"]
+    function: ChosenName
+
+
+class CustomChoice(StrictModel):
+    """Custom tool that `tool_choice` names."""
+
+    type: Literal["custom"]
+    custom: ChosenName
+
+
+class AllowedChatTools(StrictModel):
+    """`allowed_tools` of `tool_choice`."""
+
+    mode: Literal["auto", "required", "none"] | None = None
+    tools: Annotated[Objects, Field(min_length=1, max_length=128)]
+
+
+class AllowedChoice(StrictModel):
+    """`tool_choice` among some of the tools."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: AllowedChatTools
 
 
 class ChatJsonSchema(StrictModel):
@@ -71,6 +112,13 @@ class ChatResponseFormat(StrictModel):
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: ChatJsonSchema | None = None
+
+
+class ChatLocation(StrictModel):
+    """`user_location` of a web search."""
+
+    type: Literal["approximate"] | None = None
+    approximate: dict[str, Any]
 
 
 class ChatSearchOptions(StrictModel):
@@ -137,14 +185,14 @@ class UserMessage(StrictModel):
 class CalledFunction(StrictModel):
     """`function` of an earlier call."""
 
-    name: str
+    name: CalledName
     arguments: LongText
 
 
 class CalledCustomTool(StrictModel):
     """`custom` of an earlier call."""
 
-    name: str
+    name: CalledName
     input: LongText
 
 

@@ -36,6 +36,14 @@ BLOCKS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "system": _TEXTS,
 }
 
+KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
+    "base64": frozenset({"media_type", "data"}),
+    "text": frozenset({"media_type", "data"}),
+    "url": frozenset({"url"}),
+    "file": frozenset({"file_id"}),
+    "content": frozenset({"content"}),
+}
+
 
 @dataclass
 class InputItems:
@@ -43,6 +51,8 @@ class InputItems:
 
     items: list[Item] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    # Path of each part, by the indexes of the item and of the part: a block may be no part, or several.
+    parts: dict[tuple[int, int], str] = field(default_factory=dict)
     # Item of each call, by the id of its block: results of the server are added to the item of the call.
     calls: dict[str, Item] = field(default_factory=dict)
     # Names of deferred tools that results refer to.
@@ -74,11 +84,10 @@ class InputItems:
             if name == "output_config" and role == "system":
                 self.effort = validate(MessageEffort, message[name], (*loc, name)).effort
             elif name not in ("role", "content"):
-                where = json_path((*loc, name))
-                raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
+                raise _unknown((*loc, name))
         if "content" not in message:
             raise missing((*loc, "content"))
-        parts: list[Item] = []
+        parts: list[Located] = []
         for block, at in _blocks(message["content"], (*loc, "content"), BLOCKS_OF_ROLES[role]):
             if block["type"] in _SHOWN:
                 parts += _parts(block, at, role)
@@ -88,10 +97,15 @@ class InputItems:
             self._block(block, at)
         self._flush(parts, role, loc)
 
-    def _flush(self, parts: list[Item], role: str, loc: Loc) -> None:
+    def _flush(self, parts: list[Located], role: str, loc: Loc) -> None:
         if parts:
-            self._append({"type": "message", "role": role, "content": list(parts)}, (*loc, "content"))
+            self._note_parts(parts)
+            self._append({"type": "message", "role": role, "content": [part for part, _ in parts]}, (*loc, "content"))
             parts.clear()
+
+    def _note_parts(self, parts: Sequence[Located]) -> None:
+        """Keep the paths of the parts of the next item."""
+        self.parts |= {(len(self.items), index): json_path(at) for index, (_, at) in enumerate(parts)}
 
     def _append(self, item: Item, loc: Loc) -> None:
         self.items.append(item)
@@ -108,7 +122,7 @@ class InputItems:
             call = self.calls.get(block["tool_use_id"])
             if call is None:
                 raise invalid((*loc, "tool_use_id"), "no earlier block is a call with this id.")
-            call |= _server_result(block)
+            call |= _server_result(block, (*loc, "content"))
         else:
             call = _call(block, loc)
             self.calls[block["id"]] = call
@@ -118,17 +132,23 @@ class InputItems:
         if block["tool_use_id"] not in self.calls:
             raise invalid((*loc, "tool_use_id"), "no earlier message of the assistant has a 'tool_use' block with this id.")
         raw = block.get("content", "")
-        content: list[Item] = []
+        content: list[Located] = []
         for inner, at in _blocks(raw, (*loc, "content"), (*_SHOWN, "tool_reference")):
             if inner["type"] == "tool_reference":
                 self.loaded_tools.add(inner["tool_name"])
                 inner = {"type": "text", "text": f"The tool {inner['tool_name']} is loaded.\n"}
             content += _parts(inner, at, "user")
         if block.get("is_error"):
-            content.insert(0, {"type": "input_text", "text": "Error: "})
-        texts = all(part["type"] == "input_text" for part in content)
-        output: Any = "".join(part["text"] for part in content) if texts else content
+            content.insert(0, ({"type": "input_text", "text": "Error: "}, loc))
+        texts = all(part["type"] == "input_text" for part, _ in content)
+        output: Any = "".join(part["text"] for part, _ in content) if texts else [part for part, _ in content]
+        self._note_parts(content)
         self._append({"type": "function_call_output", "call_id": block["tool_use_id"], "output": output}, loc)
+
+
+def _unknown(loc: Loc) -> InvalidRequest:
+    where = json_path(loc)
+    return InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
 
 
 def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
@@ -149,21 +169,22 @@ def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
         yield validate(BLOCKS[kind], block, at).model_dump(exclude_none=True), at
 
 
-def _parts(block: Item, loc: Loc, role: str) -> list[Item]:
+def _parts(block: Item, loc: Loc, role: str) -> list[Located]:
     """Return the parts of a text, an image or a document. Raises InvalidRequest."""
     if block["type"] == "text":
-        return (
-            [{"type": "output_text" if role == "assistant" else "input_text", "text": block["text"]}] if block["text"] else []
-        )
+        kind = "output_text" if role == "assistant" else "input_text"
+        return [({"type": kind, "text": block["text"]}, loc)] if block["text"] else []
     source, where = block["source"], (*loc, "source")
+    for name in source.keys() - KEYS_OF_SOURCES[source["type"]] - {"type"}:
+        raise _unknown((*where, name))
     if block["type"] == "image":
-        return [{"type": "input_image", **_image(source, where)}]
+        return [({"type": "input_image", **_image(source, where)}, loc)]
     titles = [block[name] for name in ("title", "context") if block.get(name)]
-    text = [{"type": "input_text", "text": "\n".join(titles)}] if titles else []
+    text: list[Located] = [({"type": "input_text", "text": "\n".join(titles)}, loc)] if titles else []
     if source["type"] == "content":
         inner = _blocks(source.get("content", ""), (*where, "content"), ("text", "image"))
         return [*text, *(part for one, at in inner for part in _parts(one, at, "user"))]
-    return [*text, {"type": "input_file", **_document(source, where)}]
+    return [*text, ({"type": "input_file", **_document(source, where)}, loc)]
 
 
 def _image(source: Item, loc: Loc) -> Item:
@@ -214,24 +235,34 @@ def _call(block: Item, loc: Loc) -> Item:
     if block["type"] == "mcp_tool_use":
         return {"type": "mcp_call", "server_label": block["server_name"], "name": block["name"], "arguments": arguments}
     if block["name"] == "web_search":
-        return {"type": "web_search_call", "action": {"type": "search", "query": block["input"].get("query", "")}}
+        query = block["input"].get("query", "")
+        if not isinstance(query, str):
+            raise wrong_type(json_path((*loc, "input", "query")), "a string", query)
+        return {"type": "web_search_call", "action": {"type": "search", "query": query}}
     if block["name"] == "code_execution":
         return {"type": "code_interpreter_call", "code": block["input"].get("code", "")}
     raise invalid_value(json_path((*loc, "name")), block["name"], "'web_search', 'code_execution'")
 
 
-def _server_result(block: Item) -> Item:
-    """Return the fields that a result adds to the item of the call."""
-    content = block.get("content")
+def _server_result(block: Item, loc: Loc) -> Item:
+    """Return the fields that a result, whose content is at `loc`, adds to the item of the call. Raises InvalidRequest."""
+    content = block.get("content", {} if block["type"] == "code_execution_tool_result" else [])
     if block["type"] == "mcp_tool_result":
-        texts = content if isinstance(content, str) else "".join(one.get("text", "") for one in content or ())
+        texts = "".join(inner["text"] for inner, _ in _blocks(content, loc, _TEXTS))
         return {"error": texts} if block.get("is_error") else {"output": texts}
     if block["type"] == "code_execution_tool_result":
-        logs = content.get("stdout", "") if isinstance(content, dict) else ""
+        logs = drop_nulls(content, loc).get("stdout", "")
+        if not isinstance(logs, str):
+            raise wrong_type(json_path((*loc, "stdout")), "a string", logs)
         return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
     if isinstance(content, dict):
         return {"status": "failed"}
-    results = [
-        {"url": one["url"], "title": one.get("title", "")} for one in content or () if isinstance(one, dict) and "url" in one
-    ]
-    return {"results": results, "status": "completed"}
+    if not isinstance(content, list):
+        raise wrong_type(json_path(loc), "an object or an array", content)
+    results = [drop_nulls(one, (*loc, index)) for index, one in enumerate(content)]
+    for index, one in enumerate(results):
+        for name in ("url", "title"):
+            if not isinstance(one.get(name, ""), str):
+                raise wrong_type(json_path((*loc, index, name)), "a string", one[name])
+    pages = [{"url": one["url"], "title": one.get("title", "")} for one in results if "url" in one]
+    return {"results": pages, "status": "completed"}

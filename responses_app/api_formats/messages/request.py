@@ -48,10 +48,20 @@ INSIDE: Mapping[str, str] = {
     ".file_url": ".source.url",
     ".file_id": ".source.file_id",
     ".encrypted_content": ".signature",
+    ".code": ".input.code",
+    ".action.query": ".input.query",
+    ".server_label": ".server_name",
     ".content": "",
 }
 # The same for keys of tools.
-INSIDE_TOOLS: Mapping[str, str] = {".filters": "", ".parameters": ".input_schema"}
+INSIDE_TOOLS: Mapping[str, str] = {
+    ".filters": "",
+    ".parameters": ".input_schema",
+    ".server_label": ".name",
+    ".server_url": ".url",
+    ".authorization": ".authorization_token",
+    ".allowed_tools": ".tool_configuration.allowed_tools",
+}
 # Beginnings of the types of tools that the server runs, and the types of Responses.
 SERVER_TOOLS: Mapping[str, str] = {"web_search_": "web_search", "code_execution_": "code_interpreter"}
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
@@ -83,7 +93,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     inputs.add_system(body.system)
     inputs.add(body.messages)
     tools, paths.tools = _tools(body, inputs.loaded_tools)
-    paths.items = inputs.paths
+    paths.items, paths.parts = inputs.paths, inputs.parts
     with paths.translated():
         order = create_response.parse_request(
             {**_fields(body, inputs.effort), "tools": tools, "input": inputs.items}, key, request_id=request_id
@@ -206,6 +216,8 @@ def _choice(choice: ToolChoice, tools: Sequence[Mapping[str, Any]]) -> dict[str,
     """Return `tool_choice` and `parallel_tool_calls`. Raises InvalidRequest."""
     if choice.type == "tool" and choice.name is None:
         raise missing(("tool_choice", "name"))
+    if choice.type != "tool" and choice.name is not None:
+        raise invalid(("tool_choice", "name"), "it needs the 'type' to be 'tool'.")
     modes: Mapping[str, Any] = {"auto": "auto", "any": "required", "none": "none"}
     kind = next((str(tool.get("type")) for tool in tools if tool.get("name") == choice.name), "custom")
     server_type = next((ours for prefix, ours in SERVER_TOOLS.items() if kind.startswith(prefix)), None)

@@ -116,6 +116,7 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual(of_chat.sampling.bias, {50: -100, 7: 1.5})
 
     async def test_errors_name_paths_of_the_request(self) -> None:
+        chosen = {"type": "function", "function": {"name": "f"}}
         cases: list[tuple[dict[str, Any], str, str]] = [
             ({"messages": []}, "messages", "array_below_min_length"),
             ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "invalid_value"),
@@ -149,7 +150,45 @@ class ChatCompletionsTest(ApiCase):
             ({"temperature": 3}, "temperature", "decimal_above_max_value"),
             ({"top_logprobs": 2}, "top_logprobs", "invalid_value"),
             ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name", "invalid_value"),
+            (
+                {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]},
+                "tools[0].function.parameters",
+                "invalid_function_parameters",
+            ),
+            (
+                {"tools": [{"type": "custom", "custom": {"name": "f", "format": {"type": "grammar", "grammar": {}}}}]},
+                "tools[0].custom.format.grammar.syntax",
+                "missing_required_parameter",
+            ),
+            (
+                {"tools": [{"type": "custom", "custom": {"name": "f", "format": {"type": "text", "grammar": {}}}}]},
+                "tools[0].custom.format.type",
+                "invalid_value",
+            ),
             ({"tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice", "invalid_value"),
+            ({"tool_choice": {}}, "tool_choice.type", "missing_required_parameter"),
+            ({"tool_choice": {**chosen, "mode": "auto"}}, "tool_choice.mode", "unknown_parameter"),
+            (
+                {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": [chosen, {"type": "function"}]}}},
+                "tool_choice.allowed_tools.tools[1].function",
+                "missing_required_parameter",
+            ),
+            ({"web_search_options": {}}, "web_search_options", "invalid_value"),
+            (
+                {"web_search_options": {"user_location": {"type": "approximate", "approximate": "Paris"}}},
+                "web_search_options.user_location.approximate",
+                "invalid_type",
+            ),
+            (
+                {"messages": [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "", "arguments": "{}"}}]}]},
+                "messages[0].tool_calls[0].function.name",
+                "string_below_min_length",
+            ),
+            (
+                {"response_format": {"type": "text", "json_schema": {"name": "x"}}},
+                "response_format.json_schema",
+                "invalid_value",
+            ),
             ({"response_format": {"type": "json_schema"}}, "response_format.json_schema", "missing_required_parameter"),
             (
                 {

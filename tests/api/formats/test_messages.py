@@ -18,6 +18,20 @@ SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
 
 
+def shown(*blocks: dict[str, Any]) -> dict[str, Any]:
+    """Return a body whose second message, after a call with the id `a`, has the blocks."""
+    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    return {"messages": [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}]}
+
+
+def ran(name: str, arguments: dict[str, Any], content: Any = None) -> dict[str, Any]:
+    """Return a body with a call of a tool that a server has run, and its result."""
+    server = {"type": "mcp_tool_use", "server_name": "s"} if name == "mcp" else {"type": "server_tool_use"}
+    call = {**server, "id": "a", "name": name, "input": arguments}
+    result = {"type": f"{name}_tool_result", "tool_use_id": "a", "content": content}
+    return {"messages": [{"role": "assistant", "content": [call, result]}]}
+
+
 class MessagesTest(MessagesCase):
     """Messages of a scripted model in the harmony format."""
 
@@ -138,6 +152,8 @@ class MessagesTest(MessagesCase):
             self.assertEqual(error["details"], {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
 
     async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
+        wrong = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
+        document = {"type": "document", "source": {"type": "text", "data": "x"}}
         cases: list[tuple[dict[str, Any], str]] = [
             ({"max_tokens": None}, "max_tokens"),
             ({"messages": []}, "messages"),
@@ -148,8 +164,26 @@ class MessagesTest(MessagesCase):
                 {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}]},
                 "messages[0].content[0].tool_use_id",
             ),
+            # The path counts blocks of the request, some of which are no part of the message, and some several.
+            (shown({"type": "tool_result", "tool_use_id": "a"}, wrong), "'messages[1].content[1].source'"),
+            (
+                shown({"type": "tool_result", "tool_use_id": "a", "content": [wrong]}),
+                "'messages[1].content[0].content[0].source'",
+            ),
+            (shown({"type": "text", "text": ""}, {**document, "title": "A"}, wrong), "'messages[1].content[2].source'"),
+            (shown({**document, "source": {"type": "content", "content": [wrong]}}), "content[0].source.content[0].source'"),
+            (shown({**document, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
+            (ran("web_search", {"query": 5}), "messages[0].content[0].input.query"),
+            (ran("web_search", {}, 5), "messages[0].content[1].content"),
+            (ran("web_search", {}, [{"url": 5}]), "messages[0].content[1].content[0].url"),
+            (ran("code_execution", {"code": 5}), "messages[0].content[0].input.code"),
+            (ran("code_execution", {}, {"stdout": 5}), "messages[0].content[1].content.stdout"),
+            (ran("mcp", {}, 5), "messages[0].content[1].content"),
+            (ran("mcp", {}, [5]), "messages[0].content[1].content[0]"),
+            ({"mcp_servers": [{"type": "url", "name": "a", "url": "http://x"}]}, "'mcp_servers[0].url'"),
             ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
             ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
+            ({"tool_choice": {"type": "auto", "name": "x"}}, "tool_choice.name"),
             ({"top_k": -1}, "top_k"),
             ({"prefill": "x"}, "prefill"),
             ({"tools": [SEARCH, {"type": "code_execution_20250522", "name": "code_execution"}]}, "tools[0].max_uses"),
