@@ -16,7 +16,8 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from responses_app.access.api_keys import authenticate
-from responses_app.api_formats.errors import error_body
+from responses_app.api_formats.errors import MESSAGES, error_body
+from responses_app.api_formats.messages.message import VERSION_HEADER
 from responses_app.errors import (
     ApiError,
     InvalidRequest,
@@ -70,7 +71,9 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
                 address = audit_log.address_of(request)
                 place = RequestPlace(request_id, request.method or "", request.path, key, address)
                 refused_requests.buffer.note(mapped, place)
-            response = error_response(mapped, request_id, request.path)
+            # Clients of Anthropic's API also ask for models.
+            path_of_format = MESSAGES if VERSION_HEADER in request.headers else request.path
+            response = error_response(mapped, request_id, path_of_format)
         return _with_headers(response, began, request_id)
 
     return csrf_exempt(view)

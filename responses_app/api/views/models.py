@@ -11,7 +11,8 @@ from django.http.response import HttpResponseBase
 from responses_app.access import tool_access
 from responses_app.access.model_access import available, can_use, find, usable
 from responses_app.api.http import json_response
-from responses_app.api_formats.messages.models import VERSION_HEADER, model_info, model_list
+from responses_app.api_formats.messages.message import VERSION_HEADER
+from responses_app.api_formats.messages.models import model_info, model_list
 from responses_app.connect.codex_models import codex_models
 from responses_app.connect.served import model_facts
 from responses_app.errors import Forbidden, NotFound

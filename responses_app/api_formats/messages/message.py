@@ -12,6 +12,8 @@ from responses_app.errors import ApiError
 
 Json: TypeAlias = Mapping[str, Any]
 PREFIX: Final = "msg_"
+# Header of requests of clients of Anthropic's API.
+VERSION_HEADER: Final = "anthropic-version"
 # With this error code the anthropic package sends the request again without `thread`.
 NO_THREADS: Final = "thread_unsupported_request"
 # Types of errors by HTTP status.

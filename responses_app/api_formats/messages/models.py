@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from responses_app.runs.models import ServedModel
-
-# Header of requests of clients of Anthropic's API.
-VERSION_HEADER: Final = "anthropic-version"
 
 
 def model_list(models: Mapping[str, ServedModel]) -> dict[str, Any]:

@@ -134,7 +134,9 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
 
 
 def _reasoning(thinking: Thinking | None, effort: str | None) -> dict[str, Any] | None:
-    """Return the effort: the level of the request, or the level that a budget of tokens amounts to."""
+    """Return the effort: the level of the request, or the level that a budget of tokens amounts to. Raises InvalidRequest."""
+    if thinking is not None and thinking.type == "disabled" and thinking.budget_tokens is not None:
+        raise invalid(("thinking", "budget_tokens"), "it cannot be used with the 'type' 'disabled'.")
     if effort is None and thinking is not None and thinking.type == "disabled":
         effort = "none"
     elif effort is None and thinking is not None and thinking.budget_tokens is not None:

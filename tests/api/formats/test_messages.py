@@ -182,6 +182,7 @@ class MessagesTest(MessagesCase):
             (ran("mcp", {}, [5]), "messages[0].content[1].content[0]"),
             ({"mcp_servers": [{"type": "url", "name": "a", "url": "http://x"}]}, "'mcp_servers[0].url'"),
             ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
+            ({"thinking": {"type": "disabled", "budget_tokens": 2048}}, "thinking.budget_tokens"),
             ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
             ({"tool_choice": {"type": "auto", "name": "x"}}, "tool_choice.name"),
             ({"top_k": -1}, "top_k"),
@@ -237,3 +238,8 @@ class MessagesTest(MessagesCase):
             anthropic_types.validate("ModelInfo", orjson.dumps(listed["data"][0]))
             shown = await client.get("/v1/models/m", headers={"anthropic-version": "2023-06-01"})
             self.assertEqual(orjson.loads(shown.content), listed["data"][0])
+            missing = await client.get("/v1/models/x", headers={"anthropic-version": "2023-06-01"})
+            error = orjson.loads(missing.content)
+            self.assertEqual((missing.status_code, error["type"], error["error"]["type"]), (404, "error", "not_found_error"))
+            of_openai = orjson.loads((await client.get("/v1/models/x")).content)["error"]
+            self.assertEqual(of_openai["code"], "model_not_found")
