@@ -22,16 +22,16 @@ class SchemaLimits:
     array_items: int | None = None
 
     def limit(self, schema: Any) -> Any:
-        """Copy a schema, with limits where the schema has none."""
+        """Copy a schema, with limits where the schema has none. Keywords of a wrong type stay, for the compiler to refuse."""
         if not isinstance(schema, Mapping) or (self.string_length is None and self.array_items is None):
             return schema
         limited = {key: self._limit_keyword(key, value) for key, value in schema.items()}
         types = schema.get("type")
-        names = {types} if isinstance(types, str) else set(types or ())
+        names = [name for name in (types if isinstance(types, list) else [types]) if isinstance(name, str)]
         if "string" in names and self.string_length is not None and not _BOUNDS_OF_STRINGS & set(schema):
-            limited["maxLength"] = max(self.string_length, int(schema.get("minLength", 0)))
+            limited["maxLength"] = max(self.string_length, _least(schema, "minLength"))
         if "array" in names and self.array_items is not None and not {"maxItems", "enum", "const"} & set(schema):
-            limited["maxItems"] = max(self.array_items, int(schema.get("minItems", 0)))
+            limited["maxItems"] = max(self.array_items, _least(schema, "minItems"))
         return limited
 
     @property
@@ -49,6 +49,11 @@ class SchemaLimits:
         if key in _LISTS_OF_SCHEMAS and isinstance(value, list):
             return [self.limit(child) for child in value]
         return self.limit(value) if key in _SCHEMAS else value
+
+
+def _least(schema: Mapping[str, Any], key: str) -> int:
+    least = schema.get(key)
+    return int(least) if isinstance(least, int | float) else 0
 
 
 NO_LIMITS = SchemaLimits()

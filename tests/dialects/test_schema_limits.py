@@ -17,6 +17,7 @@ STRING = {"type": "string"}
     [
         (STRING, {"type": "string", "maxLength": 40}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"], "maxLength": 40}),
+        ({"type": "string", "minLength": []}, {"type": "string", "minLength": [], "maxLength": 40}),
         ({"type": "string", "minLength": 50}, {"type": "string", "minLength": 50, "maxLength": 50}),
         ({"type": "array", "items": STRING}, {"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": 3}),
         ({"type": "array", "minItems": 5}, {"type": "array", "minItems": 5, "maxItems": 5}),
@@ -42,6 +43,9 @@ def test_limits_of_a_schema_without_limits(schema: Any, expected: Any) -> None:
         {"type": "array", "maxItems": 900},
         {"type": "integer"},
         {"const": {"type": "string"}},
+        # For the compiler to refuse.
+        {"type": 1},
+        {"type": [{}]},
         True,
     ],
 )
