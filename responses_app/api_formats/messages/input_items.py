@@ -43,6 +43,12 @@ KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
     "file": frozenset({"file_id"}),
     "content": frozenset({"content"}),
 }
+# Types of the items of calls, by the type of the result.
+CALLS_OF_RESULTS: Mapping[str, str] = {
+    "web_search_tool_result": "web_search_call",
+    "code_execution_tool_result": "code_interpreter_call",
+    "mcp_tool_result": "mcp_call",
+}
 
 
 @dataclass
@@ -120,8 +126,8 @@ class InputItems:
             self._result(block, loc)
         elif kind.endswith("_tool_result"):
             call = self.calls.get(block["tool_use_id"])
-            if call is None:
-                raise invalid((*loc, "tool_use_id"), "no earlier block is a call with this id.")
+            if call is None or call["type"] != CALLS_OF_RESULTS[kind]:
+                raise invalid((*loc, "tool_use_id"), "no earlier block is a call with this id and of this tool.")
             call |= _server_result(block, (*loc, "content"))
         else:
             call = _call(block, loc)

@@ -15,6 +15,8 @@ from tests.support.api_formats.messages_case import HI, PATH, MessagesCase
 
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
+WRONG = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
+DOCUMENT = {"type": "document", "source": {"type": "text", "data": "x"}}
 SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
 
 
@@ -24,11 +26,11 @@ def shown(*blocks: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}]}
 
 
-def ran(name: str, arguments: dict[str, Any], content: Any = None) -> dict[str, Any]:
-    """Return a body with a call of a tool that a server has run, and its result."""
+def ran(name: str, arguments: dict[str, Any], content: Any = None, other: str = "") -> dict[str, Any]:
+    """Return a body with a call of a tool that a server has run, and its result, or one of an `other` tool."""
     server = {"type": "mcp_tool_use", "server_name": "s"} if name == "mcp" else {"type": "server_tool_use"}
     call = {**server, "id": "a", "name": name, "input": arguments}
-    result = {"type": f"{name}_tool_result", "tool_use_id": "a", "content": content}
+    result = {"type": f"{other or name}_tool_result", "tool_use_id": "a", "content": content}
     return {"messages": [{"role": "assistant", "content": [call, result]}]}
 
 
@@ -152,8 +154,6 @@ class MessagesTest(MessagesCase):
             self.assertEqual(error["details"], {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
 
     async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
-        wrong = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
-        document = {"type": "document", "source": {"type": "text", "data": "x"}}
         cases: list[tuple[dict[str, Any], str]] = [
             ({"max_tokens": None}, "max_tokens"),
             ({"messages": []}, "messages"),
@@ -165,14 +165,15 @@ class MessagesTest(MessagesCase):
                 "messages[0].content[0].tool_use_id",
             ),
             # The path counts blocks of the request, some of which are no part of the message, and some several.
-            (shown({"type": "tool_result", "tool_use_id": "a"}, wrong), "'messages[1].content[1].source'"),
+            (shown({"type": "tool_result", "tool_use_id": "a"}, WRONG), "'messages[1].content[1].source'"),
             (
-                shown({"type": "tool_result", "tool_use_id": "a", "content": [wrong]}),
+                shown({"type": "tool_result", "tool_use_id": "a", "content": [WRONG]}),
                 "'messages[1].content[0].content[0].source'",
             ),
-            (shown({"type": "text", "text": ""}, {**document, "title": "A"}, wrong), "'messages[1].content[2].source'"),
-            (shown({**document, "source": {"type": "content", "content": [wrong]}}), "content[0].source.content[0].source'"),
-            (shown({**document, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
+            (shown({"type": "text", "text": ""}, {**DOCUMENT, "title": "A"}, WRONG), "'messages[1].content[2].source'"),
+            (shown({**DOCUMENT, "source": {"type": "content", "content": [WRONG]}}), "content[0].source.content[0].source'"),
+            (shown({**DOCUMENT, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
+            (ran("web_search", {}, [], "code_execution"), "'messages[0].content[1].tool_use_id'"),
             (ran("web_search", {"query": 5}), "messages[0].content[0].input.query"),
             (ran("web_search", {}, 5), "messages[0].content[1].content"),
             (ran("web_search", {}, [{"url": 5}]), "messages[0].content[1].content[0].url"),
