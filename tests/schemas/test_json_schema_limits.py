@@ -55,6 +55,10 @@ def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
     assert complexity_problem(schema) is None
 
 
+def test_lengths_of_a_wrong_type_are_left_to_the_compiler() -> None:
+    assert complexity_problem(holding({**TEXT, "minLength": [], "maxLength": 5})) is None
+
+
 def closed(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:
     """An object with these properties, all of them required unless said otherwise."""
     required_names = list(properties) if required is None else required

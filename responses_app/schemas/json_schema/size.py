@@ -45,7 +45,7 @@ class _Size:
     def __init__(self) -> None:
         self.objects = self.properties = self.values = self.letters = 0
         self.optional = self.counted = self.formats = 0
-        self.lengths: set[tuple[object, object]] = set()
+        self.lengths: set[tuple[float | None, ...]] = set()
         self.pattern_letters = self.repeat = self.repeats = 0
 
     def add(self, node: Mapping[str, Any]) -> None:
@@ -55,9 +55,10 @@ class _Size:
         if isinstance(names, dict):
             self._add_properties(node, names)
         self._add_values(node)
-        lengths = (node.get("minLength"), node.get("maxLength"))
+        lengths = [node.get(key) for key in ("minLength", "maxLength")]
         if any(isinstance(length, int) for length in lengths):
-            self.lengths.add(lengths)
+            # A length of another type may have no hash; the compiler refuses it.
+            self.lengths.add(tuple(length if isinstance(length, int | float) else None for length in lengths))
         self.formats += isinstance(node.get("format"), str)
         for pattern in _patterns(node):
             self._add_pattern(pattern)
