@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -105,7 +107,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--fit", action="store_true", help="serve each model with the largest context that fits into the memory"
     )
     parser.add_argument(
-        "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
+        "--drain",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="how long running responses may take at the end (default: %(default)g)",
     )
     parser.add_argument(
         "--worker",
@@ -161,7 +167,7 @@ def parse(argv: Sequence[str]) -> Options:
         options.port,
         tuple(options.models),
         tuple(options.engines),
-        max(options.drain, 0.0),
+        options.drain,
         options.web,
         options.worker,
         options.reasoning_parser,
@@ -209,6 +215,13 @@ def _count(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) <= MAX_WEB_PROCESSES:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_WEB_PROCESSES}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 on")
 
 
 def _url(text: str) -> str:

@@ -56,6 +56,8 @@ def test_the_address_is_one_that_a_client_can_use(host: str, address: str) -> No
         (["--engine", "ftp://x"], "it begins with http://"),
         (["--modle", "x"], "--modle"),
         (["--web", "0"], "'0' is not a number from 1 to 64"),
+        (["--drain", "nan"], "'nan' is not a number of seconds from 0 on"),
+        (["--drain=-5"], "'-5' is not a number of seconds from 0 on"),
     ],
 )
 def test_invalid_arguments_are_refused_with_the_reason(
