@@ -156,6 +156,8 @@ def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResp
     if request_id:
         logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
     response = json_response(error_body(path, error, request_id), error.status)
+    # Else Django logs the error again, without the id.
+    response._has_been_logged = True  # type: ignore[attr-defined]
     for name, value in error.headers.items():
         response[name] = value
     return response

@@ -14,9 +14,12 @@ from django.shortcuts import render
 from responses_app.connect.agents.table import AGENTS
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.served import model_facts
+from responses_app.installation.data_dir import IS_CHECKOUT
 from responses_app.runs import manager
 
 KEY = "YOUR_API_KEY"
+# Program of the commands: in the folder of a checkout, or that of the wheel.
+PROGRAM = ".venv/bin/python manage.py" if IS_CHECKOUT else "verbatim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,5 @@ def _configurations(connection: Connection) -> Iterator[Configuration]:
     model = connection.model.name
     for name, agent in AGENTS.items():
         files = [(str(file.path), file.edit("").rstrip()) for file in agent.files(connection, Path("~"), {})]
-        command = (
-            f".venv/bin/python manage.py connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
-        )
+        command = f"{PROGRAM} connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
         yield Configuration(agent, files, agent.variables(connection), command, agent.start.replace("MODEL", model))

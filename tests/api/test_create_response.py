@@ -164,7 +164,8 @@ class CreateTest(ApiCase):
             await self.hub.start()
             self.engine.fail_for()
             for stream in (False, True):
-                with self.subTest(stream=stream):
+                # The server has logged the error already, with the id of the request.
+                with self.subTest(stream=stream), self.assertNoLogs("django.request"):
                     response = await self.post(client, stream=stream)
                     self.refused(response, 503, "server_error", None)
                     self.assertEqual(response["Retry-After"], "2")
