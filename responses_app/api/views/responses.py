@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from responses_app.access import rate_limits, request_access
 from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
-from responses_app.api.started_run import StartedRun, start
+from responses_app.api.started_run import RepeatedRun, StartedRun, start_or_repeat
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
@@ -60,7 +60,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         make = partial(create_response.parse_request, key=key, request_id=request.META[REQUEST_ID])
         order = await request_body.parse_body(request, key, make)
         order = request_access.authorize(key, order)
-        response = await _respond(request, await start(request, order, ticket), order)
+        response = await _respond(request, await start_or_repeat(request, order, ticket, by_body=False), order)
     for name, value in ticket.headers.items():
         response[name] = value
     if unused := tools.inactive_types(order.tools):
@@ -68,17 +68,21 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return response
 
 
-async def _respond(request: HttpRequest, started: StartedRun, order: CreateRequest) -> HttpResponseBase:
+async def _respond(request: HttpRequest, started: StartedRun | RepeatedRun, order: CreateRequest) -> HttpResponseBase:
     encoder = EventEncoder(EventFormat(order.obfuscate, profiles.is_open(request)))
-    run = started.run
-    if order.background and order.stream:
-        # A background response continues without a client.
-        return EventStream(request, lambda push: manager.current().subscribe(run, push=push), encoder)
-    if order.background:
+    if order.background and isinstance(started, StartedRun):
+        run = started.run
+        if order.stream:
+            # A background response continues without a client.
+            return EventStream(request, lambda push: manager.current().subscribe(run, push=push), encoder)
         return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.broadcast.frames[0].data)))
     if order.stream:
         return started.stream(request, encoder)
-    return json_response(profiles.to_profile(request, await started.snapshot()))
+    if order.background and isinstance(started, RepeatedRun):
+        snapshot = await reader.snapshot(started.row.pk) or await partial_snapshot(started.row)
+    else:
+        snapshot = await started.snapshot()
+    return json_response(profiles.to_profile(request, snapshot))
 
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:

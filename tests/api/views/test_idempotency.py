@@ -1,0 +1,63 @@
+"""Idempotency keys of Responses: a request that is sent again gets the response of the first one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from responses_app.engines.replay.engine import Fault, Recording, Tokens
+from responses_app.models import Response
+from tests.support.api.case import HELLO, THOUGHT, ApiCase, KeyedClient, record_text, tokens
+from tests.support.waiting import eventually
+
+BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
+
+
+class IdempotencyTest(ApiCase):
+    """With a scripted engine, which has one recording for each generation."""
+
+    async def send(self, client: KeyedClient, idempotency_key: str = "mine", **body: Any) -> Any:
+        """POST /v1/responses with a key of the client."""
+        whole = orjson.dumps({"model": "m", "input": "Hi", **body})
+        headers = {"Idempotency-Key": idempotency_key}
+        return await client.post("/v1/responses", whole, content_type="application/json", headers=headers)
+
+    async def test_repeated_request_gets_the_same_bytes(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            first, second = [await self.send(client) for _ in range(2)]
+            self.assertEqual((first.status_code, second.content), (200, first.content))
+            self.assertEqual(await Response.objects.acount(), 1)
+
+    async def test_repeated_stream_begins_at_its_first_event(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            first, second = [
+                b"".join([part async for part in (await self.send(client, stream=True)).streaming_content]) for _ in range(2)
+            ]
+            self.assertEqual(second, first)
+            self.assertEqual(await Response.objects.acount(), 1)
+
+    async def test_another_key_or_body_or_none_is_another_response(self) -> None:
+        async with self.serving(*[record_text(HELLO)] * 4) as client:
+            answers = [await self.send(client), await self.send(client, "other"), await self.send(client, metadata={"a": "b"})]
+            answers.append(await self.post(client))
+            self.assertEqual(len({orjson.loads(answer.content)["id"] for answer in answers}), 4)
+
+    async def test_repeated_background_request_gets_the_present_state(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            queued = orjson.loads((await self.send(client, background=True)).content)
+            self.assertEqual(queued["status"], "queued")
+
+            async def is_completed() -> bool:
+                return await Response.objects.filter(status="completed").aexists()
+
+            await eventually(is_completed)
+            again = await self.send(client, background=True)
+            self.assertEqual(again.content, (await client.get(f"/v1/responses/{queued['id']}")).content)
+            self.assertEqual(orjson.loads(again.content)["status"], "completed")
+
+    async def test_repeated_request_fails_as_the_first_one_did(self) -> None:
+        async with self.serving(BROKEN) as client:
+            first, second = [await self.send(client) for _ in range(2)]
+            self.assertEqual((first.status_code, second.status_code), (500, 500))
+            self.assertEqual(orjson.loads(second.content)["error"]["message"], orjson.loads(first.content)["error"]["message"])
