@@ -22,7 +22,7 @@ class ConnectPageTest(ApiCase):
                 self.assertIn(f">.venv/bin/python manage.py connect {name} --url http://testserver --model m", page)
             self.assertIn("base_url = &quot;http://testserver/v1&quot;", page)
             self.assertIn(
-                "131072 tokens of context, efforts low, medium, high, takes no pictures", page.replace("</strong>", "")
+                "131,072 tokens of context, efforts low, medium, high, takes no pictures", page.replace("</strong>", "")
             )
             self.assertIn("YOUR_API_KEY", page)
             self.assertContains(await client.get("/"), 'href="/connect"')

@@ -34,7 +34,7 @@ class ModelPagesTest(ApiCase):
             await self.hub.start()
             page = (await client.get("/models")).content.decode()
             self.assertInHTML('<td data-name="State"><span class="ok">ready</span></td>', page)
-            self.assertIn(f"{self.engine.max_model_len} tokens", page)
+            self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
             self.assertNotIn("http-equiv", page)
             self.engine.fail_for()
             self.assertContains(await client.get("/models"), '<span class="bad">away</span>')

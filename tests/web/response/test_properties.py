@@ -62,3 +62,11 @@ class PropertiesTest(WebCase):
         self.assertIn("&quot;content&quot;: &quot;&lt;b&gt;&quot;", page)
         self.assertIn('<span class="badge format">Messages</span>', self.page(f"/responses/{row.uid}/chain"))
         self.assertNotIn("Request to", self.page(f"/responses/{made('resp_plain').uid}"))
+
+    def test_long_counts_of_tokens_have_separators(self) -> None:
+        row = made(input_tokens=32768, cached_tokens=20480)
+        for path, counts in ((f"/responses/{row.uid}", ("32,768 in", "20,480")), ("/responses", (">32,768<", ">20,480<"))):
+            page = self.page(path)
+            for count in counts:
+                with self.subTest(path=path, count=count):
+                    self.assertIn(count, page)

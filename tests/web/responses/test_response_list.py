@@ -119,7 +119,7 @@ class ListTest(WebCase):
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
-        self.assertIn("<td>60000<td>0.12<td><td>0.12<td>", self.page("/responses"))
+        self.assertIn("<td>60,000<td>0.12<td><td>0.12<td>", self.page("/responses"))
 
     def test_an_invalid_filter_is_reported_and_ignored(self) -> None:
         made()
