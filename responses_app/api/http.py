@@ -49,7 +49,10 @@ HAS_RESPONSE = "responses.has_response"
 def json_response(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """Return a JSON response."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
-    return HttpResponse(data, status=status, content_type=JSON, headers=headers)
+    response = HttpResponse(data, status=status, content_type=JSON, headers=headers)
+    # The log of requests has a line with the id for each; Django would log errors again.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
 
 
 def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
@@ -156,8 +159,6 @@ def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResp
     if request_id:
         logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
     response = json_response(error_body(path, error, request_id), error.status)
-    # Else Django logs the error again, without the id.
-    response._has_been_logged = True  # type: ignore[attr-defined]
     for name, value in error.headers.items():
         response[name] = value
     return response

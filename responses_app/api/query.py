@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.create_response import INCLUDE
-from responses_app.validation.errors import invalid_value, shorten
+from responses_app.validation.errors import invalid_value, shorten, unknown_parameter
 
 # int() also accepts digits of other scripts, underscores, white space and thousands of digits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -20,7 +20,7 @@ def check_known(request: HttpRequest, known: Collection[str]) -> None:
     """Refuse parameters that are not among `known`. Raises InvalidRequest."""
     for name in request.GET:
         if name not in known:
-            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+            raise unknown_parameter(name)
 
 
 def single(request: HttpRequest, name: str) -> str | None:

@@ -32,7 +32,7 @@ from responses_app.schemas.parsing.union_fields import parse_conversation, parse
 from responses_app.tools.mcp.request.parsing import secret_headers
 from responses_app.tools.registry import INCLUDES
 from responses_app.validation.base import MAX_METADATA, Array, StrictModel, parse_metadata, validate
-from responses_app.validation.errors import invalid, invalid_value, json_path, missing, wrong_type
+from responses_app.validation.errors import invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
 
 LOGPROBS = "message.output_text.logprobs"
 _OWN_INCLUDES = (
@@ -176,7 +176,7 @@ def _rerun(raw: Mapping[str, Any], key: ApiKey) -> RerunOptions | None:
     if raw.get(RERUN) is None:
         return None
     if key.pk is not None:
-        raise InvalidRequest(f"Unknown parameter: '{RERUN}'.", param=RERUN, code="unknown_parameter")
+        raise unknown_parameter(RERUN)
     return validate(RerunOptions, raw[RERUN], (RERUN,))
 
 

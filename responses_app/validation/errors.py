@@ -68,7 +68,7 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     if kind == "missing":
         return missing(loc)
     if kind == "extra_forbidden":
-        return _unknown(where, str(loc[-1]), known)
+        return unknown_parameter(where, str(loc[-1]), known)
     if kind in BOUNDS:
         return _bound(where, kind, finding["input"], context)
     if kind in LENGTHS:
@@ -125,7 +125,8 @@ def invalid_value(where: str, value: object, allowed: str) -> InvalidRequest:
     )
 
 
-def _unknown(where: str, name: str, known: Iterable[str]) -> InvalidRequest:
+def unknown_parameter(where: str, name: str = "", known: Iterable[str] = ()) -> InvalidRequest:
+    """Return the error for a parameter that does not exist, with the one of the `known` names that is nearest to `name`."""
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return InvalidRequest(f"Unknown parameter: '{where}'.{hint}", param=where, code="unknown_parameter")

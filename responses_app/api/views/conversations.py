@@ -25,7 +25,7 @@ from responses_app.store.content import conversations
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.input_items import ItemPage
 from responses_app.validation.base import parse_metadata
-from responses_app.validation.errors import wrong_type
+from responses_app.validation.errors import unknown_parameter, wrong_type
 from responses_app.wire import item_serializer, profiles, request_body
 
 MOST_ITEMS = 20
@@ -151,7 +151,7 @@ def _added(raw: dict[str, Any]) -> list[dict[str, Any]]:
 def _known(raw: dict[str, Any], names: set[str]) -> None:
     for name in raw:
         if name not in names:
-            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+            raise unknown_parameter(name)
 
 
 def _listed(request: HttpRequest, page: ItemPage, include: Collection[str]) -> HttpResponseBase:

@@ -10,11 +10,12 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.api import pagination, query
-from responses_app.errors import InvalidRequest, NotFound
+from responses_app.errors import NotFound
 from responses_app.models import ApiKey, Status
 from responses_app.runs.ids import is_id
 from responses_app.store import response_list as content_responses
 from responses_app.store.response_list import ResponseFilter
+from responses_app.validation.errors import unknown_parameter
 from responses_app.wire import profiles
 from responses_app.wire.event_stream import partial_snapshot
 
@@ -64,7 +65,7 @@ def metadata_filter(request: HttpRequest, known: Collection[str]) -> dict[str, s
             # Metadata is stored in jsonb, which cannot hold NUL.
             metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
         elif name not in known:
-            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+            raise unknown_parameter(name)
     return metadata
 
 

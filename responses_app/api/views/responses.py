@@ -28,6 +28,7 @@ from responses_app.store import response_list
 from responses_app.store.content import input_items as content_input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
+from responses_app.validation.errors import unknown_parameter
 from responses_app.wire import item_serializer, profiles, request_body
 from responses_app.wire.event_stream import EventStream, partial_snapshot
 from responses_app.wire.sse import EventEncoder, EventFormat
@@ -118,7 +119,7 @@ def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> Create
     """Parse the body. Without `has_default` the body must name a model. Raises InvalidRequest."""
     for name in raw:
         if name not in COMPACTED:
-            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+            raise unknown_parameter(name)
     return create_response.parse_request({**raw, "store": False}, key, has_default=has_default)
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from responses_app.api_formats.messages.schema import BLOCKS, MessageEffort
-from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
-from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
+from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
 
 Item: TypeAlias = dict[str, Any]
 Located: TypeAlias = tuple[Item, Loc]
@@ -90,7 +89,7 @@ class InputItems:
             if name == "output_config" and role == "system":
                 self.effort = validate(MessageEffort, message[name], (*loc, name)).effort
             elif name not in ("role", "content"):
-                raise _unknown((*loc, name))
+                raise unknown_parameter(json_path((*loc, name)))
         if "content" not in message:
             raise missing((*loc, "content"))
         parts: list[Located] = []
@@ -152,11 +151,6 @@ class InputItems:
         self._append({"type": "function_call_output", "call_id": block["tool_use_id"], "output": output}, loc)
 
 
-def _unknown(loc: Loc) -> InvalidRequest:
-    where = json_path(loc)
-    return InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
-
-
 def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
     """Yield the blocks of a content, checked one by one. Raises InvalidRequest."""
     if isinstance(raw, str):
@@ -182,7 +176,7 @@ def _parts(block: Item, loc: Loc, role: str) -> list[Located]:
         return [({"type": kind, "text": block["text"]}, loc)] if block["text"] else []
     source, where = block["source"], (*loc, "source")
     for name in source.keys() - KEYS_OF_SOURCES[source["type"]] - {"type"}:
-        raise _unknown((*where, name))
+        raise unknown_parameter(json_path((*where, name)))
     if block["type"] == "image":
         return [({"type": "input_image", **_image(source, where)}, loc)]
     titles = [block[name] for name in ("title", "context") if block.get(name)]

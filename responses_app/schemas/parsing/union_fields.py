@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from responses_app.errors import InvalidRequest
-from responses_app.validation.errors import Loc, invalid, json_path, missing, wrong_type
+from responses_app.validation.errors import Loc, invalid, json_path, missing, unknown_parameter, wrong_type
 
 MAX_STOPS = 16
 MAX_STOP_LENGTH = 1024
@@ -34,8 +33,7 @@ def parse_conversation(raw: object) -> str | None:
     if isinstance(raw, dict):
         for name, value in raw.items():
             if name != "id" and value is not None:
-                where = json_path((*loc, name))
-                raise InvalidRequest(f"Unknown parameter: '{where}'.", param=where, code="unknown_parameter")
+                raise unknown_parameter(json_path((*loc, name)))
         loc, expected = ["conversation", "id"], "a string"
         raw = raw.get("id")
         if raw is None:
