@@ -10,12 +10,12 @@ from django.conf import settings
 
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.messages.input_items import InputItems
+from responses_app.api_formats.messages.mcp_toolsets import TOOLSET, mcp_tools
 from responses_app.api_formats.messages.message import NO_THREADS
 from responses_app.api_formats.messages.schema import (
     REFUSED,
     ClientTool,
     CodeTool,
-    McpServerUrl,
     MessagesRequest,
     SearchTool,
     Thinking,
@@ -152,13 +152,15 @@ def _tools(body: MessagesRequest, loaded: Container[str]) -> tuple[list[dict[str
     tools: list[dict[str, Any]] = []
     paths: list[str] = []
     for index, one in enumerate(body.tools or ()):
+        if one.get("type") == TOOLSET:
+            continue
         tool = _tool(one, ("tools", index))
         if not one.get("defer_loading") or one.get("name") in loaded:
             tools.append(tool)
             paths.append(json_path(("tools", index)))
-    for index, server in enumerate(body.mcp_servers or ()):
-        tools.append(_mcp_server(server))
-        paths.append(json_path(("mcp_servers", index)))
+    for server, loc in mcp_tools(body.tools or (), body.mcp_servers or ()):
+        tools.append(server)
+        paths.append(json_path(loc))
     return tools, paths
 
 
@@ -180,7 +182,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if kind.startswith("code_execution_"):
         validate(CodeTool, tool, loc)
         return {"type": "code_interpreter", "container": {"type": "auto"}}
-    allowed = "'custom', 'web_search_20250305', 'code_execution_20250522'"
+    allowed = "'custom', 'web_search_20250305', 'code_execution_20250522', 'mcp_toolset'"
     raise invalid_value(json_path((*loc, "type")), kind, allowed)
 
 
@@ -200,18 +202,6 @@ def _max_uses(body: MessagesRequest) -> int | None:
     if limit is not None and count > 1:
         raise invalid(("tools", index, "max_uses"), "it needs the web search to be the only tool that the server runs.")
     return limit
-
-
-def _mcp_server(server: McpServerUrl) -> dict[str, Any]:
-    allowed = server.tool_configuration.allowed_tools if server.tool_configuration else None
-    return {
-        "type": "mcp",
-        "server_label": server.name,
-        "server_url": server.url,
-        "authorization": server.authorization_token,
-        "allowed_tools": allowed,
-        "require_approval": "never",
-    }
 
 
 def _choice(choice: ToolChoice, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from responses_app.api_formats.messages.mcp_toolsets import McpServerUrl
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
 
@@ -104,23 +105,6 @@ class CodeTool(StrictModel):
     name: Literal["code_execution"]
     cache_control: Any = None
     allowed_callers: Array[Literal["direct"]] | None = None
-
-
-class McpConfiguration(StrictModel):
-    """`tool_configuration` of an MCP server."""
-
-    enabled: Literal[True] | None = None
-    allowed_tools: Array[str] | None = None
-
-
-class McpServerUrl(StrictModel):
-    """MCP server of `mcp_servers`."""
-
-    type: Literal["url"]
-    name: str
-    url: str
-    authorization_token: str | None = None
-    tool_configuration: McpConfiguration | None = None
 
 
 class MessagesRequest(StrictModel):
