@@ -173,3 +173,22 @@ def test_errors_are_those_of_the_packages(openai_client: OpenAI, anthropic_clien
     with pytest.raises(AuthenticationError):
         anthropic_client.with_options(api_key="sk-wrong").messages.create(model="none", messages=messages, max_tokens=10)
     assert {model.id for model in anthropic_client.models.list()} == set(MODELS)
+
+
+def test_a_toolset_of_an_mcp_server_that_has_no_address_is_an_error(anthropic_client: Any) -> None:
+    from anthropic import APIStatusError, BadRequestError
+
+    options: dict[str, Any] = {
+        "model": MODELS[0],
+        "max_tokens": 10,
+        "messages": [{"role": "user", "content": "Hi"}],
+        "mcp_servers": [{"type": "url", "name": "docs", "url": "https://mcp.invalid/mcp"}],
+        "tools": [{"type": "mcp_toolset", "mcp_server_name": "docs", "default_config": {"enabled": True}}],
+        "betas": ["mcp-client-2025-11-20"],
+    }
+    messages = anthropic_client.beta.messages
+    with pytest.raises(BadRequestError, match="Connection error while communicating with MCP server 'docs'"):
+        messages.create(**options)
+    with pytest.raises(APIStatusError) as error, messages.stream(**options) as stream:
+        stream.get_final_message()
+    assert error.value.type == "invalid_request_error"

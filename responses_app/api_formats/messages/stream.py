@@ -18,6 +18,8 @@ DELTAS: Final = {
     "response.reasoning_text.delta": ("thinking_delta", "thinking"),
     "response.function_call_arguments.delta": ("input_json_delta", "partial_json"),
 }
+# Types of errors in a stream by the code of the response; others are `api_error`.
+ERROR_CODES: Final = {"rate_limit_exceeded": "overloaded_error", "invalid_prompt": "invalid_request_error"}
 # Event types that open a text block.
 PARTS: Final = frozenset({"output_text", "refusal"})
 
@@ -152,7 +154,7 @@ class MessageEncoder:
         yield from self._stop()
         if response["status"] in ("failed", "cancelled"):
             problem = response.get("error") or {"message": "The response was cancelled.", "code": "cancelled"}
-            kind = "overloaded_error" if problem["code"] == "rate_limit_exceeded" else "api_error"
+            kind = ERROR_CODES.get(problem["code"], "api_error")
             yield _sse({"type": "error", "error": {"type": kind, "message": problem["message"]}})
             return
         yield from self._whole(excess_searches(response))

@@ -11,6 +11,7 @@ from django.conf import settings
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
+from responses_app.models import ApiFormat
 from responses_app.protocol.deltas import Delta, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.generation import Generation
@@ -61,6 +62,8 @@ class RoundPlanner:
 
         `output` are the items of the response so far, `spent` its output tokens so far. With `measure` the length of the prompt is known.
         """
+        if self._context.create_request.api_format == ApiFormat.MESSAGES:
+            _check_listings(output)
         offer = None if self._tools is None else self._tools.offer([*self._context.items, *output])
         left = None if self._limit is None else self._limit.left(output)
         if self._limit is not None and left == 0:
@@ -114,3 +117,11 @@ class RoundPlanner:
     @property
     def _prepares(self) -> bool:
         return bool(self._context.openings)
+
+
+def _check_listings(output: Sequence[Item]) -> None:
+    """Raise InvalidRequest, with the words of Anthropic's API, for a failed listing: a message cannot show `mcp_list_tools`."""
+    for item in output:
+        if item["type"] == "mcp_list_tools" and item.get("error"):
+            label, error = item["server_label"], item["error"]
+            raise InvalidRequest(f"Connection error while communicating with MCP server '{label}': {error}")

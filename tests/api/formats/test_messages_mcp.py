@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from tests.support.api.case import record_text
 from tests.support.api_formats import anthropic_types
-from tests.support.api_formats.messages_case import MessagesCase
+from tests.support.api_formats.messages_case import PATH, MessagesCase
 from tests.support.runs.server_tools import answer, shows
 
 CALL = '<|channel|>commentary to=functions.tests__weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
@@ -73,6 +73,21 @@ class McpToolsetTest(MessagesCase):
         async with self.serving(record_text(answer("Hello."), match=shows_only(WEATHER))) as client:
             server = {**SERVER, "url": self.url, "tool_configuration": {"enabled": True, "allowed_tools": ["weather"]}}
             self.assertEqual((await self.message(client, mcp_servers=[server]))["content"][0]["text"], "Hello.")
+
+    async def test_a_server_that_cannot_be_reached_fails_the_message(self) -> None:
+        body: dict[str, Any] = {"mcp_servers": [{**SERVER, "url": "http://127.0.0.1:1/mcp"}], "tools": [toolset()]}
+        text = "Connection error while communicating with MCP server 'tests': The MCP server cannot be reached."
+        error = {"type": "invalid_request_error", "message": text}
+        async with self.serving() as client:
+            for path in (PATH, f"{PATH}/count_tokens"):
+                response = await self.send(client, path, **body)
+                self.assertEqual((response.status_code, orjson.loads(response.content)["error"]), (400, error))
+            response = await self.send(client, stream=True, **body)
+            self.assertEqual(response.status_code, 200)
+            parts = [part async for part in response.streaming_content]
+            events = [orjson.loads(block.partition(b"\ndata: ")[2]) for block in b"".join(parts).split(b"\n\n")[:-1]]
+            self.assertEqual([event["type"] for event in events], ["message_start", "error"])
+            self.assertEqual(events[-1]["error"], error)
 
     async def test_errors_name_the_path(self) -> None:
         servers = [SERVER, OTHER]
