@@ -120,7 +120,9 @@ class InputItems:
         kind = block["type"]
         if kind in ("thinking", "redacted_thinking"):
             if (reasoning := _reasoning(block)) is not None:
-                self._append(reasoning, loc)
+                # Without a text only the encrypted content can be wrong.
+                key = "data" if "data" in block else "signature"
+                self._append(reasoning, (*loc, key) if "encrypted_content" in reasoning else loc)
         elif kind == "tool_result":
             self._result(block, loc)
         elif kind.endswith("_tool_result"):

@@ -47,7 +47,7 @@ INSIDE: Mapping[str, str] = {
     ".file_data": ".source",
     ".file_url": ".source.url",
     ".file_id": ".source.file_id",
-    ".encrypted_content": ".signature",
+    ".encrypted_content": "",
     ".code": ".input.code",
     ".action.query": ".input.query",
     ".server_label": ".server_name",

@@ -203,6 +203,15 @@ class MessagesTest(MessagesCase):
                     self.assertEqual(error["request_id"], response["request-id"])
             self.assertEqual((await client.get(PATH)).status_code, 405)
 
+    async def test_reasoning_of_another_server_is_refused(self) -> None:
+        blocks = ({"type": "thinking", "thinking": "", "signature": "x"}, {"type": "redacted_thinking", "data": "x"})
+        async with self.serving() as client:
+            for block, key in zip(blocks, ("signature", "data"), strict=True):
+                content = [{"type": "text", "text": "Hm."}, block]
+                response = await self.send(client, messages=[{"role": "assistant", "content": content}])
+                message = orjson.loads(response.content)["error"]["message"]
+                self.assertTrue(message.startswith(f"messages[0].content[1].{key}: "), message)
+
     async def test_a_key_may_come_in_x_api_key(self) -> None:
         async with self.serving(record_text(THOUGHT)) as client:
             client.secret = "sk-wrong"
