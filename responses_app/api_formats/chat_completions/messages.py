@@ -123,6 +123,9 @@ def _part(raw: object, loc: Loc, role: str) -> Item:
     if kind == "image_url":
         return {"type": "input_image", "image_url": fields["image_url"]["url"], **_detail(fields["image_url"])}
     if kind == "file":
+        count = len(fields["file"].keys() & {"file_data", "file_id"})
+        if count != 1:
+            raise invalid((*loc, kind), f"expected exactly one of 'file_data', 'file_id', but got {count} of them.")
         return {"type": "input_file", **fields["file"]}
     return {"type": "output_text" if role == "assistant" else "input_text", "text": fields["text"]}
 

@@ -115,6 +115,17 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual((of_chat.sampling.seed, of_chat.sampling.max_tokens), (7, 50))
             self.assertEqual(of_chat.sampling.bias, {50: -100, 7: 1.5})
 
+    async def test_a_file_without_a_source_is_refused_with_the_names_of_the_format(self) -> None:
+        data = {"file_data": "data:text/plain;base64,aGk=", "file_id": "file-1"}
+        async with self.serving() as client:
+            for file, count in ((dict[str, str](), 0), (data, 2)):
+                messages = [{"role": "user", "content": [{"type": "file", "file": file}]}]
+                response = await self.chat(client, messages=messages)
+                error = orjson.loads(response.content)["error"]
+                expected = f"expected exactly one of 'file_data', 'file_id', but got {count} of them."
+                self.assertEqual(error["message"], f"Invalid 'messages[0].content[0].file': {expected}")
+                self.assertEqual((response.status_code, error["param"]), (400, "messages[0].content[0].file"))
+
     async def test_errors_name_paths_of_the_request(self) -> None:
         chosen = {"type": "function", "function": {"name": "f"}}
         cases: list[tuple[dict[str, Any], str, str]] = [
