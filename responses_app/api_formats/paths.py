@@ -21,16 +21,20 @@ class RequestPaths:
     `items` has the path of each input item in the request of the client, `parts` of each part of an item, by the indexes of both,
     and `tools` of each tool, where these paths are others. `fields` has the names of the other parameters, and `inside` the names
     of keys in items, wherever they stand in the rest of a path.
-    `inside_tools` has the names of keys of tools.
+    `inside_tools` has the names of keys of tools, and `words` the words of messages that are others in the API format.
     """
 
     def __init__(
-        self, fields: Mapping[str, str], inside: Mapping[str, str], inside_tools: Mapping[str, str] = MappingProxyType({})
+        self,
+        fields: Mapping[str, str],
+        inside: Mapping[str, str],
+        inside_tools: Mapping[str, str] = MappingProxyType({}),
+        words: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.items: Sequence[str] = ()
         self.parts: Mapping[tuple[int, int], str] = {}
         self.tools: Sequence[str] = ()
-        self._fields, self._inside, self._inside_tools = fields, inside, inside_tools
+        self._fields, self._inside, self._inside_tools, self._words = fields, inside, inside_tools, words
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
@@ -53,6 +57,8 @@ class RequestPaths:
                 path = self.translate(error.param)
                 error.message = error.message.replace(f"'{error.param}'", f"'{path}'")
                 error.param = path
+            for ours, theirs in self._words.items():
+                error.message = error.message.replace(ours, theirs)
             if error.code == "model_not_found" and error.status == HTTPStatus.BAD_REQUEST:
                 error.status = HTTPStatus.NOT_FOUND
             raise

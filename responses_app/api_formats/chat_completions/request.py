@@ -58,6 +58,8 @@ INSIDE_TOOLS: Mapping[str, str] = {
     ".format.definition": ".format.grammar.definition",
     ".user_location": ".user_location.approximate",
 }
+# Words of messages that Responses has in place of those of this format.
+WORDS: Mapping[str, str] = {"'input_image'": "'image_url'", "'text.format'": "'response_format'"}
 SEARCH = "web_search_options"
 # Fields with the name and the meaning that they have in Responses.
 SAME = (
@@ -99,7 +101,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     if body.n not in (None, 1):
         message = f"Unsupported value: 'n' is {body.n}. This server makes one completion for each request."
         raise InvalidRequest(message, param="n", code="unsupported_value")
-    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS)
+    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS)
     items, paths.items = convert_messages(body.messages)
     fields = _fields(body)
     paths.tools = [

@@ -38,13 +38,17 @@ class McpToolConfig(StrictModel):
     defer_loading: bool | None = None
 
 
+# By the name of the tool.
+ToolConfigs = Annotated[dict[Annotated[str, Field(min_length=1, max_length=256)], McpToolConfig], Field(max_length=1024)]
+
+
 class McpToolset(StrictModel):
     """Choice among the tools of a server of `mcp_servers`."""
 
     type: Literal["mcp_toolset"]
     mcp_server_name: str
     default_config: McpToolConfig = McpToolConfig()
-    configs: Annotated[dict[str, McpToolConfig], Field(max_length=1024)] | None = None
+    configs: ToolConfigs | None = None
     cache_control: Any = None
 
 

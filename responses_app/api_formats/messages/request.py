@@ -62,6 +62,8 @@ INSIDE_TOOLS: Mapping[str, str] = {
     ".authorization": ".authorization_token",
     ".allowed_tools": ".tool_configuration.allowed_tools",
 }
+# Words of messages that Responses has in place of those of this format.
+WORDS: Mapping[str, str] = {"'input_image'": "'image'", "Tool choice 'required' must": "Tool choice 'any' must"}
 # Beginnings of the types of tools that the server runs, and the types of Responses.
 SERVER_TOOLS: Mapping[str, str] = {"web_search_": "web_search", "code_execution_": "code_interpreter"}
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
@@ -89,7 +91,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
-    paths, inputs = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS), InputItems()
+    paths, inputs = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS), InputItems()
     inputs.add_system(body.system)
     inputs.add(body.messages)
     tools, paths.tools = _tools(body, inputs.loaded_tools)

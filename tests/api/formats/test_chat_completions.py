@@ -115,6 +115,21 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual((of_chat.sampling.seed, of_chat.sampling.max_tokens), (7, 50))
             self.assertEqual(of_chat.sampling.bias, {50: -100, 7: 1.5})
 
+    async def test_errors_have_the_words_of_the_format(self) -> None:
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+        cases: list[tuple[dict[str, Any], str]] = [
+            (
+                {"messages": [{"role": "user", "content": [image]}]},
+                "Unsupported content part 'image_url' at 'messages[0].content[0]'",
+            ),
+            ({"response_format": {"type": "json_object"}}, "to use 'response_format' of type 'json_object'."),
+        ]
+        async with self.serving() as client:
+            for body, words in cases:
+                response = await self.chat(client, **body)
+                self.assertEqual(response.status_code, 400, response.content)
+                self.assertIn(words, orjson.loads(response.content)["error"]["message"])
+
     async def test_a_file_without_a_source_is_refused_with_the_names_of_the_format(self) -> None:
         data = {"file_data": "data:text/plain;base64,aGk=", "file_id": "file-1"}
         async with self.serving() as client:

@@ -212,6 +212,21 @@ class MessagesTest(MessagesCase):
                 message = orjson.loads(response.content)["error"]["message"]
                 self.assertTrue(message.startswith(f"messages[0].content[1].{key}: "), message)
 
+    async def test_errors_have_the_words_of_the_format(self) -> None:
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+        cases: list[tuple[dict[str, Any], str]] = [
+            (
+                {"messages": [{"role": "user", "content": [image]}]},
+                "Unsupported content part 'image' at 'messages[0].content[0]'",
+            ),
+            ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
+        ]
+        async with self.serving() as client:
+            for body, words in cases:
+                response = await self.send(client, **body)
+                self.assertEqual(response.status_code, 400, response.content)
+                self.assertIn(words, orjson.loads(response.content)["error"]["message"])
+
     async def test_a_key_may_come_in_x_api_key(self) -> None:
         async with self.serving(record_text(THOUGHT)) as client:
             client.secret = "sk-wrong"
