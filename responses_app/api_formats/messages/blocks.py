@@ -89,13 +89,21 @@ def _search_error(code: str) -> Block:
 
 def _mcp_call(item: Json) -> list[Block]:
     uid, error = item["id"], item.get("error")
-    text = item.get("output") if error is None else json.dumps(error)
+    text = item.get("output") if error is None else _mcp_error_text(error)
     use = {"type": "mcp_tool_use", "id": uid, "name": item["name"], "server_name": item["server_label"]}
     content = [{"type": "text", "text": text or "", "citations": None}]
     return [
         {**use, "input": arguments_object(item["arguments"])},
         {"type": "mcp_tool_result", "tool_use_id": uid, "is_error": error is not None, "content": content},
     ]
+
+
+def _mcp_error_text(error: Json) -> str:
+    """Return the texts of a tool that failed, or the message of another error, as Anthropic's API shows these."""
+    parts = error.get("content")
+    if parts is None:
+        return str(error["message"])
+    return "\n".join(part["text"] if part["type"] == "text" else json.dumps(part) for part in parts)
 
 
 def _web_search_call(item: Json) -> list[Block]:

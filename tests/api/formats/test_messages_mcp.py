@@ -15,6 +15,7 @@ from tests.support.api_formats.messages_case import PATH, MessagesCase
 from tests.support.runs.server_tools import answer, shows
 
 CALL = '<|channel|>commentary to=functions.tests__weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
+FAIL = '<|channel|>commentary to=functions.tests__fail <|constrain|>json<|message|>{"reason": "x"}<|call|>'
 DELETE = "Delete a file of the server"
 WEATHER = "Get the weather of a city"
 SERVER = {"type": "url", "name": "tests", "url": "https://mcp.example.com/mcp"}
@@ -53,6 +54,21 @@ class McpToolsetTest(MessagesCase):
             self.assertEqual((use["type"], use["name"], use["server_name"]), ("mcp_tool_use", "weather", "tests"))
             self.assertEqual((result["is_error"], result["content"][0]["text"]), (False, "It is warm in Oslo."))
             self.assertEqual(text["text"], "Warm.")
+
+    async def test_a_failed_call_shows_the_texts_of_the_tool(self) -> None:
+        cases: list[tuple[str, dict[str, Any], str]] = [
+            (FAIL, {}, "Error executing tool fail"),
+            (CALL, {"configs": {"add": {"enabled": True}}, "default_config": {"enabled": False}}, "has no tool 'weather'"),
+        ]
+        lines = [record_text(text) for call, _, _ in cases for text in (call, answer("Sorry."))]
+        async with self.serving(*lines) as client:
+            for _, fields, text in cases:
+                body: dict[str, Any] = {"mcp_servers": [{**SERVER, "url": self.url}], "tools": [toolset(**fields)]}
+                made = orjson.loads((await self.send(client, **body)).content)
+                result = made["content"][1]
+                self.assertTrue(result["is_error"])
+                self.assertIn(text, result["content"][0]["text"])
+                self.assertNotIn("{", result["content"][0]["text"])
 
     async def test_enabled_tools_are_offered(self) -> None:
         enabled = {"enabled": True}
