@@ -15,7 +15,7 @@ from responses_app.validation.errors import Loc, invalid, invalid_value, json_pa
 Item: TypeAlias = dict[str, Any]
 Located: TypeAlias = tuple[Item, Loc]
 _TEXTS = ("text",)
-_SHOWN = ("text", "image", "document")
+_SHOWN = ("text", "image", "document", "search_result")
 # Claude Code begins its instructions with a block of statistics, which differs between conversations: as a part of the prompt, it
 # would keep these from sharing the prefix in the cache.
 STATISTICS = "x-anthropic-billing-header:"
@@ -172,10 +172,13 @@ def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
 
 
 def _parts(block: Item, loc: Loc, role: str) -> list[Located]:
-    """Return the parts of a text, an image or a document. Raises InvalidRequest."""
+    """Return the parts of a text, an image, a document or a search result. Raises InvalidRequest."""
     if block["type"] == "text":
         kind = "output_text" if role == "assistant" else "input_text"
         return [({"type": kind, "text": block["text"]}, loc)] if block["text"] else []
+    if block["type"] == "search_result":
+        texts = [inner["text"] for inner, _ in _blocks(block["content"], (*loc, "content"), _TEXTS)]
+        return [({"type": "input_text", "text": "\n".join([block["title"], block["source"], *texts, ""])}, loc)]
     source, where = block["source"], (*loc, "source")
     for name in source.keys() - KEYS_OF_SOURCES[source["type"]] - {"type"}:
         raise unknown_parameter(json_path((*where, name)))

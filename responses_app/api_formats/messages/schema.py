@@ -174,6 +174,17 @@ class DocumentBlock(StrictModel):
     cache_control: Any = None
 
 
+class SearchResultBlock(StrictModel):
+    """Result of a search that the client has made. Models of this server cite no results, so `citations` have no effect."""
+
+    type: Literal["search_result"]
+    source: str
+    title: str
+    content: list[Any]
+    citations: Any = None
+    cache_control: Any = None
+
+
 class ThinkingBlock(StrictModel):
     """Earlier reasoning. The signature is the reasoning in encrypted form."""
 
@@ -255,6 +266,7 @@ BLOCKS: Mapping[str, type[StrictModel]] = {
     "text": TextBlock,
     "image": ImageBlock,
     "document": DocumentBlock,
+    "search_result": SearchResultBlock,
     "thinking": ThinkingBlock,
     "redacted_thinking": RedactedBlock,
     "tool_use": ToolUseBlock,

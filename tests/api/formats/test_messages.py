@@ -12,6 +12,7 @@ from responses_app.runs.create_request import CreateRequest
 from tests.support.api.case import THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api_formats import anthropic_types
 from tests.support.api_formats.messages_case import HI, PATH, MessagesCase
+from tests.support.runs.server_tools import shows
 
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
@@ -202,6 +203,27 @@ class MessagesTest(MessagesCase):
                     self.assertIn(path, error["error"]["message"])
                     self.assertEqual(error["request_id"], response["request-id"])
             self.assertEqual((await client.get(PATH)).status_code, 405)
+
+    async def test_search_results_are_text_of_the_prompt(self) -> None:
+        texts = [{"type": "text", "text": "It rains."}, {"type": "text", "text": "A lot."}]
+        result = {
+            "type": "search_result",
+            "source": "https://x",
+            "title": "Oslo",
+            "content": texts,
+            "citations": {"enabled": True},
+        }
+        match = shows("Oslo\nhttps://x\nIt rains.\nA lot.\n")
+        async with self.serving(*[record_text(THOUGHT, match=match)] * 2) as client:
+            question = {"role": "user", "content": [result, result]}
+            for body in (
+                {"messages": [question]},
+                shown({"type": "tool_result", "tool_use_id": "a", "content": [result, result]}),
+            ):
+                self.assertEqual((await self.message(client, **body))["content"][0]["text"], "Hello there!")
+            wrong = {**result, "content": [{"type": "image"}]}
+            error = orjson.loads((await self.send(client, messages=[{"role": "user", "content": [wrong]}])).content)["error"]
+            self.assertIn("messages[0].content[0].content[0].type", error["message"])
 
     async def test_reasoning_of_another_server_is_refused(self) -> None:
         blocks = ({"type": "thinking", "thinking": "", "signature": "x"}, {"type": "redacted_thinking", "data": "x"})
