@@ -1,4 +1,4 @@
-"""Upgrade from version 0.1.0: a database and files of that commit are migrated, and every route and page opens the old rows."""
+"""Upgrade from earlier versions: a database and files of each are migrated, and every route and page opens the old rows."""
 
 from __future__ import annotations
 
@@ -19,39 +19,86 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.programs import program_folder
-from tests.support.old_version import API_KEY, FOLDER, SECRET_KEY, write_tape
 from tests.support.server.requests import call, create, replay, wait_ended
 from tests.support.server.serve_command import EmptyServer, Server
+from tests.support.suite import data_template
+from tests.support.upgrade.client import signed_in
+from tests.support.upgrade.versions import API_KEY, SECRET_KEY, VERSIONS, Version, write_tape
+from tests.support.web.operator import sign_in_link
 
-BODIES: dict[str, Any] = json.loads((FOLDER / "bodies.json").read_text())
-RUNNING: str = BODIES.pop("running")
-# Containers expire after a time without use.
-for _container in BODIES["containers"]["data"]:
-    del _container["status"]
-OLD = [path.removeprefix("responses/") for path in BODIES if re.fullmatch(r"responses/\w+", path)]
-(STORE,) = (path.split("/")[1] for path in BODIES if re.fullmatch(r"vector_stores/\w+/files", path))
-(CONTAINER,) = (path.split("/")[1] for path in BODIES if re.fullmatch(r"containers/\w+/files", path))
-(FILE,) = (path.split("/")[1] for path in BODIES if re.fullmatch(r"files/[\w-]+", path))
-CONTAINER_FILE = BODIES[f"containers/{CONTAINER}/files"]["data"][0]["id"]
-ITEM = BODIES[f"responses/{OLD[0]}"]["output"][0]["id"]
-# Pages without a stored object of 0.1.0, and pages that end a session or wait for events.
+# Pages that end a session, wait for events or take the POST of a form, and pages without a stored object of an old version.
 OTHER_PAGES = re.compile(
-    r"sign-out|sign-in|shared|webhook|saved-view|mcp-server-test|live|chat-thread|response-image|rerun-column|rerun-context"
+    r"sign-out|sign-in|saved-view|mcp-server-test|live|chat-thread$|response-image|rerun-column|rerun-context|webhook-resend"
 )
 
 
+class OldData:
+    """Bodies that a version has answered, by path, and ids in these."""
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+        self.bodies: dict[str, Any] = json.loads((version.folder / "bodies.json").read_text())
+        self.texts = {name: self.bodies.pop(name) for name, body in [*self.bodies.items()] if isinstance(body, str)}
+        # Containers expire after a time without use.
+        for container in self.bodies["containers"]["data"]:
+            del container["status"]
+        self.responses = [path.removeprefix("responses/") for path in self.bodies if re.fullmatch(r"responses/\w+", path)]
+        self.container = self._uid(r"containers/(\w+)/files")
+        self.container_file = self.bodies[f"containers/{self.container}/files"]["data"][0]["id"]
+        item = self.bodies[f"responses/{self.responses[0]}"]["output"][0]["id"]
+        self.file, self.store = self._uid(r"files/([\w-]+)"), self._uid(r"vector_stores/(\w+)/files")
+        self.values: dict[str, str] = {
+            "pk": "1",
+            "place": "0",
+            "item": item,
+            "token": self.texts.get("shared", "").removeprefix("shared/"),
+        }
+        # Version 0.1.0 has no webhooks.
+        self.webhook = self._uid(r"webhook_endpoints/(\w+)") if "webhook_endpoints" in self.bodies else ""
+
+    def _uid(self, pattern: str) -> str:
+        (uid,) = (match[1] for path in self.bodies if (match := re.fullmatch(pattern, path)))
+        return uid
+
+    def pages(self) -> Iterator[tuple[str, str]]:
+        """Yield name and path of every page that can be opened for an old object."""
+        for name, route in _routes(get_resolver("responses_app.web.urls").url_patterns):
+            if not OTHER_PAGES.search(name):
+                path = re.sub(r"<(?:\w+:)?(\w+)>", partial(self._value, name), route)
+                if not path.endswith("/") and "//" not in path:
+                    yield name, path
+
+    def _value(self, name: str, match: re.Match[str]) -> str:
+        """Return the value of a parameter in the path of the page `name`; empty for a page without an old object."""
+        if match[1] == "uid":
+            objects = {"container": self.container, "vector-store": self.store, "file-": self.file, "webhook": self.webhook}
+            return next((uid for prefix, uid in objects.items() if name.startswith(prefix)), self.responses[0])
+        if match[1] == "file":
+            return self.file if name.startswith("vector-store") else self.container_file
+        return self.values[match[1]]
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: version.name)
+def old(request: pytest.FixtureRequest) -> OldData:
+    """Read the data of each version."""
+    return OldData(request.param)
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(old: OldData, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server of this commit, started on the old database."""
     folder = tmp_path_factory.mktemp("upgrade")
     data = folder / "data"
+    # A copied cluster is made faster than a new one.
+    data_template.copy_to(data)
     with Postgres(data):
-        script = gzip.decompress((FOLDER / "database.sql.gz").read_bytes())
+        script = b"DROP SCHEMA public CASCADE;" + gzip.decompress((old.version.folder / "database.sql.gz").read_bytes())
         psql, options = str(program_folder(None) / "psql"), ("--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1")
-        subprocess.run([psql, *options, "--output=/dev/null", default_url(data)], input=old_schema(script), check=True)
-    shutil.copytree(FOLDER / "files", data / "files")
+        subprocess.run([psql, *options, "--output=/dev/null", default_url(data)], input=script, check=True)
+    shutil.copytree(old.version.folder / "files", data / "files")
     # Expired containers stay, however old the data is.
-    environ = {"SECRET_KEY": SECRET_KEY, "RESPONSES_API_KEY": API_KEY, "RESPONSES_KEEP_CONTAINERS": "off"}
+    environ = {"RESPONSES_API_KEY": API_KEY, "RESPONSES_KEEP_CONTAINERS": "off"}
+    (data / "secret_key").write_text(SECRET_KEY)
     server = EmptyServer(data, "--engine", write_tape(folder), root=ROOT, before=(), **environ)
     try:
         yield server.ready()
@@ -59,27 +106,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.end()
 
 
-def old_schema(script: bytes) -> bytes:
-    """Return the dump without the statement that makes the schema, which exists."""
-    return script.replace(b"CREATE SCHEMA public;", b"")
-
-
 @pytest.fixture(scope="module")
 def visitor(server: Server) -> Iterator[httpx2.Client]:
     """A browser of the operator, who is signed in."""
-    link = server.manage("signin", "--url", server.url, SECRET_KEY=SECRET_KEY).split()[-1]
-    with httpx2.Client(base_url=server.url, follow_redirects=True, timeout=60) as client:
-        page = client.get(link)
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
-        if "sign-in" in str(page.url):
-            assert token is not None
-            page = client.post(link, data={"csrfmiddlewaretoken": token[1]}, headers={"Referer": server.url})
-        assert page.status_code == 200
+    with signed_in(server.url, sign_in_link(server)) as client:
         yield client
 
 
 def assert_contains(new: Any, old: Any, path: str) -> None:
-    """Check that a body has all fields and values of an earlier one; fields may have been added."""
+    """Check that a body has all fields and values of an earlier body; fields may have been added."""
     if isinstance(old, dict):
         assert isinstance(new, dict), path
         for name, value in old.items():
@@ -92,51 +127,37 @@ def assert_contains(new: Any, old: Any, path: str) -> None:
         assert new == old, path
 
 
-@pytest.mark.parametrize("path", sorted(BODIES))
-def test_an_object_of_the_old_version_is_the_same(server: Server, path: str) -> None:
-    answer = call(server, "GET", path)
-    assert answer.status_code == 200, answer.text
-    assert_contains(answer.json(), BODIES[path], path)
+def test_objects_of_the_old_version_are_the_same(server: Server, old: OldData) -> None:
+    for path, body in old.bodies.items():
+        answer = call(server, "GET", path)
+        assert answer.status_code == 200, f"{path}: {answer.text}"
+        assert_contains(answer.json(), body, path)
 
 
-@pytest.mark.parametrize("uid", OLD)
-def test_the_log_of_an_old_response_is_replayed(server: Server, uid: str) -> None:
-    events = replay(server, uid)
-    assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    assert_contains(events[-1]["response"], BODIES[f"responses/{uid}"], uid)
+def test_logs_of_old_responses_are_replayed(server: Server, old: OldData) -> None:
+    for uid in old.responses:
+        events = replay(server, uid)
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        assert_contains(events[-1]["response"], old.bodies[f"responses/{uid}"], uid)
 
 
-def test_bytes_of_old_files_are_read_and_searched(server: Server) -> None:
-    assert call(server, "GET", f"files/{FILE}/content").content == b"Foxes hunt at night.\n"
-    assert call(server, "GET", f"containers/{CONTAINER}/files/{CONTAINER_FILE}/content").content == b"Bread.\n"
-    results = call(server, "POST", f"vector_stores/{STORE}/search", json={"query": "When do foxes hunt?"}).json()["data"]
-    assert [result["file_id"] for result in results] == [FILE]
+def test_bytes_of_old_files_are_read_and_searched(server: Server, old: OldData) -> None:
+    assert call(server, "GET", f"files/{old.file}/content").content == b"Foxes hunt at night.\n"
+    assert call(server, "GET", f"containers/{old.container}/files/{old.container_file}/content").content == b"Bread.\n"
+    results = call(server, "POST", f"vector_stores/{old.store}/search", json={"query": "When do foxes hunt?"}).json()["data"]
+    assert [result["file_id"] for result in results] == [old.file]
 
 
-def test_an_old_response_is_continued_and_the_running_one_ends(server: Server) -> None:
-    assert create(server, previous_response_id=OLD[0])["status"] == "completed"
-    assert wait_ended(server, RUNNING)["status"] == "completed"
+def test_an_old_key_opens_the_responses_of_its_project(server: Server, old: OldData) -> None:
+    if "key" in old.texts:
+        headers = {"Authorization": f"Bearer {old.texts['key']}"}
+        for path, status in ((old.texts["of_key"], 200), (old.responses[0], 404)):
+            assert httpx2.get(f"{server.url}/v1/responses/{path}", headers=headers).status_code == status
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """Yield name and path of every page that can be opened for an old object."""
-    for name, route in _routes(get_resolver("responses_app.web.urls").url_patterns):
-        if not OTHER_PAGES.search(name):
-            yield name, re.sub(r"<(?:\w+:)?(\w+)>", partial(_value, name), route)
-
-
-def _value(name: str, match: re.Match[str]) -> str:
-    """Return the value of a parameter in the path of the page `name`."""
-    if match[1] == "uid":
-        objects = {"container": CONTAINER, "vector-store": STORE, "file-": FILE}
-        return next((uid for prefix, uid in objects.items() if name.startswith(prefix)), OLD[0])
-    values: dict[str, str] = {
-        "pk": "1",
-        "place": "0",
-        "item": ITEM,
-        "file": FILE if name.startswith("vector-store") else CONTAINER_FILE,
-    }
-    return values[match[1]]
+def test_an_old_response_is_continued_and_the_running_one_ends(server: Server, old: OldData) -> None:
+    assert create(server, previous_response_id=old.responses[0])["status"] == "completed"
+    assert wait_ended(server, old.texts["running"])["status"] == "completed"
 
 
 def _routes(patterns: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -147,12 +168,12 @@ def _routes(patterns: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield str(pattern.name), prefix + str(pattern.pattern)
 
 
-def test_every_page_opens_the_old_rows(server: Server, visitor: httpx2.Client) -> None:
-    answers = {f"{name}: {path}": visitor.get(f"/{path}").status_code for name, path in pages()}
+def test_every_page_opens_the_old_rows(server: Server, visitor: httpx2.Client, old: OldData) -> None:
+    answers = {f"{name}: {path}": visitor.get(f"/{path}").status_code for name, path in old.pages()}
     refused = {page: status for page, status in answers.items() if status not in (200, 405)}
     assert refused == {}
     assert sum(status == 200 for status in answers.values()) > 25
     for form in ("json", "jsonl", "sse"):
-        assert visitor.get(f"/responses/{OLD[0]}.{form}").status_code == 200
-    for model in ("response", "item", "conversation", "apikey"):
+        assert visitor.get(f"/responses/{old.responses[0]}.{form}").status_code == 200
+    for model in ("response", "item", "conversation", "apikey", "auditentry", "webhookdelivery"):
         assert visitor.get(f"/admin/responses_app/{model}/").status_code == 200
