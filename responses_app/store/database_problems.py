@@ -15,11 +15,13 @@ NO_RIGHTS = (
     "the role of DATABASE_URL may not make or use the tables: make it the owner of its database "
     "(ALTER DATABASE name OWNER TO role), or of its schema (ALTER SCHEMA public OWNER TO role)"
 )
-NO_TABLES = "the tables are missing or of an earlier version: start the server, or run the command migrate"
+NO_TABLES = "the tables are missing or of an earlier version: run the command migrate, or start bin/serve, which does so"
 ENCODING = "UTF8"
 
 NAMED = "Start Postgres, or correct DATABASE_URL"
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
+HOSTED = "Start Postgres, or correct DATABASES in the settings of the project"
+SETTINGS = "project.settings"
 
 
 def connection_problem() -> str | None:
@@ -51,10 +53,11 @@ def describe_database_error(error: DatabaseError) -> str | None:
     if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
-        reason, remedy = connection_problem() or str(error).rstrip(), NAMED if _is_named() else EMBEDDED
-        return f"the database does not answer ({reason}). {remedy}"
+        return f"the database does not answer ({connection_problem() or str(error).rstrip()}). {_remedy()}"
     return None
 
 
-def _is_named() -> bool:
-    return bool(os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE"))
+def _remedy() -> str:
+    if os.environ.get("DJANGO_SETTINGS_MODULE", SETTINGS) != SETTINGS:
+        return HOSTED
+    return NAMED if os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") else EMBEDDED

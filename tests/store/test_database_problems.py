@@ -45,6 +45,8 @@ def test_old_versions_and_databases_that_are_away_are_named(monkeypatch: pytest.
         assert described.startswith("the database does not answer (")
         assert "refused" in described
         assert remedy in described
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "mysite.settings")
+    assert "correct DATABASES in the settings" in (describe_database_error(OperationalError("refused")) or "")
 
 
 @pytest.mark.parametrize(("encoding", "is_usable"), [("UTF8", True), ("SQL_ASCII", False), ("LATIN1", False), (None, False)])

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.server.backup import embedded
 from responses_app.server.backup.manifest import BackupError
 from responses_app.server.backup.writing import has_secret_file, write_backup
@@ -15,7 +16,7 @@ from responses_app.store import audit_log
 from responses_app.store.database_problems import NO_TABLES
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `backup`."""
 
     help = "Write database, stored files and secret files into a new folder, with a manifest of checksums. The server may run."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from responses_app.access import tool_access
+from responses_app.management.base import DatabaseCommand
 from responses_app.models import ApiKey
 from responses_app.models.keys import (
     MAX_CONCURRENT,
@@ -21,7 +22,7 @@ from responses_app.store import audit_log
 LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `createkey`."""
 
     help = "Create an API key and print it. It can’t be shown again: only a hash is stored."

@@ -11,11 +11,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.core import checks as django_checks
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
 from responses_app.installation.data_dir import data_dir
+from responses_app.management.base import DatabaseCommand
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts
@@ -25,7 +26,7 @@ from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, Che
 LABELS: Final = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "skipped": "skipped"}
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `doctor`."""
 
     help = (

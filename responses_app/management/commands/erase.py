@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.models import Conversation
 from responses_app.store import audit_log, person
 from responses_app.store.content import erasure
@@ -15,7 +16,7 @@ from responses_app.utils.user_model import User
 from responses_app.web.accounts import account
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `erase`."""
 
     help = (

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.store import audit_log, person
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `export`."""
 
     help = "Write the responses of a person, with their input items, into a new file as JSON Lines."

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.models import Project
 
 FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `projectlimits`."""
 
     help = "Set limits of a project and print all limits of the project. 0 removes a limit."

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.management.progress import ProgressLine
 from responses_app.store import audit_log, refused_requests, webhooks
 from responses_app.store.content import approvals, orphans
@@ -41,7 +42,7 @@ class Part:
     delete: Callable[[], Iterator[int]]
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `prune`."""
 
     help = "Delete data that is older than its retention period. Ages: 7d, 12h, 30m, 45s or off. Safe while the server runs."

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.server.backup import embedded, restoring
 from responses_app.server.backup.manifest import BackupError
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `restore`."""
 
     help = "Restore a backup of manage.py backup. The server must be stopped. With --check, only compare the backup with its manifest."

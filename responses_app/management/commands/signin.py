@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from responses_app.management.base import DatabaseCommand
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
 from responses_app.web.accounts import sign_in
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Command `signin`."""
 
     help = f"Print a one-time sign-in link. It expires after {sign_in.VALID_SECONDS // 60} minutes."

@@ -117,7 +117,10 @@ def test_a_database_without_tables_is_named(server: Server, tmp_path: Path) -> N
     url = default_url(server.folder).replace(f"/{DATABASE}?", "/empty?")
     done = Server.run_manage(tmp_path / "data", "backup", str(tmp_path / "backup"), DATABASE_URL=url)
     assert done.returncode == 1
-    assert "the tables are missing or of an earlier version: start the server, or run the command migrate" in done.stderr
+    assert (
+        "the tables are missing or of an earlier version: run the command migrate, or start bin/serve, which does so"
+        in done.stderr
+    )
     assert "LINE 1" not in done.stderr
 
 
