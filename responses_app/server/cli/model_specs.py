@@ -16,6 +16,8 @@ from responses_app.server.model_files.folders import gguf_problem, kind_problem
 
 DEMOS = ("demo-chat", "demo-harmony")
 DEFAULT = "demo-chat"
+# Engines by URL that generate from token ids: this server reads the tokenizer.
+WITHOUT_TOKENIZER = frozenset({"http", "https", "script", "unix"})
 # A tape without a model uses harmony, whose vocabulary is part of the harmony library.
 HARMONY = Path(__file__).parent / "gpt_oss"
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
@@ -121,6 +123,15 @@ def with_engine_options(models: str, words: Sequence[str], read: Callable[[Seque
             f"{words[0]} is an option of vLLM, and the engine of {name} runs elsewhere: give the option to that engine"
         )
     return f"{name}={_with(url, dict(read(words)))}"
+
+
+def check_tokenizers(models: str) -> None:
+    """Raise InvalidModelSpec for an engine URL of RESPONSES_MODELS that lacks the parameter `tokenizer`."""
+    for name, _, url in (entry.partition("=") for entry in models.split()):
+        parts = urlsplit(url)
+        if parts.scheme in WITHOUT_TOKENIZER and not dict(parse_qsl(parts.query)).get("tokenizer"):
+            addition = f"{'&' if parts.query else '?'}tokenizer=FOLDER-OR-HUB-NAME"
+            raise InvalidModelSpec(f"the engine URL of the model {name} names no tokenizer: add {addition} to the URL")
 
 
 def on_disk(models: str) -> bool:

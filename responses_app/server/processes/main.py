@@ -117,6 +117,7 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
         engine = model_specs.one_engine(options.engines)
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
+    model_specs.check_tokenizers(os.environ["RESPONSES_MODELS"])
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
     os.environ["RESPONSES_MODELS"] = model_specs.with_adapters(os.environ["RESPONSES_MODELS"], options.adapters)
     os.environ["RESPONSES_MODELS"] = _with_engine_options(os.environ["RESPONSES_MODELS"], options, progress)

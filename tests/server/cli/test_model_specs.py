@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -17,6 +18,7 @@ from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import (
     HARMONY,
     InvalidModelSpec,
+    check_tokenizers,
     local_source,
     models_setting,
     on_disk,
@@ -114,6 +116,20 @@ def test_the_settings_understand_every_lineup(checkpoint: Path, remote: str) -> 
     served = parse_models(models_setting((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
     assert served["mine"].source == str(checkpoint)
     assert served["far"].source == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("url", "addition"),
+    [
+        ("script:///tape.jsonl", "?tokenizer="),
+        ("http://host?model=a", "&tokenizer="),
+        ("unix:///a.sock?tokenizer=", "&tokenizer="),
+    ],
+)
+def test_an_engine_url_without_a_tokenizer_is_refused(url: str, addition: str) -> None:
+    check_tokenizers(f"a=vllm:///models/x b={url}{addition}folder")
+    with pytest.raises(InvalidModelSpec, match=f"model b names no tokenizer: add {re.escape(addition)}FOLDER"):
+        check_tokenizers(f"a=vllm:///models/x b={url}")
 
 
 def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:

@@ -105,3 +105,10 @@ def test_an_unknown_model_or_tokenizer_is_refused_at_once(tmp_path: Path) -> Non
         assert "none/such: " in output
         assert "cannot be reached" in output
         assert "Starting Postgres" not in output
+
+
+def test_an_engine_without_a_tokenizer_is_refused_at_once(tmp_path: Path) -> None:
+    command = (*MANAGE, "serve", "--web", "2", "--port", str(free_port()), "--model", "script:///tape.jsonl")
+    output = end_of(command, tmp_path / "data")
+    assert "serve: the engine URL of the model tape names no tokenizer: add ?tokenizer=FOLDER-OR-HUB-NAME to the URL" in output
+    assert "Starting Postgres" not in output
