@@ -27,6 +27,7 @@ ENGINE_LIMIT_S: Final = 4.0
 READY, AWAY, LOADING = "ready", "away", "loading"
 # Migrations that a message names.
 MAX_NAMES: Final = 3
+NO_MODELS: Final = "No model is served. Set RESPONSES_MODELS (name=engine-url)."
 
 _probe: Final = DatabaseProbe()
 # The parts that failed in the last answer: the log has a line for each change.
@@ -91,7 +92,8 @@ async def _check_engines(hub: RunManager) -> PartHealth:
     states = await asyncio.gather(*(_engine_state(hub, model) for model in served))
     models = {model.name: state for model, state in zip(served, states, strict=True)}
     away = [name for name, state in models.items() if state != READY]
-    return PartHealth(f"Not ready: {', '.join(away)}." if away else "", {"models": models})
+    problem = f"Not ready: {', '.join(away)}." if away else ""
+    return PartHealth(problem if served else NO_MODELS, {"models": models})
 
 
 async def _engine_state(hub: RunManager, model: ServedModel) -> str:

@@ -71,6 +71,14 @@ class HealthTest(ApiCase):
             self.engine.recover()
             self.assertEqual((await self.ready(client))[0], 200)
 
+    async def test_process_without_models_is_not_ready(self) -> None:
+        async with self.serving() as client:
+            await self.warm(client)
+            with mock.patch.object(self.hub, "served", {}):
+                status, body = await self.ready(client)
+            self.assertEqual((status, body["failed"]), (503, ["engine"]))
+            self.assertEqual(body["checks"]["engine"]["message"], health.NO_MODELS)
+
     async def test_engine_that_hangs_is_away_in_time(self) -> None:
         async with self.serving() as client:
             await self.warm(client)
