@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,10 @@ def test_figures_of_the_readme_are_in_the_benchmarks() -> None:
     measured = (ROOT / "docs/operations/measure.md").read_text()
     assert len(figures) == 3
     assert not [figure for figure in figures if figure.removesuffix(" tasks") not in measured]
+
+
+def test_commands_name_the_version_of_the_project() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    files = [ROOT / "README.md", ROOT / "Containerfile", ROOT / "compose.yaml", *sorted((ROOT / "docs").rglob("*.md"))]
+    names = [name for file in files for name in re.findall(r"verbatim(?:-sandbox)?[-:/](\d+\.\d+\.\d+)", file.read_text())]
+    assert set(names) == {version}
