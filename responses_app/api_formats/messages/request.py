@@ -91,14 +91,17 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
-    paths, inputs = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS), InputItems()
+    inputs = InputItems()
     inputs.add_system(body.system)
     inputs.add(body.messages)
+    effort = inputs.effort or (body.output_config.effort if body.output_config else None)
+    fields = FIELDS if effort else {**FIELDS, "reasoning.effort": "thinking.type"}
+    paths = RequestPaths(fields, INSIDE, INSIDE_TOOLS, WORDS)
     tools, paths.tools = _tools(body, inputs.loaded_tools)
     paths.items, paths.parts = inputs.paths, inputs.parts
     with paths.translated():
         order = create_response.parse_request(
-            {**_fields(body, inputs.effort), "tools": tools, "input": inputs.items}, key, request_id=request_id
+            {**_fields(body, effort), "tools": tools, "input": inputs.items}, key, request_id=request_id
         )
     order = replace(
         order,
@@ -112,7 +115,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
 
 
 def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
-    """Return the body of Responses without the input; `effort` is that of a message. Raises InvalidRequest."""
+    """Return the body of Responses without the input; `effort` is that of a message or of the body. Raises InvalidRequest."""
     config, choice = body.output_config, body.tool_choice
     fields: dict[str, Any] = {
         "model": body.model,
@@ -122,7 +125,7 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
         "top_p": body.top_p,
         "top_k": body.top_k,
         "seed": body.seed,
-        "reasoning": _reasoning(body.thinking, effort or (config.effort if config else None)),
+        "reasoning": _reasoning(body.thinking, effort),
         "max_tool_calls": _max_uses(body),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }

@@ -241,6 +241,8 @@ class MessagesTest(MessagesCase):
                 {"messages": [{"role": "user", "content": [image]}]},
                 "Unsupported content part 'image' at 'messages[0].content[0]'",
             ),
+            ({"thinking": {"type": "disabled"}}, "thinking.type: Unsupported value: 'none' is not supported with this model."),
+            ({"output_config": {"effort": "max"}}, "Invalid effort parameter: output_config.effort: "),
             ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
         ]
         async with self.serving() as client:
