@@ -44,6 +44,7 @@ async def show(request: HttpRequest) -> HttpResponse:
     """Render GET /models."""
     models = list(manager.current().served.values())
     context = {
+        "section": "models",
         "rows": [await _row(model) for model in models],
         "is_opening": manager.current().opening,
         "command": settings.RESPONSES_SERVE_COMMAND,

@@ -65,7 +65,7 @@ class CommittedRowsTest(TransactionTestCase):
             made(f"resp_{number}")
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
-        (rows,) = [table.rows for table in sizes.table_sizes() if table.name == "response"]
+        (rows,) = [table.rows for table in sizes.table_sizes() if table.name == "responses"]
         self.assertGreaterEqual(rows, 3)
 
 
@@ -104,9 +104,9 @@ class StorageReportTest(WebCase):
 
     def test_partitions_count_for_their_table(self) -> None:
         tables = {table.name: table for table in sizes.table_sizes()}
-        self.assertIn("logpage", tables)
+        self.assertIn("log pages", tables)
         self.assertFalse([name for name in tables if name.startswith("logpage_")])
-        self.assertGreater(tables["response"].index_bytes, 0)
+        self.assertGreater(tables["responses"].index_bytes, 0)
         self.assertIn(sizes.OTHERS, tables)
 
     def test_projects_share_the_database_by_their_responses(self) -> None:
@@ -121,7 +121,7 @@ class StorageReportTest(WebCase):
         made("resp_1", project="<p>", ended_at=NOW - timedelta(hours=1))
         sample(DAY, database_bytes=0).save(force_insert=True)
         page = self.page("/storage")
-        for text in ("1 log, the oldest for", "Late", "logpage", "&lt;p&gt;", "Responses are kept for ever"):
+        for text in ("1 log, the oldest for", "Late", "Log pages", "&lt;p&gt;", "Responses are kept for ever"):
             self.assertIn(text, page)
         self.client.force_login(User.objects.create_user("member"))
         self.assertEqual(self.client.get("/storage").status_code, 403)

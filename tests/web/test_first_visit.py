@@ -45,7 +45,7 @@ def test_a_person_finds_a_response_and_reads_its_log(chat_server: Server, page: 
 
     page.get_by_role("link", name="Open page").click()
     expect(page.get_by_role("main")).to_contain_text("Hello there!")
-    page.get_by_role("link", name="Events", exact=True).click()
+    page.get_by_role("tab", name="Events").click()
     expect(page.get_by_role("main")).to_contain_text("response.completed")
 
 

@@ -36,6 +36,8 @@ class ModelPagesTest(ApiCase):
             self.assertInHTML('<td data-name="State"><span class="ok">ready</span></td>', page)
             self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
             self.assertNotIn("http-equiv", page)
+            self.assertInHTML('<a href="/connect?model=m">Connect a client</a>', page)
+            self.assertInHTML('<a href="/responses?model=m">Responses</a>', page)
             self.engine.fail_for()
             self.assertContains(await client.get("/models"), '<span class="bad">away</span>')
 

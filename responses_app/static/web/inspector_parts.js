@@ -23,6 +23,10 @@ function remember(part) {
   history.replaceState(history.state, "", url);
 }
 
+function wholePage(url) {
+  return Object.assign(document.createElement("a"), { className: "whole-page", href: url, textContent: "Open as a page" });
+}
+
 function problem() {
   return Object.assign(document.createElement("p"), { className: "bad", textContent: "This part can’t be loaded." });
 }
@@ -37,7 +41,7 @@ async function load(url) {
   for (const one of view?.querySelectorAll(".tabs, #running, #player, template") ?? []) one.remove();
   for (const link of view?.querySelectorAll("a[href]") ?? []) link.href = new URL(link.getAttribute("href"), url).href;
   for (const form of view?.querySelectorAll("form") ?? []) form.action = new URL(form.getAttribute("action") ?? "", url).href;
-  panel.replaceChildren(...(view?.childNodes ?? [problem()]));
+  panel.replaceChildren(wholePage(url), ...(view?.childNodes ?? [problem()]));
   panel.removeAttribute("aria-busy");
   panel.scrollTop = 0;
   mark(new URL(location.href).searchParams.get("selected"));

@@ -17,7 +17,7 @@ page.querySelector(".parts").addEventListener("keydown", (event) => {
 page.querySelector(".inspector").addEventListener("click", (event) => {
   const link = event.target.closest("[role=tab], a[href]");
   const tab = tabs.find((one) => one === link || one.dataset.url === link?.pathname);
-  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey || !tab.offsetWidth) return;
+  if (!tab || link.classList.contains("whole-page") || event.ctrlKey || event.metaKey || event.shiftKey || !tab.offsetWidth) return;
   event.preventDefault();
   open(tab, link.href);
 });

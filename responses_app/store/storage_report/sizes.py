@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from django.apps import apps
 from django.db import connection
 from django.db.models import Sum
 
@@ -16,7 +17,7 @@ from responses_app.models import StoredFile
 
 PREFIX: Final = "responses_app_"
 # Tables of other apps have one line.
-OTHERS: Final = "others"
+OTHERS: Final = "Tables of other apps"
 # Blocks of a table that the estimate reads, about 20,000 responses.
 SAMPLED_BLOCKS: Final = 1000
 # A partition counts for its parent. `reltuples` is -1 or old before the next ANALYZE, and a crash sets the live tuples to 0.
@@ -98,7 +99,9 @@ def table_sizes() -> Sequence[TableSize]:
     with connection.cursor() as cursor:
         cursor.execute(TABLES_SQL)
         tables = [TableSize(*row) for row in cursor.fetchall()]
-    named = [table._replace(name=table.name.removeprefix(PREFIX)) for table in tables if table.name.startswith(PREFIX)]
+    labels = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in apps.get_models()}
+    own = [table for table in tables if table.name.startswith(PREFIX)]
+    named = [table._replace(name=labels.get(table.name, table.name.removeprefix(PREFIX).replace("_", " "))) for table in own]
     foreign = [table for table in tables if not table.name.startswith(PREFIX)]
     sums = (sum(column) for column in zip(*(table[1:] for table in foreign), strict=True))
     others = [TableSize(OTHERS, *sums)] if foreign else []

@@ -27,7 +27,7 @@ TABS = (
     ("response-chain", "Chain"),
     ("response-check", "Validation"),
 )
-# Views that the inspector shows beside the conversation. Without JavaScript they are tabs.
+# Views that the inspector shows beside the conversation. They are tabs where the inspector has no room, or no JavaScript.
 PARTS = ("response-wire", "response-events", "response-prompt", "response-cache")
 # Links to the newest reruns of a response.
 MAX_RERUNS = 8
@@ -56,7 +56,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "stats": ResponseStats(row),
         "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
         "tabs": TABS,
-        "parts": [(name, dict(TABS)[name]) for name in PARTS],
+        "inspector_parts": [(name, dict(TABS)[name]) for name in PARTS] if tab == "response" else [],
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
         "is_member": has_role(request.user, row.project, Role.MEMBER),

@@ -107,6 +107,8 @@ def _shown(name: str, value: Any) -> str:
         value = " ".join(str(value[key]) for key in ("type", "name") if value.get(key))
     elif isinstance(value, bool):
         value = "yes" if value else "no"
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, str) for one in value):
+        value = ", ".join(value)
     elif isinstance(value, (Mapping, list, tuple)):
         value = json.dumps(value, ensure_ascii=False)
     text = str(value)

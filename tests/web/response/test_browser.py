@@ -79,10 +79,12 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
     expect(page.locator("#answered").get_by_text("I think about it.")).to_be_visible()
 
     tabs = page.get_by_role("navigation", name="Views of this response")
+    expect(tabs.get_by_role("link")).to_have_text(["Conversation", "Chain", "Validation"])
     tabs.get_by_role("link", name="Chain").click()
     page.locator(".chain li").filter(has_text=second[-6:]).get_by_role("link").first.click()
     expect(page.locator("#answered")).to_contain_text("get_weather")
-    tabs.get_by_role("link", name="Events").click()
+    page.get_by_role("tab", name="Events").click()
+    page.get_by_role("link", name="Open as a page").click()
     expect(page.locator("#events tr").last).to_contain_text("response.completed")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -217,7 +219,8 @@ def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Pag
     first = chat_server.ask(input="How is the weather?", instructions=instructions).json()["id"]
     second = chat_server.ask(input="And now?", instructions=f"12:01 {instructions}", previous_response_id=first).json()["id"]
     page.goto(f"{chat_server.url}/responses/{second}")
-    page.get_by_role("navigation", name="Views of this response").get_by_role("link", name="Cache").click()
+    page.get_by_role("tab", name="Cache").click()
+    page.get_by_role("link", name="Open as a page").click()
     expect(page.get_by_text("tokens computed again. instructions changed.")).to_be_visible()
     marks = page.locator(".prompt mark")
     expect(marks).to_have_count(2)

@@ -116,6 +116,22 @@ class RoundsTest(TestCase):
         )
         self.assertIn(("Call: Web search", 20, 1500, 0, "ws_1"), segments(row)[0])
 
+    def test_reasoning_ends_with_its_item(self) -> None:
+        reasoning = {"id": "rs_1", "type": "reasoning"}
+        row = stored(
+            events=[
+                ("response.in_progress", 0, {}),
+                ("response.output_item.added", 10, {"item": reasoning}),
+                ("response.reasoning_text.delta", 20, {"item_id": "rs_1"}),
+                ("response.reasoning_text.delta", 150, {"item_id": "rs_1"}),
+                (DONE, 200, {"item": reasoning}),
+                ("response.output_item.added", 310, {"item": call("mcp_1", "slow")}),
+                (ARGUMENTS, 350, {"item_id": "mcp_1"}),
+                ("response.completed", 360, {}),
+            ]
+        )
+        self.assertEqual(segments(row)[0][1:], [("Reasoning", 20, 200, 0, "rs_1"), ("Call: slow · demo", 200, 360, 0, "mcp_1")])
+
     def test_row_of_a_round_has_its_listing_generation_and_parallel_tools(self) -> None:
         row = stored()
         self.assertEqual(
@@ -125,9 +141,9 @@ class RoundsTest(TestCase):
                     ("Prefill", 0, 10, 0, ""),
                     ("demo · tools", 10, 110, 0, "mcpl_1"),
                     ("Prefill", 110, 200, 0, ""),
-                    ("Call: slow · demo", 200, 250, 0, "mcp_1"),
+                    ("Call: slow · demo", 200, 240, 0, "mcp_1"),
+                    ("Call: fast · demo", 240, 300, 0, "mcp_2"),
                     ("slow · demo", 240, 740, 1, "mcp_1"),
-                    ("Call: fast · demo", 250, 300, 0, "mcp_2"),
                     ("fast · demo", 300, 400, 0, "mcp_2"),
                 ],
                 [("Prefill", 740, 840, 0, ""), ("Text", 840, 1000, 0, "msg_1")],

@@ -44,7 +44,7 @@ def test_esc_leads_back_to_the_filters_the_page_and_the_row(chat_server: Server,
     expect(page).to_have_url(f"{chat_server.url}{href}")
     expect(page.locator("h1")).to_contain_text("number")
     # Also behind some of its views.
-    page.get_by_role("link", name="Events").click()
+    page.get_by_role("tab", name="Events").click()
     page.get_by_role("link", name="0", exact=True).click()
     expect(page.locator("h2").first).to_contain_text("Event 0")
     page.keyboard.press("Escape")

@@ -27,8 +27,8 @@ MIN_STALL_MS: Final = 400
 STALL_FACTOR: Final = 8
 # Events of a tool that its run, not the model, makes: a silence before these is time of the tool, as the wait for a container.
 TOOL_STEPS: Final = frozenset(name for name in SERVER_EVENTS if name.endswith((".interpreting", ".searching")))
-# Items that the model does not write, or whose text has phases of its own.
-NO_CALLS: Final = frozenset(("message", "reasoning", "mcp_list_tools"))
+# Phases in which the model writes items of these types, empty for an item that the model does not write. Others are calls.
+ITEM_PHASES: Final = {"message": "text", "reasoning": "reasoning", "mcp_list_tools": ""}
 # Phases and their labels. The names are CSS classes.
 LABELS: Final = {
     "queue": "Queued",
@@ -148,7 +148,7 @@ def _short(spans: Sequence[ItemSpan], drawn: set[str], headers: Sequence[EventHe
     times = {header.number: header.ms for header in headers}
     for span in spans:
         if span.uid not in drawn:
-            name = {"message": "text", "reasoning": "reasoning"}.get(str(span.item.get("type")), "tool")
+            name = _item_phase(span) or "tool"
             label = item_title(span.item) if name == "tool" else LABELS[name]
             yield Segment(name, label, times[span.last], times[span.last], headers[-1].ms, span.uid)
 
@@ -178,6 +178,10 @@ def _deltas(headers: Sequence[EventHeader]) -> Iterator[tuple[str, int]]:
     return ((_phase(name), header.ms) for name, header in kinds if name in GENERATION_KINDS)
 
 
+def _item_phase(span: ItemSpan) -> str:
+    return ITEM_PHASES.get(str(span.item.get("type")), "tool")
+
+
 def _phase(kind: str) -> str:
     return "tool" if kind == "tools" else kind
 
@@ -193,16 +197,17 @@ def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> Iterat
     queued = any(header.type == "response.queued" for header in headers[:3])
     yield "queue", 0, started_ms if queued else 0, ""
     firsts = [span.first for span in spans]
-    calls = {span.first for span in spans if span.item.get("type") not in NO_CALLS}
+    written = {span.first: _item_phase(span) for span in spans}
     pause, before, has_output = _pause(headers), started_ms if queued else 0, False
     for header in headers:
         kind = event_kind(header.type)
         if header.ms > before:
             name = _phase_before(header, kind, has_output=has_output, is_long=header.ms - before > pause)
-            # A call whose item begins with its end: the model wrote it before.
-            is_call = name == "silence" and header.number in calls
-            name = "tool" if is_call else name
-            place = bisect_right(firsts, header.number) if name in LABELS and (is_call or name == _phase(kind)) else 0
+            # What the model wrote before an item begins belongs to that item: the marks around it, or a whole call.
+            item_phase = written.get(header.number, "")
+            is_item = bool(item_phase) and (not name or (name == "silence" and item_phase == "tool"))
+            name = item_phase if is_item else name
+            place = bisect_right(firsts, header.number) if name in LABELS and (is_item or name == _phase(kind)) else 0
             yield name, before, header.ms, spans[place - 1].uid if place else ""
             before = header.ms
         # Count also an event in the same millisecond as the previous event.
