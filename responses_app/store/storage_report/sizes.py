@@ -100,8 +100,10 @@ def table_sizes() -> Sequence[TableSize]:
         cursor.execute(TABLES_SQL)
         tables = [TableSize(*row) for row in cursor.fetchall()]
     labels = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in apps.get_models()}
-    own = [table for table in tables if table.name.startswith(PREFIX)]
-    named = [table._replace(name=labels.get(table.name, table.name.removeprefix(PREFIX).replace("_", " "))) for table in own]
+    app_tables = [table for table in tables if table.name.startswith(PREFIX)]
+    named = [
+        table._replace(name=labels.get(table.name, table.name.removeprefix(PREFIX).replace("_", " "))) for table in app_tables
+    ]
     foreign = [table for table in tables if not table.name.startswith(PREFIX)]
     sums = (sum(column) for column in zip(*(table[1:] for table in foreign), strict=True))
     others = [TableSize(OTHERS, *sums)] if foreign else []

@@ -197,14 +197,14 @@ def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> Iterat
     queued = any(header.type == "response.queued" for header in headers[:3])
     yield "queue", 0, started_ms if queued else 0, ""
     firsts = [span.first for span in spans]
-    written = {span.first: _item_phase(span) for span in spans}
+    phases_of_items = {span.first: _item_phase(span) for span in spans}
     pause, before, has_output = _pause(headers), started_ms if queued else 0, False
     for header in headers:
         kind = event_kind(header.type)
         if header.ms > before:
             name = _phase_before(header, kind, has_output=has_output, is_long=header.ms - before > pause)
             # What the model wrote before an item begins belongs to that item: the marks around it, or a whole call.
-            item_phase = written.get(header.number, "")
+            item_phase = phases_of_items.get(header.number, "")
             is_item = bool(item_phase) and (not name or (name == "silence" and item_phase == "tool"))
             name = item_phase if is_item else name
             place = bisect_right(firsts, header.number) if name in LABELS and (is_item or name == _phase(kind)) else 0
