@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from responses_app.access.model_access import find
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.messages.input_items import InputItems
 from responses_app.api_formats.messages.mcp_toolsets import TOOLSET, mcp_tools
@@ -18,7 +19,6 @@ from responses_app.api_formats.messages.schema import (
     CodeTool,
     MessagesRequest,
     SearchTool,
-    Thinking,
     ToolChoice,
 )
 from responses_app.api_formats.paths import RequestPaths
@@ -95,8 +95,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     inputs.add_system(body.system)
     inputs.add(body.messages)
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
-    fields = FIELDS if effort else {**FIELDS, "reasoning.effort": "thinking.type"}
-    paths = RequestPaths(fields, INSIDE, INSIDE_TOOLS, WORDS)
+    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS)
     tools, paths.tools = _tools(body, inputs.loaded_tools)
     paths.items, paths.parts = inputs.paths, inputs.parts
     with paths.translated():
@@ -125,7 +124,7 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
         "top_p": body.top_p,
         "top_k": body.top_k,
         "seed": body.seed,
-        "reasoning": _reasoning(body.thinking, effort),
+        "reasoning": _reasoning(body, effort),
         "max_tool_calls": _max_uses(body),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }
@@ -138,15 +137,23 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
     return fields
 
 
-def _reasoning(thinking: Thinking | None, effort: str | None) -> dict[str, Any] | None:
-    """Return the effort: the level of the request, or the level that a budget of tokens amounts to. Raises InvalidRequest."""
-    if thinking is not None and thinking.type == "disabled" and thinking.budget_tokens is not None:
-        raise invalid(("thinking", "budget_tokens"), "it cannot be used with the 'type' 'disabled'.")
-    if effort is None and thinking is not None and thinking.type == "disabled":
-        effort = "none"
+def _reasoning(body: MessagesRequest, effort: str | None) -> dict[str, Any] | None:
+    """Return the effort: the level of the request, or the level that `thinking` amounts to. Raises InvalidRequest."""
+    thinking = body.thinking
+    if thinking is not None and thinking.type == "disabled":
+        if thinking.budget_tokens is not None:
+            raise invalid(("thinking", "budget_tokens"), "it cannot be used with the 'type' 'disabled'.")
+        effort = _least_effort(body.model or settings.RESPONSES_DEFAULT_MODEL, effort)
     elif effort is None and thinking is not None and thinking.budget_tokens is not None:
         effort = next(level for least, level in BUDGETS if thinking.budget_tokens >= least)
     return None if effort is None else {"effort": effort}
+
+
+def _least_effort(model: str, effort: str | None) -> str:
+    """Return `none`, or for a model that always reasons `effort`, by default the lowest effort that the model has."""
+    served = find(model)
+    efforts = served.efforts if served is not None else ()
+    return "none" if not efforts or "none" in efforts else effort or efforts[0]
 
 
 def _tools(body: MessagesRequest, loaded: Container[str]) -> tuple[list[dict[str, Any]], list[str]]:

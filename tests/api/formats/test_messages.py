@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from django.test import AsyncClient, override_settings
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.support.api.case import THOUGHT, TOOL, WEATHER, record_text
+from tests.support.api.case import HARMONY, THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api_formats import anthropic_types
-from tests.support.api_formats.messages_case import HI, PATH, MessagesCase
+from tests.support.api_formats.messages_case import HI, PATH, MessagesCase, shown
 from tests.support.runs.server_tools import shows
 
 WEATHER_TOOL = {"name": "get_weather", "description": TOOL["description"], "input_schema": TOOL["parameters"]}
-SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
-WRONG = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
-DOCUMENT = {"type": "document", "source": {"type": "text", "data": "x"}}
 SHOWN = {"thinking": {"type": "enabled", "budget_tokens": 2048}}
-
-
-def shown(*blocks: dict[str, Any]) -> dict[str, Any]:
-    """Return a body whose second message, after a call with the id `a`, has the blocks."""
-    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    return {"messages": [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}]}
-
-
-def ran(name: str, arguments: dict[str, Any], content: Any = None, other: str = "") -> dict[str, Any]:
-    """Return a body with a call of a tool that a server has run, and its result, or one of an `other` tool."""
-    server = {"type": "mcp_tool_use", "server_name": "s"} if name == "mcp" else {"type": "server_tool_use"}
-    call = {**server, "id": "a", "name": name, "input": arguments}
-    result = {"type": f"{other or name}_tool_result", "tool_use_id": "a", "content": content}
-    return {"messages": [{"role": "assistant", "content": [call, result]}]}
 
 
 class MessagesTest(MessagesCase):
     """Messages of a scripted model in the harmony format."""
-
-    async def test_an_unknown_model_is_404(self) -> None:
-        """Claude Code takes its other model at once for this, and sends the request again for other errors."""
-        async with self.serving() as client:
-            for path in (PATH, f"{PATH}/count_tokens"):
-                answer = await self.send(client, path, model="x")
-                self.assertEqual(answer.status_code, 404, answer.content)
-                error = orjson.loads(answer.content)["error"]
-                self.assertEqual(error["type"], "not_found_error")
-                self.assertIn("The requested model 'x' does not exist.", error["message"])
 
     async def test_thinking_is_shown_if_the_request_asks_for_it(self) -> None:
         async with self.serving(*[record_text(THOUGHT)] * 3) as client:
@@ -64,6 +38,25 @@ class MessagesTest(MessagesCase):
             deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
             self.assertEqual("".join(one.get("text", "") for one in deltas), "Hello there!")
             self.assertEqual("".join(one.get("thinking", "") for one in deltas), "They greet me.")
+
+    async def test_disabled_thinking_is_the_lowest_effort_of_a_model_that_always_reasons(self) -> None:
+        low, high = ({"output_config": {"effort": effort}} for effort in ("low", "high"))
+        off = {"thinking": {"type": "disabled"}}
+        async with self.serving(*[record_text(THOUGHT)] * 4) as client:
+            for body in (off, low, {**off, **high}, high):
+                made = await self.message(client, **body)
+                self.assertEqual([block["type"] for block in made["content"]], ["text"])
+            prompts = [request.prompt for request in self.engine.requests]
+            self.assertEqual((prompts[0], prompts[2]), (prompts[1], prompts[3]))
+            counted = orjson.loads((await self.send(client, f"{PATH}/count_tokens", **off)).content)
+            self.assertEqual(counted, {"input_tokens": len(prompts[0])})
+
+    async def test_disabled_thinking_holds_beside_an_effort_for_a_model_that_can_leave_it_out(self) -> None:
+        with patch.object(HARMONY, "efforts", ("none", "medium")), override_settings(RESPONSES_DEFAULT_MODEL="m"):
+            async with self.serving() as client:
+                body: dict[str, Any] = {"model": None, "thinking": {"type": "disabled"}, "output_config": {"effort": "high"}}
+                refused = await self.send(client, **body)
+                self.assertIn("'none' is not supported", orjson.loads(refused.content)["error"]["message"])
 
     async def test_a_call_and_its_result(self) -> None:
         async with self.serving(record_text(WEATHER), record_text(THOUGHT)) as client:
@@ -149,61 +142,6 @@ class MessagesTest(MessagesCase):
                 await self.message(client, system=[*more, {"type": "text", "text": "Be brief."}])
             self.assertEqual(self.engine.requests[0].prompt, self.engine.requests[1].prompt)
 
-    async def test_the_anthropic_package_continues_without_threads(self) -> None:
-        async with self.serving() as client:
-            error = orjson.loads((await self.send(client, thread={"type": "create"})).content)["error"]
-            self.assertEqual(error["details"], {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
-
-    async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
-        cases: list[tuple[dict[str, Any], str]] = [
-            ({"max_tokens": None}, "max_tokens"),
-            ({"messages": []}, "messages"),
-            ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
-            ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0].content[0].type"),
-            ({"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}]}, "media_type"),
-            (
-                {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}]},
-                "messages[0].content[0].tool_use_id",
-            ),
-            # The path counts blocks of the request, some of which are no part of the message, and some several.
-            (shown({"type": "tool_result", "tool_use_id": "a"}, WRONG), "'messages[1].content[1].source'"),
-            (
-                shown({"type": "tool_result", "tool_use_id": "a", "content": [WRONG]}),
-                "'messages[1].content[0].content[0].source'",
-            ),
-            (shown({"type": "text", "text": ""}, {**DOCUMENT, "title": "A"}, WRONG), "'messages[1].content[2].source'"),
-            (shown({**DOCUMENT, "source": {"type": "content", "content": [WRONG]}}), "content[0].source.content[0].source'"),
-            (shown({**DOCUMENT, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
-            (ran("web_search", {}, [], "code_execution"), "'messages[0].content[1].tool_use_id'"),
-            (ran("web_search", {"query": 5}), "messages[0].content[0].input.query"),
-            (ran("web_search", {}, 5), "messages[0].content[1].content"),
-            (ran("web_search", {}, [{"url": 5}]), "messages[0].content[1].content[0].url"),
-            (ran("code_execution", {"code": 5}), "messages[0].content[0].input.code"),
-            (ran("code_execution", {}, {"stdout": 5}), "messages[0].content[1].content.stdout"),
-            (ran("mcp", {}, 5), "messages[0].content[1].content"),
-            (ran("mcp", {}, [5]), "messages[0].content[1].content[0]"),
-            ({"mcp_servers": [{"type": "url", "name": "a", "url": "http://x"}]}, "'mcp_servers[0].url'"),
-            ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
-            ({"thinking": {"type": "disabled", "budget_tokens": 2048}}, "thinking.budget_tokens"),
-            ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
-            ({"tool_choice": {"type": "auto", "name": "x"}}, "tool_choice.name"),
-            ({"top_k": -1}, "top_k"),
-            ({"prefill": "x"}, "prefill"),
-            ({"tools": [SEARCH, {"type": "code_execution_20250522", "name": "code_execution"}]}, "tools[0].max_uses"),
-            ({"tools": [{**SEARCH, "max_uses": 0}]}, "tools[0].max_uses"),
-            ({"colour": 1}, "colour"),
-        ]
-        async with self.serving() as client:
-            for body, path in cases:
-                with self.subTest(path=path):
-                    response = await self.send(client, **body)
-                    self.assertEqual(response.status_code, 400, response.content)
-                    error = orjson.loads(response.content)
-                    self.assertEqual((error["type"], error["error"]["type"]), ("error", "invalid_request_error"))
-                    self.assertIn(path, error["error"]["message"])
-                    self.assertEqual(error["request_id"], response["request-id"])
-            self.assertEqual((await client.get(PATH)).status_code, 405)
-
     async def test_search_results_are_text_of_the_prompt(self) -> None:
         texts = [{"type": "text", "text": "It rains."}, {"type": "text", "text": "A lot."}]
         result = {
@@ -224,32 +162,6 @@ class MessagesTest(MessagesCase):
             wrong = {**result, "content": [{"type": "image"}]}
             error = orjson.loads((await self.send(client, messages=[{"role": "user", "content": [wrong]}])).content)["error"]
             self.assertIn("messages[0].content[0].content[0].type", error["message"])
-
-    async def test_reasoning_of_another_server_is_refused(self) -> None:
-        blocks = ({"type": "thinking", "thinking": "", "signature": "x"}, {"type": "redacted_thinking", "data": "x"})
-        async with self.serving() as client:
-            for block, key in zip(blocks, ("signature", "data"), strict=True):
-                content = [{"type": "text", "text": "Hm."}, block]
-                response = await self.send(client, messages=[{"role": "assistant", "content": content}])
-                message = orjson.loads(response.content)["error"]["message"]
-                self.assertTrue(message.startswith(f"messages[0].content[1].{key}: "), message)
-
-    async def test_errors_have_the_words_of_the_format(self) -> None:
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
-        cases: list[tuple[dict[str, Any], str]] = [
-            (
-                {"messages": [{"role": "user", "content": [image]}]},
-                "Unsupported content part 'image' at 'messages[0].content[0]'",
-            ),
-            ({"thinking": {"type": "disabled"}}, "thinking.type: Unsupported value: 'none' is not supported with this model."),
-            ({"output_config": {"effort": "max"}}, "Invalid effort parameter: output_config.effort: "),
-            ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
-        ]
-        async with self.serving() as client:
-            for body, words in cases:
-                response = await self.send(client, **body)
-                self.assertEqual(response.status_code, 400, response.content)
-                self.assertIn(words, orjson.loads(response.content)["error"]["message"])
 
     async def test_a_key_may_come_in_x_api_key(self) -> None:
         async with self.serving(record_text(THOUGHT)) as client:

@@ -12,6 +12,12 @@ from tests.support.api_formats import anthropic_types
 
 HI = [{"role": "user", "content": "Hi"}]
 PATH = "/v1/messages"
+CALL = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+
+
+def shown(*blocks: dict[str, Any]) -> dict[str, Any]:
+    """Return a body whose second message, after a call with the id `a`, has the blocks."""
+    return {"messages": [{"role": "assistant", "content": [CALL]}, {"role": "user", "content": blocks}]}
 
 
 class MessagesCase(ApiCase):
