@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from responses_app.api_formats.call_results import check_results
 from responses_app.api_formats.chat_completions.schema import MESSAGES, PARTS
 from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
@@ -18,6 +19,11 @@ PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "assistant": ("text", "refusal"),
     "tool": ("text", "image_url", "file"),
 }
+# As in OpenAI's API.
+UNANSWERED = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+    "The following tool_call_ids did not have response messages:"
+)
 
 
 def convert_messages(messages: Sequence[object]) -> tuple[list[Item], list[str]]:
@@ -30,6 +36,7 @@ def convert_messages(messages: Sequence[object]) -> tuple[list[Item], list[str]]
         for item, path in _items(raw, ("messages", index), calls):
             items.append(item)
             paths.append(json_path(path))
+    check_results(items, paths, UNANSWERED)
     return items, paths
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from responses_app.api_formats.call_results import check_results
 from responses_app.api_formats.messages.schema import BLOCKS, MessageEffort
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
@@ -42,6 +43,8 @@ KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
     "file": frozenset({"file_id"}),
     "content": frozenset({"content"}),
 }
+# Nearly the words of Anthropic's API, where the results have to follow immediately.
+UNANSWERED = "`tool_use` ids were found without `tool_result` blocks after:"
 # Types of the items of calls, by the type of the result.
 CALLS_OF_RESULTS: Mapping[str, str] = {
     "web_search_tool_result": "web_search_call",
@@ -69,6 +72,7 @@ class InputItems:
         """Add messages. Raises InvalidRequest."""
         for index, raw in enumerate(messages):
             self._message(raw, ("messages", index))
+        check_results(self.items, self.paths, UNANSWERED)
 
     def add_system(self, raw: object) -> None:
         """Add the field `system`. Raises InvalidRequest."""

@@ -233,6 +233,17 @@ class ChatCompletionsTest(ApiCase):
                 with self.subTest(param=param):
                     self.refused(await self.chat(client, **body), 400, code, param)
 
+    async def test_calls_without_results_are_named(self) -> None:
+        calls = [
+            {"id": f"call_{index}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for index in range(3)
+        ]
+        result = {"role": "tool", "tool_call_id": "call_0", "content": ""}
+        async with self.serving() as client:
+            response = await self.chat(client, messages=[*HI, {"role": "assistant", "tool_calls": calls}, result])
+            words = "must be followed by tool messages responding to each 'tool_call_id'"
+            self.refused(response, 400, "invalid_value", "messages[1].tool_calls[1]", words)
+            self.assertTrue(orjson.loads(response.content)["error"]["message"].endswith("messages: call_1, call_2."))
+
     async def test_a_context_that_is_too_long_is_an_error_of_the_messages(self) -> None:
         async with self.serving() as client:
             text = "word " * self.engine.max_model_len

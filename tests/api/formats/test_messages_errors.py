@@ -13,6 +13,16 @@ WRONG = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
 DOCUMENT = {"type": "document", "source": {"type": "text", "data": "x"}}
 
 
+def asked(*blocks: dict[str, Any]) -> dict[str, Any]:
+    """Return a body whose only message has the blocks."""
+    return {"messages": [{"role": "user", "content": blocks}]}
+
+
+def source(kind: str, media_type: str, data: str = "aGk=") -> dict[str, Any]:
+    """Return a body with an image or a document in base64."""
+    return asked({"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}})
+
+
 def ran(name: str, arguments: dict[str, Any], content: Any = None, other: str = "") -> dict[str, Any]:
     """Return a body with a call of a tool that a server has run, and its result, or one of an `other` tool."""
     server = {"type": "mcp_tool_use", "server_name": "s"} if name == "mcp" else {"type": "server_tool_use"}
@@ -56,9 +66,9 @@ class MessagesErrorsTest(MessagesCase):
                 shown({"type": "tool_result", "tool_use_id": "a", "content": [WRONG]}),
                 "'messages[1].content[0].content[0].source'",
             ),
-            (shown({"type": "text", "text": ""}, {**DOCUMENT, "title": "A"}, WRONG), "'messages[1].content[2].source'"),
-            (shown({**DOCUMENT, "source": {"type": "content", "content": [WRONG]}}), "content[0].source.content[0].source'"),
-            (shown({**DOCUMENT, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
+            (asked({"type": "text", "text": ""}, {**DOCUMENT, "title": "A"}, WRONG), "'messages[0].content[2].source'"),
+            (asked({**DOCUMENT, "source": {"type": "content", "content": [WRONG]}}), "content[0].source.content[0].source'"),
+            (asked({**DOCUMENT, "source": {"type": "text", "data": "x", "url": "https://x"}}), "content[0].source.url'"),
             (ran("web_search", {}, [], "code_execution"), "'messages[0].content[1].tool_use_id'"),
             (ran("web_search", {"query": 5}), "messages[0].content[0].input.query"),
             (ran("web_search", {}, 5), "messages[0].content[1].content"),
@@ -99,11 +109,14 @@ class MessagesErrorsTest(MessagesCase):
                 self.assertTrue(message.startswith(f"messages[0].content[1].{key}: "), message)
 
     async def test_errors_have_the_words_of_the_format(self) -> None:
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
         cases: list[tuple[dict[str, Any], str]] = [
             (
-                {"messages": [{"role": "user", "content": [image]}]},
+                source("image", "image/png"),
                 "Unsupported content part 'image' at 'messages[0].content[0]'",
+            ),
+            (
+                shown({"type": "text", "text": "Well?"}),
+                "Invalid 'messages[0].content[0]': `tool_use` ids were found without `tool_result` blocks after: a.",
             ),
             ({"output_config": {"effort": "max"}}, "Invalid effort parameter: output_config.effort: "),
             ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
