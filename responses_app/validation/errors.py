@@ -47,6 +47,8 @@ LENGTHS = {
     "too_short": ("array_below_min_length", "array too short", "minimum length", "min_length"),
 }
 
+# Last step of Pydantic's location of a wrong key of an object.
+KEY = "[key]"
 SHOWN = 200
 MAX_INTEGER = 2.0**63
 
@@ -64,6 +66,9 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     findings = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "extra_forbidden")
     finding: Mapping[str, Any] = findings[0]
     loc = (*base, *finding["loc"])
+    if loc[-1:] == (KEY,):
+        # A wrong key is an error of its object, as the key may be empty or very long.
+        return _length(json_path(loc[:-2]), finding["type"], finding["input"], finding["ctx"], "key")
     where, kind, context = json_path(loc), finding["type"], finding.get("ctx", {})
     if kind == "missing":
         return missing(loc)
@@ -141,8 +146,9 @@ def _bound(where: str, kind: str, value: object, context: Mapping[str, Any]) -> 
     return InvalidRequest(message, param=where, code=f"{noun}_{suffix}")
 
 
-def _length(where: str, kind: str, value: object, context: Mapping[str, Any]) -> InvalidRequest:
+def _length(where: str, kind: str, value: object, context: Mapping[str, Any], thing: str = "string") -> InvalidRequest:
     code, words, noun, key = LENGTHS[kind]
+    words = words.replace("string", thing)
     if isinstance(value, dict):
         code, words = "object_above_max_properties", "object has too many properties"
     size = len(value) if isinstance(value, str | list | dict) else 0

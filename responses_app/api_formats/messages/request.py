@@ -63,7 +63,19 @@ INSIDE_TOOLS: Mapping[str, str] = {
     ".allowed_tools": ".tool_configuration.allowed_tools",
 }
 # Words of messages that Responses has in place of those of this format.
-WORDS: Mapping[str, str] = {"'input_image'": "'image'", "Tool choice 'required' must": "Tool choice 'any' must"}
+WORDS: Mapping[str, str] = {
+    "'input_image'": "'image'",
+    "Tool choice 'required' must": "Tool choice 'any' must",
+    "a base64-encoded data URL of a document (e.g. 'data:application/pdf;base64,aGVsbG8=')": (
+        "the 'media_type' of a document (e.g. 'application/pdf')"
+    ),
+    "a base64-encoded data URL with an image MIME type": "base64-encoded 'data' of an image",
+    "unsupported MIME type": "unsupported media type",
+    "The data URL has": "The 'data' has",
+    "Expected a data URL, or an https URL": "Expected an https URL",
+    "send them as data URLs": "send them in a 'source' of the type 'base64'",
+    "send the file in 'file_data'": "send the file in a 'source' of the type 'base64'",
+}
 # Beginnings of the types of tools that the server runs, and the types of Responses.
 SERVER_TOOLS: Mapping[str, str] = {"web_search_": "web_search", "code_execution_": "code_interpreter"}
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.

@@ -118,6 +118,10 @@ class MessagesErrorsTest(MessagesCase):
                 shown({"type": "text", "text": "Well?"}),
                 "Invalid 'messages[0].content[0]': `tool_use` ids were found without `tool_result` blocks after: a.",
             ),
+            (source("document", "image/png"), "Expected the 'media_type' of a document (e.g. 'application/pdf'), but"),
+            (source("document", ""), "Expected the 'media_type' of a document (e.g. 'application/pdf'), but"),
+            (source("document", "application/pdf", "!"), "The 'data' has an invalid base64-encoded value."),
+            (asked(WRONG), "Expected an https URL of an image."),
             ({"output_config": {"effort": "max"}}, "Invalid effort parameter: output_config.effort: "),
             ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
         ]

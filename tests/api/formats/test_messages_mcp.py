@@ -120,7 +120,7 @@ class McpToolsetTest(MessagesCase):
             (servers, [toolset()], "Invalid 'mcp_servers[1].name': no 'mcp_toolset' of 'tools' has this 'mcp_server_name'."),
             ([SERVER], [denied], "Invalid 'tools[0].configs.delete.enabled': this server cannot leave out single tools."),
             ([SERVER], [toolset(configs={"a": {"enabled": 1}})], "'tools[0].configs.a.enabled'"),
-            ([SERVER], [toolset(configs={"": {}})], "Invalid 'tools[0].configs."),
+            ([SERVER], [toolset(configs={"": {}})], "Invalid 'tools[0].configs': key too short. Expected minimum length 1"),
             ([SERVER], [toolset(tools=[])], "Unknown parameter: 'tools[0].tools'."),
             ([{**SERVER, "tool_configuration": {}}], [toolset()], "Invalid 'mcp_servers[0].tool_configuration'"),
             ([{**SERVER, "url": "http://x"}], [toolset()], "'mcp_servers[0].url'"),
