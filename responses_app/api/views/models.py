@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.access import tool_access
 from responses_app.access.model_access import available, can_use, find, usable
+from responses_app.api import query
 from responses_app.api.http import json_response
 from responses_app.api_formats.messages.message import VERSION_HEADER
 from responses_app.api_formats.messages.models import model_info, model_list
@@ -30,7 +31,9 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """
     models = usable(key)
     if VERSION_HEADER in request.headers:
-        return json_response(model_list(models))
+        limit = query.integer(request, "limit", 20, least=1, most=1000)
+        ends = {"after": query.text(request, "after_id"), "before": query.text(request, "before_id")}
+        return json_response(model_list(models, limit, **ends))
     listed: dict[str, object] = {"object": "list", "data": [_shape(key, name, served) for name, served in models.items()]}
     if request.GET.get("client_version"):
         listed["models"] = codex_models([model_facts(name, served) for name, served in models.items()])
