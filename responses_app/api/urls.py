@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import re_path
 
-from responses_app.api.formats import chat_completions, messages
+from responses_app.api.formats import chat_completions, message_files, messages
+from responses_app.api.formats.message_files import by_version
 from responses_app.api.http import api_view, not_found, shared_view
 from responses_app.api.views import (
     container_files,
@@ -58,8 +59,16 @@ urlpatterns = [
         CONVERSATION + r"/items/(?P<item>[^/]+)/?$",
         api_view(GET=conversations.retrieve_item, DELETE=conversations.remove_item),
     ),
-    re_path(API + r"files/?$", shared_view(GET=files.index, POST=files.create)),
-    re_path(FILE + r"/?$", shared_view(GET=files.retrieve, DELETE=files.delete)),
+    re_path(
+        API + r"files/?$",
+        shared_view(GET=by_version(files.index, message_files.index), POST=by_version(files.create, message_files.create)),
+    ),
+    re_path(
+        FILE + r"/?$",
+        shared_view(
+            GET=by_version(files.retrieve, message_files.retrieve), DELETE=by_version(files.delete, message_files.delete)
+        ),
+    ),
     re_path(FILE + r"/content/?$", shared_view(GET=files.content)),
     re_path(API + r"containers/?$", shared_view(GET=containers.index, POST=containers.create)),
     re_path(CONTAINER + r"/?$", shared_view(GET=containers.retrieve, DELETE=containers.delete)),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -30,6 +32,7 @@ from responses_app.validation.errors import invalid_value
 from responses_app.wire.file_download import download_response
 from responses_app.wire.multipart import FileForm, Readable, body_stream, parse_form
 
+FormFields: TypeAlias = Mapping[str, str]
 MAX_PAGE: Final = 10_000
 MIN_EXPIRY_S, MAX_EXPIRY_S = 3600, 30 * 24 * 3600
 ANCHOR, SECONDS = "expires_after[anchor]", "expires_after[seconds]"
@@ -43,10 +46,7 @@ threads = ThreadPoolExecutor(4, "upload")
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/files."""
     async with rate_limits.admit(key) as ticket:
-        content_type = request.headers.get("Content-Type", "")
-        receive = partial(_receive, key.project, content_type, body_stream(request))
-        # In a thread of its own: a file is added or removed as a whole, also if the client disconnects.
-        row = await asyncio.wrap_future(threads.submit(receive))
+        row = await receive(request, key.project, FIELDS)
         await ticket.release()
     return json_response(_shape(row), headers=ticket.headers)
 
@@ -59,7 +59,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     after = query.cursor(request)
     page = None
     if after is None or is_id(after):
-        page = await files.page(key.project, _now(), purpose=purpose, limit=limit, newest_first=newest_first, after=after)
+        page = await files.page(key.project, now(), purpose=purpose, limit=limit, newest_first=newest_first, after=after)
     if page is None:
         raise NotFound(f"No file found with id '{after}'", param="after")
     uids = [row.uid for row in page.rows]
@@ -70,20 +70,20 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/files/{id}."""
     del request
-    return json_response(_shape(await _find(key.project, uid)))
+    return json_response(_shape(await find(key.project, uid)))
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """DELETE /v1/files/{id}."""
     del request
-    await sync_to_async(files.delete)(await _find(key.project, uid))
+    await sync_to_async(files.delete)(await find(key.project, uid))
     return json_response({"id": uid, "object": "file", "deleted": True})
 
 
 async def content(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/files/{id}/content: the bytes, always as a download."""
     del request
-    row = await _find(key.project, uid)
+    row = await find(key.project, uid)
     return await file_response(row.storage_name, row.filename, row.bytes, row.uid)
 
 
@@ -95,7 +95,33 @@ async def file_response(storage_name: str, filename: str, size: int, uid: str) -
         raise _missing(uid) from None
 
 
-def _receive(project: str, content_type: str, body: Readable) -> File:
+async def find(project: str, uid: str) -> File:
+    """Return the file `uid` of the project. Raises NotFound."""
+    row = await files.find(project, uid, now()) if is_id(uid) else None
+    if row is None:
+        raise _missing(uid)
+    return row
+
+
+async def receive(
+    request: HttpRequest, project: str, known: Collection[str], translate: Callable[[FormFields], FormFields] = dict
+) -> File:
+    """Store the file of a form and return the row. Raises ApiError, WriteRefused.
+
+    `known` are the names of the fields of the form besides the file; `translate` returns these under the names in `FIELDS`.
+    """
+    work = partial(_receive, project, request.headers.get("Content-Type", ""), body_stream(request), known, translate)
+    # In a thread of its own: a file is added or removed as a whole, also if the client disconnects.
+    return await asyncio.wrap_future(threads.submit(work))
+
+
+def _receive(
+    project: str,
+    content_type: str,
+    body: Readable,
+    known: Collection[str],
+    translate: Callable[[FormFields], FormFields],
+) -> File:
     """Parse the form, store the file and insert the row. Raises ApiError, WriteRefused."""
     try:
         quota.check_disk()
@@ -103,8 +129,8 @@ def _receive(project: str, content_type: str, body: Readable) -> File:
         uid = new_id(PREFIXES["file"])
         with pending(uid):
             path = part_path(uid)
-            form = parse_form(content_type, body, path, FIELDS, settings.RESPONSES_FILE_MIB * quota.MIB)
-            row = _row(uid, project, form)
+            form = parse_form(content_type, body, path, known, settings.RESPONSES_FILE_MIB * quota.MIB)
+            row = _row(uid, project, replace(form, fields=translate(form.fields)))
             quota.check_disk()
             quota.check_files(project, row.bytes)
             storage.save(path, uid)
@@ -120,7 +146,7 @@ def _row(uid: str, project: str, form: FileForm) -> File:
     check_filename(form.filename)
     if not form.size:
         raise InvalidRequest("Invalid 'file': the file is empty.", param="file", code="invalid_value")
-    created_at = _now()
+    created_at = now()
     return File(
         uid=uid,
         project=project,
@@ -166,13 +192,6 @@ def _expires_at(form: FileForm, created_at: datetime) -> datetime | None:
     return created_at + timedelta(seconds=int(str(seconds)))
 
 
-async def _find(project: str, uid: str) -> File:
-    row = await files.find(project, uid, _now()) if is_id(uid) else None
-    if row is None:
-        raise _missing(uid)
-    return row
-
-
 def _missing(uid: str) -> NotFound:
     return NotFound(f"No such File object: {uid}", param="id")
 
@@ -191,5 +210,6 @@ def _shape(row: File) -> dict[str, Any]:
     }
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the current time in whole seconds, as the API shows times."""
     return datetime.fromtimestamp(int(time.time()), UTC)

@@ -45,12 +45,21 @@ async def find_all(project: str, uids: Collection[str], now: datetime) -> dict[s
 
 
 async def page(
-    project: str, now: datetime, *, purpose: str | None, limit: int, newest_first: bool, after: str | None
+    project: str,
+    now: datetime,
+    *,
+    limit: int,
+    after: str | None,
+    before: str | None = None,
+    purpose: str | None = None,
+    newest_first: bool = True,
 ) -> RowPage[File] | None:
-    """Read up to `limit` files after the file `after`. None if `after` is not found."""
+    """Read up to `limit` files after the file `after`, or before the file `before`. None if that file is not found."""
     rows = visible(project, now)
     shown = rows if purpose is None else rows.filter(purpose=purpose)
-    return await sync_to_async(read_page)(shown, limit=limit, newest_first=newest_first, after=after, cursor_rows=rows)
+    return await sync_to_async(read_page)(
+        shown, limit=limit, newest_first=newest_first, after=after, before=before, cursor_rows=rows
+    )
 
 
 def delete(row: File) -> None:
