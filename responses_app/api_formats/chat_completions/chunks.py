@@ -30,6 +30,8 @@ ARGUMENTS: Final = {
     "response.function_call_arguments.delta": ("function", "arguments"),
     "response.custom_tool_call_input.delta": ("custom", "input"),
 }
+# Types of errors by the code of the response, as without a stream.
+ERROR_TYPES: Final = {"invalid_prompt": "invalid_request_error", "rate_limit_exceeded": "rate_limit_error"}
 _DELTA: Final = b',"delta":'
 # How the event of a text ends that has no log-probabilities.
 _PLAIN_END: Final = b',"logprobs":[]}'
@@ -135,7 +137,7 @@ class ChunkEncoder:
 def failure(response: dict[str, Any]) -> dict[str, Any]:
     """Return the error of a response that failed or was cancelled, in the form of an error body."""
     error = response.get("error") or {"code": "cancelled", "message": "The response was cancelled."}
-    kind = "invalid_request_error" if error["code"] == "invalid_prompt" else "server_error"
+    kind = ERROR_TYPES.get(error["code"], "server_error")
     return {"message": error["message"], "type": kind, "param": None, "code": error["code"]}
 
 
