@@ -13,7 +13,7 @@ def test_anthropic(formats: Drive) -> None:
         "runner": "It is sunny.",
         "count": True,
         "models": True,
-        "error": ["BadRequestError", 400],
+        "error": ["NotFoundError", 404],
     }
 
 
@@ -21,7 +21,7 @@ def test_langchain_over_chat_completions(formats: Drive) -> None:
     assert formats("langchain_formats.py", "langchain-chat") == {
         **USUAL_ANSWERS,
         "stream": ["Forty-two.", True],
-        "error": ["OpenAIInvalidRequestError", 400],
+        "error": ["OpenAIModelNotFoundError", 404],
     }
 
 
@@ -29,7 +29,7 @@ def test_langchain_over_messages(formats: Drive) -> None:
     assert formats("langchain_formats.py", "langchain-messages") == {
         **USUAL_ANSWERS,
         "stream": ["Forty-two.", True],
-        "error": ["AnthropicInvalidRequestError", 400],
+        "error": ["AnthropicModelNotFoundError", 404],
     }
 
 
@@ -38,7 +38,7 @@ def test_smolagents(formats: Drive) -> None:
         "text": "Hello there!",
         "stream": "Forty-two.",
         "tools": [[{"city": "Paris"}, {"answer": "Sunny."}], "Sunny."],
-        "error": ["BadRequestError", 400],
+        "error": ["NotFoundError", 404],
     }
 
 
@@ -60,5 +60,5 @@ def test_google_adk(formats: Drive) -> None:
         "parallel": ["(I need it.)", {"city": "Paris"}, {"city": "Oslo"}, "Both are sunny."],
         "object": PERSON,
         "turns": ["(First.)", "One.", "Two."],
-        "error": ["BadRequestError", 400],
+        "error": ["NotFoundError", 404],
     }
