@@ -138,12 +138,14 @@ def find_batch(store: VectorStore, uid: str) -> FileBatch | None:
 
 
 def cancel_batch(batch: FileBatch) -> None:
-    """Cancel the files of a batch that are not ingested yet. A worker that ingests such a file loses the claim."""
+    """Cancel the files of a batch that are not ingested yet. A worker that ingests such a file loses the claim.
+
+    A batch without such files stays as it is.
+    """
     with transaction.atomic():
         waiting = VectorStoreFile.objects.filter(batch=batch, status=StoreFileStatus.IN_PROGRESS)
         FileChunk.objects.filter(store_file__in=waiting).delete()
-        waiting.update(status=StoreFileStatus.CANCELLED, claim=None, usage_bytes=0)
-        if batch.cancelled_at is None:
+        if waiting.update(status=StoreFileStatus.CANCELLED, claim=None, usage_bytes=0) and batch.cancelled_at is None:
             batch.cancelled_at = timezone.now()
             batch.save(update_fields=["cancelled_at"])
 
