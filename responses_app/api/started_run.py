@@ -16,7 +16,7 @@ from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api.http import HAS_RESPONSE
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import ServiceUnavailable
-from responses_app.models import Response, StoredRequest
+from responses_app.models import Response
 from responses_app.observability.records import current_request, trace_context
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs import manager
@@ -27,7 +27,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.runs.new_run import KnownContext
 from responses_app.store import repeats
 from responses_app.store.log import reader
-from responses_app.store.log.token_log import decode_tokens
+from responses_app.store.log.rows.shared_prompts import read_length
 from responses_app.wire.event_stream import EventStream
 from responses_app.wire.sse import StreamEncoder
 
@@ -87,8 +87,7 @@ class RepeatedRun:
 
     async def prompt_tokens(self) -> int:
         """Return the length of the first prompt."""
-        stored = await StoredRequest.objects.aget(response=self.row)
-        return len(decode_tokens(bytes(stored.prompt_tokens)))
+        return await sync_to_async(read_length)(self.row.pk)
 
     def stream(self, request: HttpRequest, encoder: StreamEncoder) -> EventStream:
         """Return the stream of the log. The run goes on without the client."""

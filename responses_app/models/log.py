@@ -63,10 +63,25 @@ class StoredRequest(models.Model):
 
     response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="stored_request")
     create_request = models.TextField(help_text="JSON, without the input, which is in the items.")
-    prompt_tokens = models.BinaryField(help_text="Token ids, four bytes each, little-endian.")
+    prompt_tokens = models.BinaryField(
+        help_text="Token ids, four bytes each, little-endian; without the first `shared_tokens`, which are those of `base`."
+    )
+    # Set for some long prompts when the log is archived (`store.log.rows.shared_prompts`). No foreign key: a trigger keeps prompts
+    # whole when their base is deleted.
+    base = models.BigIntegerField(null=True, help_text="Key of an earlier response whose prompt begins with the same tokens.")
+    shared_tokens = models.IntegerField(
+        null=True, help_text="Tokens at the beginning that the prompt shares with that of `base`."
+    )
+    opening = models.BigIntegerField(null=True, help_text="Hash of the first tokens of a long prompt.")
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("base",), name="request_base", condition=models.Q(base__isnull=False)),
+            models.Index(fields=("opening", "-response"), name="request_opening", condition=models.Q(opening__isnull=False)),
+        )
 
     def __str__(self) -> str:
-        return f"{len(self.prompt_tokens) // 4} tokens"
+        return f"request of {self.response_id}"
 
 
 class RoundPrompt(models.Model):

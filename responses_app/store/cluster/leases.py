@@ -24,8 +24,8 @@ OLD_VERSION_TIMEOUT_S = 60.0
 WORKER_ROW_RETENTION_S = 86400.0
 
 HEARTBEAT_SQL = """
-INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed)
-VALUES (%s, %s, %s, clock_timestamp(), TRUE)
+INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed, reads_shared)
+VALUES (%s, %s, %s, clock_timestamp(), TRUE, TRUE)
 ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
 RETURNING (
     SELECT COALESCE(bool_and(reads_packed), TRUE) FROM responses_app_worker

@@ -22,6 +22,7 @@ from responses_app.store.log.page_codec import new_compressor, pack
 from responses_app.store.log.reader import rows
 from responses_app.store.log.rows.event_codec import STORED_SQL, unpack_event
 from responses_app.store.log.rows.round_prompts import read_round_entries, save_rounds
+from responses_app.store.log.rows.shared_prompts import share_prompts
 
 logger = logging.getLogger("responses.archive")
 
@@ -109,6 +110,7 @@ def archive_logs(keys: Sequence[int]) -> dict[int, int]:
         if not logs:
             return {}
         save_rounds(tokens)
+        share_prompts(list(logs))
         compressor = new_compressor()
         pages = [build_page(key, frames, compressor) for key, log in logs.items() for frames in _split(log)]
         columns = [[getattr(page, name) for page in pages] for name in ("response_id", "first", "last", "data")]

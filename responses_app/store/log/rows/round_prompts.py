@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from responses_app.models import Event, RoundPrompt, StoredRequest
+from responses_app.store.log.rows.shared_prompts import read_prompt
 from responses_app.store.log.token_log import RoundEnd, RoundStart, decode_tokens, encode_tokens, unpack
 
 
@@ -25,10 +26,10 @@ class StoredRound:
 
 def load_rounds(pk: int) -> list[StoredRound]:
     """Load the rounds of a response, in order. Empty if the request was not stored."""
-    stored = StoredRequest.objects.filter(response_id=pk).values_list("prompt_tokens", flat=True).first()
+    stored = read_prompt(pk)
     if stored is None:
         return []
-    first = decode_tokens(bytes(stored))
+    first = decode_tokens(stored)
     # Events first: if the log is archived between the two queries, the second query finds all rounds.
     return _rounds_in_events(pk, first) or _saved_rounds(pk, first) or [StoredRound(first)]
 
