@@ -2,6 +2,8 @@
 
     python -m bench.long_conversation [--items 1000 20000] [--turns 20] [--window 4096]
 
+Behind the table stand the bytes of all prompts, and those that are kept once the logs are archived.
+
 The items are short messages, stored by SQL. Each turn has `truncation: auto`, in a conversation and with `previous_response_id`.
 The engine replays a tape, so the figures are those of the server.
 """
@@ -41,6 +43,11 @@ WITH conversation AS (SELECT id, project FROM responses_app_conversation WHERE u
 INSERT INTO responses_app_conversationitem (conversation_id, item_id, uid)
 SELECT conversation.id, items.id, items.uid FROM conversation, items ORDER BY items.id
 """
+PROMPTS_SQL: Final = """
+SELECT count(*), sum(4 * COALESCE(shared_tokens, 0) + octet_length(prompt_tokens)), sum(octet_length(prompt_tokens))
+FROM responses_app_storedrequest
+"""
+ARCHIVE_LIMIT_S: Final = 300.0
 HEAD: Final = ("items", "turn", "ms median", "ms longest", "CPU ms web", "CPU ms Postgres", "WAL kB")
 
 
@@ -62,7 +69,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             psycopg.connect(superuser_url(data), autocommit=True) as link,
         ):
             rows = [row for count in options.items for row in _measure(server, link, count, options.turns)]
-    print("\n".join(markdown_table(HEAD, rows)))
+            print("\n".join(markdown_table(HEAD, rows)), flush=True)
+            print(_describe_prompts(link))
 
 
 def _measure(server: BenchServer, link: psycopg.Connection[Any], count: int, turns: int) -> list[list[str]]:
@@ -87,6 +95,17 @@ def _measure(server: BenchServer, link: psycopg.Connection[Any], count: int, tur
         kilobytes = (_wal(link) - wal) / turns / 1000
         rows.append([f"{count:,}", kind, *(f"{1000 * cell:.1f}" for cell in cells), f"{kilobytes:.0f}"])
     return rows
+
+
+def _describe_prompts(link: psycopg.Connection[Any]) -> str:
+    """Wait until all logs are archived, and return the bytes of the prompts and of their rows. Raises TimeoutError."""
+    deadline = time.monotonic() + ARCHIVE_LIMIT_S
+    while link.execute("SELECT FROM responses_app_response WHERE log_form = 0").fetchone() is not None:
+        if time.monotonic() > deadline:
+            raise TimeoutError("logs are still waiting for archiving")
+        time.sleep(1)
+    count, whole, kept = link.execute(PROMPTS_SQL).fetchone() or (0, 0, 0)
+    return f"{count} prompts: {whole / 1000:,.0f} kB of token ids, {kept / 1000:,.0f} kB kept"
 
 
 def _turn(port: int, fields: Mapping[str, Any]) -> str:
