@@ -248,8 +248,8 @@ def _sampling(body: CreateResponse) -> dict[str, Any]:
 
 
 def _echo(body: CreateResponse) -> dict[str, Any]:
-    """Return the fields that the response repeats and that have no effect here. Raises InvalidRequest."""
-    return {
+    """Return the fields that the response repeats and that have no effect here, those that are set. Raises InvalidRequest."""
+    echo = {
         "max_tool_calls": body.max_tool_calls,
         "prompt_cache_key": body.prompt_cache_key,
         "prompt_cache_retention": body.prompt_cache_retention,
@@ -259,6 +259,7 @@ def _echo(body: CreateResponse) -> dict[str, Any]:
         "access_programs": _access_programs(body.access_programs),
         "image": _image(body.image),
     }
+    return {name: value for name, value in echo.items() if value is not None}
 
 
 def _logprobs(body: CreateResponse) -> int | None:

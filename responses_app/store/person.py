@@ -23,7 +23,7 @@ def responses_of(identifier: str) -> QuerySet[Response]:
     text = orjson.dumps({FIELD: identifier})[1:-1].decode()
     candidates = StoredRequest.objects.filter(create_request__contains=text).values_list("response_id", "create_request")
     # The text may be part of another field, such as the metadata.
-    keys = [pk for pk, request in candidates.iterator() if orjson.loads(request)["echo"].get(FIELD) == identifier]
+    keys = [pk for pk, request in candidates.iterator() if orjson.loads(request).get("echo", {}).get(FIELD) == identifier]
     return Response.objects.filter(pk__in=keys)
 
 
