@@ -2,7 +2,7 @@
 
     python -m bench.long_conversation [--items 1000 20000] [--turns 20] [--window 4096]
 
-Behind the table stand the bytes of all prompts, and those that are kept once the logs are archived.
+Behind the table stand the bytes of all prompts, and those that are stored once the logs are archived.
 
 The items are short messages, stored by SQL. Each turn has `truncation: auto`, in a conversation and with `previous_response_id`.
 The engine replays a tape, so the figures are those of the server.
@@ -104,8 +104,8 @@ def _describe_prompts(link: psycopg.Connection[Any]) -> str:
         if time.monotonic() > deadline:
             raise TimeoutError("logs are still waiting for archiving")
         time.sleep(1)
-    count, whole, kept = link.execute(PROMPTS_SQL).fetchone() or (0, 0, 0)
-    return f"{count} prompts: {whole / 1000:,.0f} kB of token ids, {kept / 1000:,.0f} kB kept"
+    count, whole, stored = link.execute(PROMPTS_SQL).fetchone() or (0, 0, 0)
+    return f"{count} prompts: {whole / 1000:,.0f} kB of token ids, {stored / 1000:,.0f} kB stored"
 
 
 def _turn(port: int, fields: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Prompts that share tokens: each turn of a conversation repeats the prompt of the turn before, so the archive keeps the new tokens.
 
-The prompt of a response may begin with tokens of an earlier one, its base, which may have a base too. `base` and `shared_tokens` of
-`StoredRequest` say so; a trigger of the database passes the tokens on when a base is deleted.
+The prompt of a response may begin with tokens of an earlier one, its base, which may have a base too (`base` and `shared_tokens` of
+`StoredRequest`). A trigger of the database passes the tokens on when a base is deleted.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def share_prompts(keys: Sequence[int]) -> None:
     for key, previous in execute_prepared(LONG_SQL, [list(keys), MIN_BYTES, OLD_VERSION_TIMEOUT_S]):
         prompt = _read([key])[0].prompt
         opening = int.from_bytes(blake2b(prompt[:OPENING_BYTES], digest_size=8).digest(), "big", signed=True)
-        found = execute_prepared(CANDIDATES_SQL, [previous, opening, key, CANDIDATES])
-        base, shared = _choose(prompt, _read([candidate for (candidate,) in found]))
+        candidates = execute_prepared(CANDIDATES_SQL, [previous, opening, key, CANDIDATES])
+        base, shared = _choose(prompt, _read([candidate for (candidate,) in candidates]))
         execute_prepared(UPDATE_SQL, [key, base, shared or None, prompt[TOKEN_BYTES * shared :], opening])
 
 

@@ -110,15 +110,15 @@ class DeletionTest(PropertyTestCase):
             earlier = prompts[cut % len(prompts)] if prompts else INSTRUCTIONS
             prompts.append([*earlier[: max(len(earlier) - cut, 1500)], *(place * 100 + token for token in range(more))])
             rows.append(archived(prompts[-1], rows[cut % len(rows)] if rows else None))
-        left = dict(zip((row.pk for row in rows), prompts, strict=True))
+        expected = dict(zip((row.pk for row in rows), prompts, strict=True))
         for deletion in deletions:
-            keys = [rows[place].pk for place in deletion if place < len(rows) and rows[place].pk in left]
+            keys = [rows[place].pk for place in deletion if place < len(rows) and rows[place].pk in expected]
             delete_rows(keys)
-            left = {pk: prompt for pk, prompt in left.items() if pk not in keys}
-            self.assertEqual({pk: list(load_rounds(pk)[0].prompt) for pk in left}, left)
+            expected = {pk: prompt for pk, prompt in expected.items() if pk not in keys}
+            self.assertEqual({pk: list(load_rounds(pk)[0].prompt) for pk in expected}, expected)
 
 
-class ConcurrentDeletionTest(TransactionTestCase):
+class SharedPromptConnectionsTest(TransactionTestCase):
     """Two connections."""
 
     def test_prompt_that_is_being_deleted_is_no_base(self) -> None:
@@ -133,12 +133,12 @@ class ConcurrentDeletionTest(TransactionTestCase):
     def test_deletion_waits_for_the_archive_and_passes_the_tokens_on(self) -> None:
         first, second = archived(INSTRUCTIONS), stored_response(FRAMES, "resp_second")
         StoredRequest.objects.create(response=second, create_request="{}", prompt_tokens=encode_tokens(INSTRUCTIONS))
-        begun = threading.Event()
+        started = threading.Event()
         with ThreadPoolExecutor(1) as pool:
             with transaction.atomic():
                 archive_logs([second.pk])
-                deleted = pool.submit(_delete, first.pk, begun)
-                begun.wait(LIMIT_S)
+                deleted = pool.submit(_delete, first.pk, started)
+                started.wait(LIMIT_S)
                 self.assertEqual(StoredRequest.objects.get(pk=second.pk).base, first.pk)
             deleted.result(LIMIT_S)
         self.assertEqual(prompt_of(second), INSTRUCTIONS)
@@ -164,10 +164,10 @@ def _apart(pk: int) -> None:
         connection.close()
 
 
-def _delete(pk: int, begun: threading.Event) -> None:
+def _delete(pk: int, started: threading.Event) -> None:
     try:
         with transaction.atomic():
-            begun.set()
+            started.set()
             StoredRequest.objects.filter(pk=pk).delete()
     finally:
         connection.close()
