@@ -94,6 +94,31 @@ def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> Non
     expect(message).to_contain_text("File: notes <b>.txt")
 
 
+def test_a_file_over_the_page_is_shown_where_a_drop_attaches(visitor: Visitor) -> None:
+    form = visitor.page.locator("form.composer")
+    visitor.page.evaluate(GIVE_TEXT.replace('"drop"', '"dragover"'))
+    expect(form).to_have_class("composer drop")
+    visitor.page.evaluate("document.body.dispatchEvent(new DragEvent('dragleave', {bubbles: true}))")
+    expect(form).to_have_class("composer")
+
+
+def test_a_file_without_text_is_named_and_can_be_left_out(visitor: Visitor) -> None:
+    files = [("table.xyz", bytes(range(256))), ("notes.txt", b"The code word is xylophone.")]
+    payloads = [FilePayload(name=name, mimeType="application/octet-stream", buffer=data) for name, data in files]
+    visitor.page.get_by_label("Attach files").set_input_files(payloads)
+    expect(visitor.page.get_by_role("list", name="Attached files").get_by_role("listitem")).to_have_count(2)
+    visitor.send("greetings")
+    expect(visitor.last.get_by_role("alert")).to_contain_text("table.xyz: The file is no text.")
+    visitor.errors.seen.clear()
+    visitor.page.get_by_role("button", name="Edit this message").click()
+    visitor.page.get_by_label("table.xyz").uncheck()
+    visitor.page.get_by_label("Edited message").press("Enter")
+    expect(visitor.last).to_contain_text("Hello")
+    message = visitor.page.locator("article.person").last
+    expect(message).to_contain_text("File: notes.txt")
+    expect(message).not_to_contain_text("table.xyz")
+
+
 def test_a_refused_upload_is_explained(visitor: Visitor) -> None:
     visitor.page.route(
         "**/v1/files", lambda route: route.fulfill(status=413, json={"error": {"message": "The file is too large."}})
@@ -124,6 +149,7 @@ def test_instructions_are_saved_as_presets(visitor: Visitor) -> None:
     preset.select_option("Brief")
     visitor.page.get_by_role("button", name="Delete preset").click()
     expect(preset.get_by_role("option")).to_have_text(["Presets…", "Pirate"])
+    expect(preset).to_be_focused()
     # Another browser of the user has them too.
     other = visitor.page.context.browser
     assert other is not None

@@ -201,6 +201,17 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     visitor.page.get_by_role("button", name="Previous branch").click()
     expect(visitor.last).to_contain_text("answer.")
     assert visitor.uid == first
+    expect(visitor.page.get_by_role("button", name="Next branch")).to_be_focused()
+    # The list has one link for the conversation, to the newest branch.
+    expect(visitor.page.locator(".threads [aria-current=page]")).to_have_count(1)
+
+
+def test_an_answer_is_copied_as_the_model_wrote_it(visitor: Visitor) -> None:
+    visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.send_and_wait("markdown", "A title")
+    visitor.last.get_by_role("button", name="Copy", exact=True).last.click()
+    expect(visitor.last.get_by_role("button", name="Copied")).to_be_visible()
+    assert "Some **bold**, `code`" in visitor.page.evaluate("navigator.clipboard.readText()")
 
 
 def test_conversations_are_listed_under_their_first_words_and_found(visitor: Visitor) -> None:

@@ -4,7 +4,7 @@ import { button, el } from "./dom.js";
 
 const BRANCH = "branch_of";
 
-export const edit = (chat, turn, text) => branch(chat, turn, edited(turn.input, text));
+export const edit = (chat, turn, text, keeps) => branch(chat, turn, edited(turn.input, text, keeps));
 
 export const regenerate = (chat, turn) => branch(chat, turn, turn.input.map(withoutId));
 
@@ -23,11 +23,12 @@ function withoutId({ id, status, ...item }) {
   return item;
 }
 
-function edited(input, text) {
+// `keeps` tells which parts of the message are sent again.
+function edited(input, text, keeps) {
   const last = input.findLast((item) => item.role === "user");
   return input.map((item) => {
     if (item !== last) return withoutId(item);
-    const others = typeof item.content === "string" ? [] : item.content.filter((part) => part.type !== "input_text");
+    const others = typeof item.content === "string" ? [] : item.content.filter(keeps);
     return { ...withoutId(item), content: [...others, { type: "input_text", text }] };
   });
 }
@@ -35,7 +36,14 @@ function edited(input, text) {
 // Shows the buttons of the branches before the other actions of a turn.
 export function showBranches({ foot, siblings, id, actions }) {
   const at = siblings.indexOf(id);
-  const step = (symbol, by, label) => button(icon(symbol), () => actions.move(siblings[at + by]), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
+  const step = (symbol, by, label) => button(icon(symbol), () => move(siblings[at + by], label), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
+  // The buttons of the other branch get the focus: the pressed one is gone.
+  async function move(to, label) {
+    await actions.move(to);
+    await new Promise(requestAnimationFrame);
+    const buttons = [...document.querySelectorAll(`.branches[data-id="${to}"] button:enabled`)];
+    (buttons.find((one) => one.getAttribute("aria-label") === label) ?? buttons[0])?.focus();
+  }
   foot.querySelector(".branches")?.remove();
-  foot.prepend(el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
+  foot.prepend(el("span", { class: "branches", role: "group", "data-id": id, "aria-label": "Branches" }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
 }

@@ -2,6 +2,9 @@
 import { icon } from "../icon.js";
 import { button, el } from "./dom.js";
 
+const sheet = document.createElement("link");
+document.head.append(Object.assign(sheet, { rel: "stylesheet", href: new URL("carried_parameters.css", import.meta.url).href }));
+
 const MAX_VALUE_CHARS = 160;
 // Limit of the API.
 const MAX_METADATA_PAIRS = 16;

@@ -28,7 +28,7 @@ class Chat {
   }
 
   actions = {
-    edit: async (turn, text) => (await import("./branches.js")).edit(this, turn, text),
+    edit: async (turn, ...edited) => (await import("./branches.js")).edit(this, turn, ...edited),
     regenerate: async (turn) => (await import("./branches.js")).regenerate(this, turn),
     move: (id) => this.open(id, true),
     example: async (button) => (await import("./examples.js")).send(this, button),

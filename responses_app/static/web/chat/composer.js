@@ -32,8 +32,10 @@ export class Composer {
   // Accept files on the whole page: the browser would replace the page with an unhandled dropped file.
   acceptFiles() {
     this.form.addEventListener("paste", (event) => this.attach(event, event.clipboardData));
-    document.addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
-    document.addEventListener("drop", (event) => this.attach(event, event.dataTransfer));
+    const mark = (on) => this.form.classList.toggle("drop", on);
+    document.addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && (event.preventDefault(), mark(true)));
+    document.addEventListener("dragleave", ({ relatedTarget }) => relatedTarget || mark(false));
+    document.addEventListener("drop", (event) => (mark(false), this.attach(event, event.dataTransfer)));
   }
 
   attach(event, data) {

@@ -1,16 +1,20 @@
 // Editor for a sent message.
 import { button, el } from "./dom.js";
+import { textOf } from "./turn.js";
 
-export function openEditor(opener, old, send) {
+export async function openEditor(opener, input, send) {
   const article = opener.closest("article");
+  const old = textOf(input);
   const field = el("textarea", { "aria-label": "Edited message", rows: Math.min(12, old.split("\n").length + 1) });
   field.value = old;
+  const files = await fileChoices(input);
   const close = () => (form.replaceWith(...original), opener.focus());
   const submit = (event) => {
     event.preventDefault();
-    if (field.value.trim()) send(field.value);
+    if (field.value.trim()) send(field.value, files.keeps);
   };
-  const form = el("form", { class: "editor", onsubmit: submit }, field, el("button", { class: "main" }, "Send"), button("Cancel", close));
+  const buttons = el("div", { class: "row" }, el("button", { class: "main" }, "Send"), button("Cancel", close));
+  const form = el("form", { class: "editor", onsubmit: submit }, field, ...files.labels, buttons);
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") (event.stopPropagation(), close());
     if (event.key === "Enter" && event.target === field && !event.shiftKey && !event.isComposing) submit(event);
@@ -18,4 +22,8 @@ export function openEditor(opener, old, send) {
   const original = [...article.childNodes];
   article.replaceChildren(form);
   field.focus();
+}
+
+async function fileChoices(input) {
+  return input.some(({ content }) => content?.some?.((part) => part.type !== "input_text")) ? (await import("./kept_files.js")).choices(input) : { labels: [], keeps: () => false };
 }

@@ -10,7 +10,7 @@ export async function openPresets(form, url) {
   const select = el("select", { "aria-label": "Preset" });
   const name = el("input", { "aria-label": "Name of the preset", placeholder: "Name", maxlength: 60 });
   const save = button("Save preset", () => (name.value.trim() ? change({ name: name.value.trim(), instructions: field.value }) : name.focus()));
-  const remove = button("Delete preset", () => change({ name: select.value }));
+  const remove = button("Delete preset", () => change({ name: select.value }).then(() => select.focus()));
   const problem = el("p", { class: "bad", role: "status" });
 
   function show(chosen) {

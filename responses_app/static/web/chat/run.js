@@ -2,6 +2,8 @@
 import { TERMINAL, follow } from "./follow.js";
 import { Api, ApiError } from "./protocol.js";
 import { autoscroll } from "./autoscroll.js";
+import { button, el, visible } from "./dom.js";
+import { textOfOutput } from "./turn.js";
 
 // `start` as in follow.js. `round` counts consecutive automatic tool results.
 export async function run(chat, turn, start, round) {
@@ -11,7 +13,7 @@ export async function run(chat, turn, start, round) {
   try {
     await show(chat, running, start);
   } catch (error) {
-    if (!running.control.signal.aborted) onError(chat, turn, start, readableError(error));
+    if (!running.control.signal.aborted) onError(chat, turn, start, await readableError(error, start.body));
   } finally {
     release(chat, running);
   }
@@ -28,7 +30,7 @@ export async function stop(chat) {
     await api(chat).cancel(running.turn.id);
   } catch (error) {
     // 400: the response has already ended, as its stream shows.
-    if (!(error instanceof ApiError && error.status === 400)) running.turn.fail(readableError(error), () => chat.stop());
+    if (!(error instanceof ApiError && error.status === 400)) fail(running.turn, await readableError(error), () => chat.stop());
   }
 }
 
@@ -36,7 +38,7 @@ const api = (chat) => (chat.client ??= new Api(chat.urls.api, chat.urls.secret))
 
 async function show(chat, running, start) {
   const { turn, control } = running;
-  const onRetry = (retries) => turn.showRetry(retries);
+  const onRetry = (retries) => showRetry(turn, retries);
   for await (const event of follow(api(chat), start, { signal: control.signal, onRetry })) {
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);
@@ -65,11 +67,6 @@ function onEnded(chat, running, response) {
   chat.threads.refresh();
 }
 
-function textOfOutput({ output }) {
-  const parts = output.flatMap((item) => (item.type === "message" ? item.content : []));
-  return parts.map((part) => part.text ?? part.refusal).join("\n");
-}
-
 function release(chat, running) {
   if (chat.running !== running) return;
   chat.running = null;
@@ -79,13 +76,25 @@ function release(chat, running) {
 function onError(chat, turn, start, error) {
   const { id } = turn;
   // Follow an existing response again, create a missing one again.
-  turn.fail(error, () => {
+  fail(turn, error, () => {
     turn.outcome.replaceChildren();
     return id ? chat.open(id) : chat.run(turn, start);
   });
   chat.liveRegion.announce(error.message);
 }
 
-function readableError(error) {
-  return error instanceof TypeError ? new Error("Can’t reach the server.") : error;
+// Shows a lost connection or a failed request.
+function fail(turn, error, retry) {
+  const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
+  turn.outcome.replaceChildren(text, button("Try again", retry));
+  turn.showActions({ canRegenerate: false });
+}
+
+function showRetry(turn, retries) {
+  turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
+}
+
+async function readableError(error, body) {
+  if (error instanceof TypeError) return new Error("Can’t reach the server.");
+  return error.param?.endsWith(".file_id") ? (await import("./file_error.js")).fileError(error, body) : error;
 }

@@ -36,9 +36,9 @@ export class Threads {
   }
 
   mark() {
-    for (const link of this.element.querySelectorAll(".threads li a:not(.options)")) {
-      if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
+    const links = [...this.element.querySelectorAll(".threads li a:not(.options)")];
+    const current = links.find((link) => link.pathname === location.pathname);
+    // Another branch has no link of its own.
+    if (current) for (const link of links) link.ariaCurrent = link === current ? "page" : null;
   }
 }

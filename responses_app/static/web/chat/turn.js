@@ -41,7 +41,7 @@ export class Turn {
 
   async openEditor() {
     const { openEditor } = await import("./editor.js");
-    openEditor(this.edit, textOf(this.input), (text) => this.actions.edit(this, text));
+    openEditor(this.edit, this.input, (text, keeps) => this.actions.edit(this, text, keeps));
   }
 
   apply(event) {
@@ -92,26 +92,23 @@ export class Turn {
     if (this.usage) old?.replaceWith(statistics(this.usage, times));
   }
 
-  // Shows a lost connection or a failed request.
-  fail(error, retry) {
-    const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
-    this.outcome.replaceChildren(text, button("Try again", retry));
-    this.showActions({ canRegenerate: false });
-  }
-
-  showRetry(retries) {
-    this.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
-  }
-
   // A failed response has a retry button beside the error instead of `canRegenerate`.
   showActions({ canRegenerate }) {
     // The items end with the fragments of the server.
     Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
+    const text = this.response && textOfOutput(this.response);
+    const copy = text && navigator.clipboard && button("Copy", () => this.copy(copy, text), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
     const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
-    this.foot.replaceChildren(...[regenerate, log, info, statistics(this.usage)].filter(Boolean));
+    this.foot.replaceChildren(...[copy, regenerate, log, info, statistics(this.usage)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
+  }
+
+  async copy(control, text) {
+    await navigator.clipboard.writeText(text);
+    control.textContent = "Copied";
+    setTimeout(() => (control.textContent = "Copy"), 2000);
   }
 
   async inspect(control) {
@@ -140,4 +137,9 @@ export const partsOf = (item) => (typeof item.content === "string" ? [{ type: "i
 export function textOf(input) {
   const parts = input.filter((item) => item.role === "user").flatMap(partsOf);
   return parts.filter((part) => part.type === "input_text").map((part) => part.text).join("\n");
+}
+
+export function textOfOutput({ output }) {
+  const parts = output.flatMap((item) => (item.type === "message" ? item.content : []));
+  return parts.map((part) => part.text ?? part.refusal).join("\n");
 }
