@@ -89,7 +89,7 @@ def test_a_response_is_found_read_and_compared(server: Server) -> None:
     assert prompt["rounds"][0]["tokens"] == first["usage"]["input_tokens"] == prompt["prompt_tokens"]
 
     compared = call(server, "compare_responses", first=first["id"], second=second["id"])
-    assert [change[0] for change in compared["differences"]["request"]] == ["instructions"]
+    assert [change[0] for change in compared["differences"]["request"]] == ["instructions", "input"]
     assert compared["prefix_cache"]["changes"][0]["text"] == "instructions changed."
 
 

@@ -274,6 +274,13 @@ def test_omitted_reasoning_is_named() -> None:
     assert result.missed > 0
 
 
+def test_answer_of_a_single_round_is_no_part_of_the_prompt() -> None:
+    final: Body = {"id": "h", "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]}
+    earlier = replace(prompt_record([USER], instructions="A"), answer=[final], is_single_round=True)
+    result = compare(earlier, prompt_record([USER], instructions="B"), 0)
+    assert [change.text for change in result.changes] == ["instructions changed."]
+
+
 def test_another_template_is_the_reason_where_the_requests_agree() -> None:
     earlier, later = prompt_record([USER]), prompt_record([USER, NEXT])
     result = compare(replace(earlier, prompt=[0, *earlier.prompt]), later, 0, HARMONY.token_text)

@@ -22,7 +22,8 @@ _SAMPLE: Final = 40
 class PromptRecord:
     """Prompt of a response with what decided it. `items` are all items of the context, oldest first; `day` is the date in UTC.
 
-    `answer` has the output items of the response, of which the last prompt of several rounds contains a part.
+    `answer` has the output items of the response, of which the last prompt of several rounds contains a part: none with
+    `is_single_round`.
     """
 
     model: str
@@ -31,6 +32,7 @@ class PromptRecord:
     prompt: Sequence[int]
     day: date
     answer: Items = ()
+    is_single_round: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def compare(
     missed = max(0, possible - _whole_blocks(max(reusable, cached or 0)))
     # Many templates write the beginning of an answer in another way once the answer is complete.
     is_answer_start = len(earlier.prompt) - shared < BLOCK_TOKENS
-    items = earlier.items if is_answer_start else [*earlier.items, *earlier.answer]
+    items = earlier.items if is_answer_start or earlier.is_single_round else [*earlier.items, *earlier.answer]
     changes = [*separate, *_request_changes(earlier, later), *_item_changes(items, earlier, later)]
     result = PrefixComparison(shared, reusable, missed, changes)
     if missed == 0 or changes:

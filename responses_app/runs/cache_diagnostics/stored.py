@@ -36,6 +36,7 @@ def load_record(row: Response, *, first: bool = False) -> PromptRecord | None:
         prompt=sent[0 if first else -1].prompt,
         day=row.created_at.date(),
         answer=[bodies[pk][1] for pk in keys if bodies[pk][0]],
+        is_single_round=len(sent) == 1,
     )
 
 

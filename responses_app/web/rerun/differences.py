@@ -15,6 +15,7 @@ from responses_app.runs import manager
 from responses_app.store.log.rows.round_prompts import load_rounds
 from responses_app.tools.recorded.calls import CALL_TYPES, call_key
 from responses_app.web.render.sanitize import hide_url_queries, visible
+from responses_app.web.rerun.editors import only_text
 from responses_app.web.rerun.turns import Turn, is_client_call
 
 # Limits of what is compared: `SequenceMatcher` takes quadratic time in the worst case.
@@ -73,7 +74,15 @@ def differences(original: Turn, run: Turn) -> Differences:
 def _request(original: Turn, run: Turn) -> list[tuple[str, str, str]]:
     first, second = original.steps[0].snapshot, run.steps[0].snapshot
     names = [name for name in REQUEST_FIELDS if first.get(name) != second.get(name)]
-    return [(name, _cell(first.get(name)), _cell(second.get(name))) for name in names]
+    inputs = _input_text(original), _input_text(run)
+    changed_input = [("input", _cell(inputs[0]), _cell(inputs[1]))] if inputs[0] != inputs[1] else []
+    return [*((name, _cell(first.get(name)), _cell(second.get(name))) for name in names), *changed_input]
+
+
+def _input_text(turn: Turn) -> str:
+    """Return the own input of the first response, without the ids of the items."""
+    items = [{key: value for key, value in item.items() if key not in ("id", "status")} for item in turn.steps[0].input]
+    return "\n".join(only_text(item) or json.dumps(item, ensure_ascii=False) for item in items)
 
 
 def _cell(value: Any) -> str:

@@ -125,10 +125,11 @@ def _item_editor(item: Mapping[str, Any]) -> ItemEditor:
     if len(body) > MAX_EDITED_CHARS:
         reference = json.dumps({"type": "item_reference", "id": item["id"]})
         return ItemEditor(str(item["id"]), _title(item), reference, None, is_editable=False)
-    return ItemEditor(str(item.get("id") or ""), _title(item), body, _only_text(item))
+    return ItemEditor(str(item.get("id") or ""), _title(item), body, only_text(item))
 
 
-def _only_text(item: Mapping[str, Any]) -> str | None:
+def only_text(item: Mapping[str, Any]) -> str | None:
+    """Return the text of a message with a single text; None for other items."""
     content = item.get("content")
     if item.get("type", "message") != "message" or not isinstance(content, list) or len(content) != 1:
         return None
@@ -138,7 +139,7 @@ def _only_text(item: Mapping[str, Any]) -> str | None:
 def _title(item: Mapping[str, Any]) -> str:
     kind = str(item.get("role") or item["type"]).replace("_", " ").capitalize()
     name = item.get("name") or item.get("server_label")
-    text = _only_text(item) or ""
+    text = only_text(item) or ""
     detail = str(name) if name else " ".join(text[: 4 * MAX_TITLE_CHARS].split())[:MAX_TITLE_CHARS]
     return visible(f"{kind}: {detail}" if detail else kind)
 

@@ -36,6 +36,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "row": row,
         "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
         "columns": [Column(0, row.model, turn=turn), *columns],
+        "compares": any(column.turn and not column.is_rerun for column in columns),
         "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
         "history": editors.history_titles(row),

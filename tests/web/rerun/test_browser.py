@@ -92,6 +92,7 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     expect(first.locator(".diff").first).to_contain_text("The catdog sat on the mat.")
     expect(first.locator(".figures")).to_contain_text("Valid")
     expect(first.get_by_text("Items: the same")).to_be_visible()
+    expect(first.get_by_text("Request (1)")).to_be_visible()
     page.reload()
     expect(first.locator(".diff").first).to_contain_text("The catdog sat on the mat.")
     expect(page.get_by_label("Instructions")).to_have_value("Be long.")

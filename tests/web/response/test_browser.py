@@ -221,7 +221,7 @@ def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Pag
     page.goto(f"{chat_server.url}/responses/{second}")
     page.get_by_role("tab", name="Cache").click()
     page.get_by_role("link", name="Open as a page").click()
-    expect(page.get_by_text("tokens computed again. instructions changed.")).to_be_visible()
+    expect(page.get_by_text("tokens computed again: instructions changed.")).to_be_visible()
     marks = page.locator(".prompt mark")
     expect(marks).to_have_count(2)
     expect(marks.nth(0)).to_contain_text("Answer in one")
