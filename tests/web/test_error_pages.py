@@ -133,9 +133,9 @@ class FiltersTest(WebCase):
                 self.assertIn("<details open><summary>More filters", self.page(f"/responses{query}"), query)
 
     def test_invalid_filters_are_named_by_their_label(self) -> None:
-        page = self.page("/responses?since=yesterday&seconds=fast&meta=x&status=odd")
+        page = self.page("/responses?since=someday&seconds=fast&meta=x&status=odd")
         for message in (
-            "“From” isn’t a valid time. Try 2026-11-20T12:00 or 2h.",
+            "“From” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00.",
             "“Min duration (s)” must be a number.",
             "“Metadata” must be key=value, with commas between several.",
             "“Status” must be one of queued,",

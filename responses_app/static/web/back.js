@@ -28,7 +28,7 @@ function filterLabel() {
   const form = document.querySelector("form.filters");
   const status = form.elements.status.selectedOptions[0];
   const { q, model, since } = Object.fromEntries(new FormData(form));
-  return [status.value && status.textContent.trim(), model, since && `last ${since}`.replace(/^last (?=\d{4}-)/, "since "), q && `“${q}”`].filter(Boolean).join(", ");
+  return [status.value && status.textContent.trim(), model, since && `last ${since}`.replace(/^last (?=\d{4}-|[ty])/, "since "), q && `“${q}”`].filter(Boolean).join(", ");
 }
 
 /** Point the page's back link to the saved list. Returns a function that follows the link. */

@@ -19,6 +19,26 @@ const TIMEOUT_MS = 15_000;
 keyboard({ links: "#rows a.open", search: "[data-search]" });
 rememberList("#rows a.open");
 
+// Number of checked rows, and a button that checks all.
+const selection = document.querySelector("#selection");
+const boxes = () => [...document.querySelectorAll("#rows .pick input")];
+
+function countChecked() {
+  const count = boxes().filter((box) => box.checked).length;
+  selection.querySelector("output").textContent = `${count} selected`;
+  selection.querySelector("[value=compare]").disabled = count < 2;
+}
+
+const all = selection.querySelector("[data-all]");
+all.hidden = false;
+all.addEventListener("click", () => {
+  for (const box of boxes()) box.checked = true;
+  countChecked();
+});
+document.addEventListener("change", countChecked);
+// Behind the boxes that the browser restores.
+addEventListener("pageshow", countChecked);
+
 document.querySelector("form.filters").addEventListener("formdata", ({ formData }) => {
   for (const [name, value] of [...formData]) if (!value) formData.delete(name);
 });
@@ -62,6 +82,7 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const { Idiomorph } = await import("./vendor/idiomorph.js");
   Idiomorph.morph(withIds(document.querySelector("#rows")), withIds(page.querySelector("#rows")), { callbacks: KEEP_CHOICES });
+  countChecked();
   return true;
 }
 

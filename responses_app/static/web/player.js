@@ -93,7 +93,7 @@ export function start() {
   slider.addEventListener("input", () => seek(Number(slider.value)));
   button.addEventListener("click", () => (playing ? seek(number) : play()));
   document.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const step = { ArrowLeft: -1, k: -1, ArrowRight: 1, j: 1 }[event.key];
     if (!step || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
     event.preventDefault();
     seek(number + step);

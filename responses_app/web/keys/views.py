@@ -40,6 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
         key, secret = form.create_key()
         new_secret.put(request, secret)
         _record(request, "key.create", key)
+        messages.success(request, f"{key.name} was created.")
         return redirect("keys")
     context: dict[str, Any] = {
         "section": "keys",
@@ -104,6 +105,8 @@ def rotate(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "web/key_rotate.html", {"section": "keys", "key": key, "hours": ROTATION_HOURS})
     new_secret.put(request, key.rotate(timezone.now() + timedelta(hours=int(hours))))
     _record(request, "key.rotate", key)
+    kept = f"stays valid for {ROTATION_HOURS[hours]}" if int(hours) else "may keep working for up to 30 seconds"
+    messages.success(request, f"{key.name} has a new secret. The old secret {kept}.")
     return redirect("keys")
 
 

@@ -26,6 +26,8 @@ REFUSED = "refused"
 API_FORMATS: Mapping[str, str] = {value or "responses": value for value in ApiFormat.values}
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 MAX_BIGINT = 2**63 - 1
+# Days before today of the words for a time.
+DAYS: Mapping[str, int] = {"today": 0, "yesterday": 1}
 # More than any time zone offset and WRITE_DELAY together.
 CALENDAR_MARGIN = timedelta(days=2)
 
@@ -138,7 +140,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
     def moment(name: str) -> datetime | None:
         parsed = _bounded_time(values[name])
         if values[name] and parsed is None:
-            wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try 2026-11-20T12:00 or 2h."
+            wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00."
         return parsed
 
     if values["status"] and values["status"] not in (*Status.values, REFUSED):
@@ -206,7 +208,9 @@ def _bounded_time(text: str) -> datetime | None:
 
 
 def _parse_time(text: str) -> datetime | None:
-    """Parse a time or an age (`2h`). A time without an offset is in the time zone of the pages."""
+    """Parse a time, an age (`2h`), `today` or `yesterday`. A time without an offset is in the time zone of the pages."""
+    if text.lower() in DAYS:
+        return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS[text.lower()])
     try:
         age = parse_duration(text) if text else None
     except ValueError:

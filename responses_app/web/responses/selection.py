@@ -91,7 +91,8 @@ async def _cancel(request: HttpRequest, rows: Sequence[Response]) -> bool:
     except ApiError as error:
         await sync_to_async(messages.error)(request, error.message)
         return False
-    await sync_to_async(messages.success)(request, f"Cancelled {plural(len(rows), 'running response')}.")
+    done = f"Cancelled {plural(len(rows), 'running response')}." if rows else "None of the checked responses is running."
+    await sync_to_async(messages.success)(request, done)
     return True
 
 

@@ -191,7 +191,7 @@ def test_keys_and_slider_step_through_the_events_with_the_state_beside(page: Pag
     expect(state.locator("[data-item]")).to_have_count(0)
     page.keyboard.press("ArrowRight")
     expect(state.get_by_role("article", name="Tools of demo")).to_be_visible()
-    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("k")
     expect(heading).to_contain_text("Event 1 ·")
     expect(state.locator("[data-item]")).to_have_count(0)
     # The slider goes to any event; the item of the event is selected.

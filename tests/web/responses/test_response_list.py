@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from responses_app.models import ApiKey, Direction, Item, Membership, RefusedRequest, Response
 from responses_app.web.responses import filters
@@ -123,10 +124,16 @@ class ListTest(WebCase):
 
     def test_an_invalid_filter_is_reported_and_ignored(self) -> None:
         made()
-        page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
+        page = self.page("/responses?status=odd&since=someday&seconds=fast&meta=x&after=no&key=%00")
         self.assertEqual(page.count('class="bad" role="alert"'), 5)
         self.assertEqual(UID.findall(page), ["resp_1"])
         self.assertEqual(parse_filters(QueryDict("tokens=1.5")).tokens, 1)
+
+    def test_days_are_named_by_words(self) -> None:
+        with mock.patch("django.utils.timezone.now", return_value=NOW):
+            selected = parse_filters(QueryDict("since=Yesterday&until=today"))
+        midnight = timezone.localtime(NOW).replace(hour=0, minute=0, second=0, microsecond=0)
+        self.assertEqual((selected.since, selected.until), (midnight - timedelta(days=1), midnight))
 
     def test_list_leads_page_by_page_to_the_end_and_back(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(PAGE_SIZE * 2 + 7)])

@@ -54,6 +54,14 @@ def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, pag
     expect(page.get_by_role("button", name="Compare")).to_be_hidden()
     boxes = page.locator("#rows .pick input")
     boxes.nth(0).check()
+    actions = page.get_by_role("form", name="Selected responses")
+    expect(actions).to_contain_text("1 selected")
+    expect(page.get_by_role("button", name="Compare")).to_be_disabled()
+    page.get_by_role("button", name="Select all").click()
+    expect(actions).to_contain_text("2 selected")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("None of the checked responses is running.")).to_be_visible()
+    boxes.nth(0).check()
     boxes.nth(1).check()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
@@ -62,6 +70,8 @@ def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, pag
     page.get_by_role("button", name="Compare").click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{pair[0]}/rerun?column={pair[1]}")
     expect(page.get_by_role("region", name="Run 1", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare and rerun")
+    expect(page.locator(".differences tr", has_text="input")).to_contain_text("selected second twice")
     extra = chat_server.ask(model="chat", input="disposable twice").json()["id"]
     page.goto(f"{chat_server.url}/responses?q=disposable")
     boxes.first.check()
