@@ -105,8 +105,8 @@ def rotate(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "web/key_rotate.html", {"section": "keys", "key": key, "hours": ROTATION_HOURS})
     new_secret.put(request, key.rotate(timezone.now() + timedelta(hours=int(hours))))
     _record(request, "key.rotate", key)
-    kept = f"stays valid for {ROTATION_HOURS[hours]}" if int(hours) else "may keep working for up to 30 seconds"
-    messages.success(request, f"{key.name} has a new secret. The old secret {kept}.")
+    validity = f"stays valid for {ROTATION_HOURS[hours]}" if int(hours) else "may keep working for up to 30 seconds"
+    messages.success(request, f"{key.name} has a new secret. The old secret {validity}.")
     return redirect("keys")
 
 

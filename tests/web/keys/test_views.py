@@ -27,7 +27,9 @@ class KeysTest(WebCase):
         self.assertRedirects(answer, "/keys", fetch_redirect_response=False)
         stored = Session.objects.get().session_data
         self.assertNotIn("sk-", str(Session.objects.get().get_decoded()))
-        match = re.search(r"sk-[\w-]{43}", self.page("/keys"))
+        shown = self.page("/keys")
+        self.assertIn("laptop was created.", shown)
+        match = re.search(r"sk-[\w-]{43}", shown)
         assert match
         key = ApiKey.find(match[0])
         assert key is not None
