@@ -47,10 +47,11 @@ WITH RECURSIVE part AS (
   FROM part JOIN responses_app_storedrequest AS request ON request.response_id = part.base
 ) SELECT key, shared_tokens, prompt_tokens FROM part ORDER BY key, place DESC
 """
-UPDATE_SQL: Final = """
-UPDATE responses_app_storedrequest SET base = $2::bigint, shared_tokens = $3::integer, prompt_tokens = $4, opening = $5
-WHERE response_id = $1
+SHARE_SQL: Final = """
+UPDATE responses_app_storedrequest SET base = $2, shared_tokens = $3, prompt_tokens = $4, opening = $5 WHERE response_id = $1
 """
+# Does not write the prompt again.
+WHOLE_SQL: Final = "UPDATE responses_app_storedrequest SET opening = $2 WHERE response_id = $1"
 LENGTH_SQL: Final = """
 SELECT COALESCE(shared_tokens, 0) + octet_length(prompt_tokens) / 4 FROM responses_app_storedrequest WHERE response_id = $1
 """
@@ -83,7 +84,10 @@ def share_prompts(keys: Sequence[int]) -> None:
         opening = int.from_bytes(blake2b(prompt[:OPENING_BYTES], digest_size=8).digest(), "big", signed=True)
         candidates = execute_prepared(CANDIDATES_SQL, [previous, opening, key, CANDIDATES])
         base, shared = _choose(prompt, _read([candidate for (candidate,) in candidates]))
-        execute_prepared(UPDATE_SQL, [key, base, shared or None, prompt[TOKEN_BYTES * shared :], opening])
+        if base is None:
+            execute_prepared(WHOLE_SQL, [key, opening])
+        else:
+            execute_prepared(SHARE_SQL, [key, base, shared, prompt[TOKEN_BYTES * shared :], opening])
 
 
 def _choose(prompt: bytes, candidates: Iterable[EarlierPrompt]) -> tuple[int | None, int]:
