@@ -88,7 +88,8 @@ def _content(request: HttpRequest, selected: ListFilters) -> dict[str, Any]:
     if selected.status == filters.REFUSED:
         return {"refused": refused_page(request.user, selected, after)}
     page = _page(visible_responses(request.user), restricted_to(request.user), selected, after, before)
-    lately = 0 if selected.status or after is not None or before is not None else refused_lately(request.user)
+    is_latest = after is None and before is None and selected.since is None and selected.until is None
+    lately = refused_lately(request.user) if is_latest and not selected.status and not selected.hides_refused else 0
     beside = refused_beside(request.user, selected, page.since, page.until)
     lines = list(in_time_order(rows(page.responses), beside[:MAX_BESIDE]))
     return {"page": page, "rows": lines, "refused_lately": lately, "has_more_refused": len(beside) > MAX_BESIDE}

@@ -71,6 +71,12 @@ class ListTest(WebCase):
         self.assertIn('?format=messages">Messages</a>', self.page("/responses/resp_messages"))
         self.assertNotIn("?format=", self.page("/responses/resp_plain"))
 
+    def test_refused_requests_of_the_last_hour_are_named_where_the_list_has_the_latest(self) -> None:
+        refuse(2, timezone.now())
+        for query, expected in (("", True), ("?model=m", True), ("?until=2026-11-01", False), ("?refused=hide", False)):
+            with self.subTest(query=query):
+                self.assertEqual("2 refused requests" in self.page(f"/responses{query}"), expected)
+
     def test_rows_are_newest_first_with_statistics_and_excerpts(self) -> None:
         row = made("resp_a", input_tokens=12, cached_tokens=3)
         item(row, "msg_out", "message", content=[{"type": "output_text", "text": 'A "quoted"\n<b>answer</b>'}])
