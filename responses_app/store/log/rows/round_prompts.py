@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from responses_app.models import Event, RoundPrompt, StoredRequest
-from responses_app.store.log.rows.shared_prompts import read_prompt
+from responses_app.store.log.rows.shared_prompts import read_prompt, shared_tokens
 from responses_app.store.log.token_log import RoundEnd, RoundStart, decode_tokens, encode_tokens, unpack
 
 
@@ -55,7 +54,7 @@ def read_round_entries(pk: int) -> list[bytes]:
 
 def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Return the length of the common prefix of two prompts in tokens."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+    return shared_tokens(encode_tokens(first), encode_tokens(second))
 
 
 def _rows(pk: int, first: bytes, entries: Iterable[RoundStart | RoundEnd]) -> list[RoundPrompt]:

@@ -93,11 +93,11 @@ def share_prompts(keys: Sequence[int]) -> None:
 def _choose(prompt: bytes, candidates: Iterable[EarlierPrompt]) -> tuple[int | None, int]:
     """Return the prompt that shares the most tokens, and their number; None and 0 if that saves less than half."""
     shallow = [one for one in candidates if one.parts < MAX_PARTS]
-    shared, key = max(((_shared_tokens(one.prompt, prompt), one.key) for one in shallow), default=(0, 0))
+    shared, key = max(((shared_tokens(one.prompt, prompt), one.key) for one in shallow), default=(0, 0))
     return (key, shared) if 2 * TOKEN_BYTES * shared >= len(prompt) else (None, 0)
 
 
-def _shared_tokens(first: bytes, second: bytes) -> int:
+def shared_tokens(first: bytes, second: bytes) -> int:
     """Return the length of the common prefix of two encoded prompts in tokens. Comparing slices is faster than each token."""
     low, high = 0, min(len(first), len(second)) // TOKEN_BYTES
     while low < high:
