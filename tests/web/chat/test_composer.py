@@ -106,7 +106,7 @@ def test_a_file_without_text_is_named_and_can_be_left_out(visitor: Visitor) -> N
     files = [("table.xyz", bytes(range(256))), ("notes.txt", b"The code word is xylophone.")]
     payloads = [FilePayload(name=name, mimeType="application/octet-stream", buffer=data) for name, data in files]
     visitor.page.get_by_label("Attach files").set_input_files(payloads)
-    expect(visitor.page.get_by_role("list", name="Attached files").get_by_role("listitem")).to_have_count(2)
+    expect(visitor.page.get_by_role("list", name="Attached files").get_by_role("button")).to_have_count(2)
     visitor.send("greetings")
     expect(visitor.last.get_by_role("alert")).to_contain_text("table.xyz: The file is no text.")
     visitor.errors.seen.clear()

@@ -33,17 +33,26 @@ function edited(input, text, keeps) {
   });
 }
 
+// The pressed button, which the buttons of the other branch replace: {id, label}.
+let pressed = null;
+
+// Gives the focus of the pressed button to its replacement, which is shown before or after the turns are loaded.
+function restoreFocus() {
+  const buttons = pressed ? [...document.querySelectorAll(`.branches[data-id="${pressed.id}"] button:enabled`)] : [];
+  if (buttons.length === 0) return;
+  (buttons.find((one) => one.getAttribute("aria-label") === pressed.label) ?? buttons[0]).focus();
+  pressed = null;
+}
+
 // Shows the buttons of the branches before the other actions of a turn.
 export function showBranches({ foot, siblings, id, actions }) {
   const at = siblings.indexOf(id);
   const step = (symbol, by, label) => button(icon(symbol), () => move(siblings[at + by], label), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
-  // The buttons of the other branch get the focus: the pressed one is gone.
-  async function move(to, label) {
-    await actions.move(to);
-    await new Promise(requestAnimationFrame);
-    const buttons = [...document.querySelectorAll(`.branches[data-id="${to}"] button:enabled`)];
-    (buttons.find((one) => one.getAttribute("aria-label") === label) ?? buttons[0])?.focus();
+  function move(to, label) {
+    pressed = { id: to, label };
+    return actions.move(to).then(restoreFocus);
   }
   foot.querySelector(".branches")?.remove();
   foot.prepend(el("span", { class: "branches", role: "group", "data-id": id, "aria-label": "Branches" }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
+  restoreFocus();
 }
