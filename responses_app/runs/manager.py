@@ -202,7 +202,7 @@ class RunManager:
     async def drain(self, seconds: float, may_come: Callable[[], bool] = lambda: False) -> None:
         """Give running responses up to `seconds` to end, hand over the rest, and then accept no new responses.
 
-        While `may_come` returns True, a proxy may have sent a request, which is still answered.
+        While `may_come` returns True, a request is received, or a proxy may have sent one; requests are still answered.
         """
         self.stopping.set()
         clock = asyncio.get_running_loop().time

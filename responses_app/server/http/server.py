@@ -160,13 +160,14 @@ class DaphneServer(Server):  # type: ignore[misc]
         super().timeout_checker()
 
     def may_get_requests(self) -> bool:
-        """Close connections that have been idle for KEPT_S seconds. Return True if others are idle."""
+        """Close connections that have been idle for KEPT_S seconds. Return True if others are idle or have a request without an answer."""
         now = time.monotonic()
-        idle = [one for port in self.ports for one in list(port.open) if one.idle_since is not None]
+        connected = [one for port in self.ports for one in list(port.open)]
+        idle = [one for one in connected if one.idle_since is not None]
         for open_connection in idle:
             if now - open_connection.idle_since >= KEPT_S:
                 open_connection.loseConnection()
-        return any(now - one.idle_since < KEPT_S for one in idle)
+        return any(one.has_unanswered_request for one in connected) or any(now - one.idle_since < KEPT_S for one in idle)
 
     def stop_listening(self) -> None:
         """Accept no more connections; open connections continue, each to the end of its next answer."""

@@ -120,6 +120,12 @@ class LimitedConnection(CoalescingConnection):
         channel = getattr(self.protocol, "_channel", None)
         return None if channel is None or channel.requests else float(channel.idle_since)
 
+    @property
+    def has_unanswered_request(self) -> bool:
+        """Return True if a request is received, or waits for the head of the answer."""
+        channel = getattr(self.protocol, "_channel", None)
+        return channel is not None and any(not request.startedWriting for request in channel.requests)
+
     def check_timeouts(self, now: float) -> None:
         """Close the connection of a slow client; a slow body is answered first."""
         if self._reads_too_slowly(now):

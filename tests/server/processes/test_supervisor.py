@@ -77,8 +77,9 @@ class ConstantLoad:
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                if (status := answered(self.server)) != 200:
-                    self.failures.append(str(status))
+                answer = self.server.ask(store=False)
+                if answer.status_code != 200:
+                    self.failures.append(f"{answer.status_code} {answer.text}")
             except httpx2.HTTPError as error:
                 self.failures.append(repr(error))
             self.count += 1
