@@ -115,7 +115,7 @@ class CreateRequest:
         return min(most, granted, self.echo.get("max_tool_calls") or most)
 
     def dump(self) -> str:
-        """Return the request as JSON without the input, which is stored as items, the secrets, and fields with their default."""
+        """Return the request as JSON without what is stored elsewhere (`STORED_ELSEWHERE`), and fields with their default."""
         values = {
             name: value for name, default in _dumped_fields().items() if not _equals(value := getattr(self, name), default)
         }
@@ -125,7 +125,7 @@ class CreateRequest:
     def load(
         cls, text: str, input: Sequence[dict[str, Any]], secrets: Mapping[str, Mapping[str, str]] | None = None
     ) -> CreateRequest:
-        """Load a request that `dump` wrote, with the input and the secrets. Fields that an older version did not write have defaults."""
+        """Load a request that `dump` wrote, with the input and the secrets. Fields that `dump` did not write have defaults."""
         values = orjson.loads(text)
         known = {one.name for one in fields(cls)}
         values["include"] = frozenset(values["include"])
@@ -134,16 +134,22 @@ class CreateRequest:
         return cls(**{**stored, "input": input, "secrets": secrets or {}})
 
 
+# Fields in other tables: items, the lease, and the row of the response.
+STORED_ELSEWHERE: Final = ("input", "secrets", "request_id")
+
+
 @cache
 def _dumped_fields() -> Mapping[str, Any]:
     """Return the fields of a dumped request with their defaults. `include` has none, as earlier versions need the field."""
-    names = [one for one in fields(CreateRequest) if one.name not in ("input", "secrets", "include")]
+    names = [one for one in fields(CreateRequest) if one.name not in (*STORED_ELSEWHERE, "include")]
     defaults = {one.name: one.default if one.default_factory is MISSING else one.default_factory() for one in names}
     return {**defaults, "include": MISSING}
 
 
 def _equals(value: Any, default: Any) -> bool:
-    """Return True if a value equals a default and has the type of the default: JSON distinguishes 0 from 0.0."""
+    """Return True if a value has the JSON of a default, which distinguishes 0 from 0.0."""
+    if isinstance(value, list) and isinstance(default, tuple):
+        return not value and not default
     return type(value) is type(default) and bool(value == default)
 
 

@@ -19,6 +19,9 @@ PLAIN: dict[str, Any] = {"project": "p", "key": None, "model": "m", "include": [
         ({}, {}),
         ({"temperature": 0.0, "store": False, "tools": [{"type": "function"}]}, {}),
         ({"store": True, "format": {"type": "text"}, "max_output_tokens": None}, None),
+        ({"tools": [], "stop": []}, None),
+        # A field of the row of the response.
+        ({"request_id": "req_1"}, None),
         # Equal to a default, but of another type.
         ({"presence_penalty": 0}, {"presence_penalty": 0}),
         ({"include": frozenset({"reasoning.encrypted_content"})}, {"include": ["reasoning.encrypted_content"]}),
@@ -28,5 +31,6 @@ def test_defaults_are_not_stored(values: dict[str, Any], dumped: dict[str, Any] 
     request = CreateRequest("p", None, "m", (), **values)
     stored = orjson.loads(request.dump())
     assert stored == {**PLAIN, **(dumped or ({} if dumped is None else values))}
-    assert CreateRequest.load(request.dump(), ()) == replace(request, charges=[])
-    assert repr(CreateRequest.load(request.dump(), ()).presence_penalty) == repr(request.presence_penalty)
+    loaded = CreateRequest.load(request.dump(), ())
+    assert loaded == replace(request, charges=[], tools=request.tools or (), stop=request.stop or (), request_id="")
+    assert repr(loaded.presence_penalty) == repr(request.presence_penalty)

@@ -121,6 +121,7 @@ async def _load_run(pk: int) -> StoredRun | None:
     row, secrets = loaded.row, decrypt_secrets(loaded.row.uid, loaded.lease.secrets)
     before, input_context = await history.load_for_takeover(row)
     create_request = CreateRequest.load(loaded.create_request, input_context.items, secrets)
+    create_request = replace(create_request, request_id=row.request_id)
     prompt, log = decode_tokens(loaded.prompt_tokens), await reader.frames_with_tokens(pk)
     return StoredRun(row, loaded.lease, create_request, before, input_context, prompt, log, loaded.running_s)
 

@@ -127,6 +127,8 @@ class TakeoverTest(ApiCase):
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
             self.assertEqual(before, bare(events[: len(before)]))
             first, again = self.engine.requests
+            self.assertEqual(again.request_id, first.request_id)
+            self.assertTrue(first.request_id)
             self.assertEqual((again.prior_tokens, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
             self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.prior_tokens)
             self.assertNotEqual(first.id, again.id)
