@@ -56,9 +56,9 @@ def _http(parts: SplitResult) -> Engine:
         f"{parts.scheme}://{host}{parts.path.rstrip('/')}",
         query.get("model"),
         unquote(parts.password) if parts.password else None,
-        max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
+        max_model_len=_parse_number(query, "max_model_len"),
         priorities=_parse_bool(query.get("priority", "0")),
-        start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
+        start_wait=_start_wait_s(query),
         session_header=query.get("session_header", SESSION_HEADER),
     )
 
@@ -69,18 +69,18 @@ def _unix(parts: SplitResult) -> Engine:
     query = _query(parts, {"max_model_len", "start_wait"})
     return SocketEngine(
         _path(parts),
-        max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
-        start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
+        max_model_len=_parse_number(query, "max_model_len"),
+        start_wait=_start_wait_s(query),
     )
 
 
 def _pool(urls: Sequence[str]) -> Engine:
     from responses_app.engines.pool.engine import EnginePool
 
-    wait_s = _query(urlsplit(urls[0])).get("start_wait")
+    wait_s = _start_wait_s(_query(urlsplit(urls[0])))
     # The pool waits for its engines: one engine that is away must not delay the others.
     members = {location(url): _open(join_urls([url], start_wait="0")) for url in urls}
-    return EnginePool(members, start_wait=float(wait_s) if wait_s else default_start_wait_s())
+    return EnginePool(members, start_wait=wait_s)
 
 
 def default_start_wait_s() -> float:
@@ -90,7 +90,7 @@ def default_start_wait_s() -> float:
 
 def _script(parts: SplitResult) -> Engine:
     query = _query(parts, {"loop", "max_model_len"})
-    length = int(query.get("max_model_len", MAX_MODEL_LEN))
+    length = _parse_number(query, "max_model_len") or MAX_MODEL_LEN
     return ReplayEngine.from_file(_path(parts), loop=_parse_bool(query.get("loop", "0")), max_model_len=length)
 
 
@@ -117,6 +117,27 @@ def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:
         names, allowed = ", ".join(sorted(unknown)), ", ".join(sorted(known))
         raise ValueError(f"unknown parameter {names} in a {parts.scheme}: engine URL; allowed: {allowed}")
     return query
+
+
+def _parse_number(query: Mapping[str, str], name: str) -> int | None:
+    """Return a parameter that is a whole number above 0, or None without the parameter. Raises ValueError."""
+    text = query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError(f"{name} in an engine URL must be a whole number above 0, not {text!r}")
+    return int(text)
+
+
+def _start_wait_s(query: Mapping[str, str]) -> float:
+    """Return the seconds to wait for the server at its start. Raises ValueError."""
+    text = query.get("start_wait")
+    if text is None:
+        return default_start_wait_s()
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"start_wait in an engine URL must be a number of seconds, not {text!r}") from None
 
 
 def _parse_bool(value: str) -> bool:

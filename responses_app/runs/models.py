@@ -237,6 +237,10 @@ def _served(name: str, url: str) -> list[ServedModel]:
         engine = open_engine(f"{base}?{urlencode({**query, **more})}" if query or more else base)
     except ValueError as error:
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"RESPONSES_MODELS: {name}: the file of the engine URL cannot be read ({error}); correct the path"
+        ) from error
     model = ServedModel(name, engine, source, parsers, _defaults(source))
     shared = [
         ServedModel(adapter, AdapterEngine(engine, adapter), source, parsers, model.defaults, base=model)
@@ -259,7 +263,10 @@ def _defaults(source: str) -> SamplingDefaults:
     file = Path(source) / "generation_config.json"
     if not file.is_file():
         return SamplingDefaults()
-    config = json.loads(file.read_text())
+    try:
+        config = json.loads(file.read_text())
+    except (ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"{file} cannot be read: {error}; correct the file, or remove it") from error
     greedy = config.get("do_sample") is False
     return SamplingDefaults(
         temperature=0.0 if greedy else config.get("temperature") or 1.0,

@@ -20,13 +20,18 @@ TURN = 0x56657262  # Number of the advisory lock.
 
 
 def check_settings() -> list[str]:
-    """Load the settings before anything is started, and return warnings. Raises CannotStart with the invalid setting."""
+    """Load the settings and parse the engine URLs before anything is started. Return warnings.
+
+    Raises CannotStart with the invalid setting, engine URL, alias or limit.
+    """
     from django.core.exceptions import ImproperlyConfigured
 
     try:
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
         from project.unknown_variables import describe_doubtful_values, describe_unknown
+        from responses_app.runs.models import models_from_settings
 
+        models_from_settings()
         return [*describe_unknown(os.environ), *describe_doubtful_values()]
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error

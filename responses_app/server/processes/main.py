@@ -74,9 +74,12 @@ def main(argv: Sequence[str]) -> int:
     postgres = None if _has_own_database() else Postgres(folder, supervisor.settings_for(options.web))
     try:
         downloads = _choose(options, folder, progress)
+        has_runner = _choose_sandbox(folder)
+        for sentence in check_settings():
+            progress.line(f"WARNING: {sentence}")
         if options.is_supervised:
             opening.download_all(downloads, progress)
-        with _sandbox(folder, progress), archiver.started():
+        with _sandbox(folder, progress, has_runner), archiver.started():
             _serve_metrics()
             if options.is_supervised:
                 code = supervisor.serve(options, folder, postgres, progress)
@@ -141,15 +144,18 @@ def _with_engine_options(models: str, options: Options, progress: Progress) -> s
         raise CannotStart(str(error)) from None
 
 
+def _choose_sandbox(folder: Path) -> bool:
+    """Return True for a runner of the operator; else set the variables of the server's runners, before the settings are read."""
+    if os.environ.get("RESPONSES_SANDBOX_URL") or os.environ.get("RESPONSES_SANDBOX_URL_FILE"):
+        return True
+    os.environ["RESPONSES_SANDBOX_URL"] = sandbox_starter.socket_url(folder)
+    os.environ["RESPONSES_SANDBOX_READER_URL"] = sandbox_starter.socket_url(folder, sandbox_starter.READER_SOCKET)
+    return False
+
+
 @contextmanager
-def _sandbox(folder: Path, progress: Progress) -> Iterator[None]:
-    """Load the settings, and have a runner of the sandbox start when needed, unless the operator has one. Raises CannotStart."""
-    has_runner = bool(os.environ.get("RESPONSES_SANDBOX_URL") or os.environ.get("RESPONSES_SANDBOX_URL_FILE"))
-    if not has_runner:
-        os.environ["RESPONSES_SANDBOX_URL"] = sandbox_starter.socket_url(folder)
-        os.environ["RESPONSES_SANDBOX_READER_URL"] = sandbox_starter.socket_url(folder, sandbox_starter.READER_SOCKET)
-    for sentence in check_settings():
-        progress.line(f"WARNING: {sentence}")
+def _sandbox(folder: Path, progress: Progress, has_runner: bool) -> Iterator[None]:
+    """Have a runner of the sandbox start when needed, unless the operator has one. Raises CannotStart."""
     from responses_app.tools import sandbox_access
 
     setting = sandbox_access.code_interpreter()

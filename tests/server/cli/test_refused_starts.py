@@ -112,3 +112,30 @@ def test_an_engine_without_a_tokenizer_is_refused_at_once(tmp_path: Path) -> Non
     output = end_of(command, tmp_path / "data")
     assert "serve: the engine URL of the model tape names no tokenizer: add ?tokenizer=FOLDER-OR-HUB-NAME to the URL" in output
     assert "Starting Postgres" not in output
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ("tape=script:///nonexistent/tape.jsonl?tokenizer={t}", "No such file or directory: '/nonexistent/tape.jsonl'"),
+        (
+            "m=http://127.0.0.1:9?model=m&max_model_len=lots&tokenizer={t}",
+            "max_model_len in an engine URL must be a whole number",
+        ),
+        ("m=http://127.0.0.1:9?model=m&priorty=1&tokenizer={t}", "unknown parameter priorty in a http: engine URL"),
+        ("m=grpc://127.0.0.1:9?tokenizer={t}", "no engine for 'grpc'"),
+    ],
+)
+def test_a_wrong_engine_url_is_refused_before_any_process_is_started(entry: str, sentence: str, tmp_path: Path) -> None:
+    command = (*MANAGE, "serve", "--web", "2", "--port", str(free_port()))
+    output = end_of(command, tmp_path / "data", RESPONSES_MODELS=entry.format(t=HARMONY))
+    assert len(output.splitlines()) == 1, output
+    assert output.startswith("serve: RESPONSES_MODELS: ")
+    assert sentence in output
+
+
+def test_an_alias_of_an_unknown_model_is_refused_before_any_process_is_started(tmp_path: Path) -> None:
+    models = f"m=http://127.0.0.1:9?model=m&tokenizer={HARMONY}"
+    environ = {"RESPONSES_MODELS": models, "RESPONSES_ALIASES": "gpt-5=none"}
+    output = end_of((*MANAGE, "serve", "--web", "2", "--port", str(free_port())), tmp_path / "data", **environ)
+    assert output.startswith("serve: RESPONSES_ALIASES: 'gpt-5=none' must be name=model"), output
