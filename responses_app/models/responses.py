@@ -15,6 +15,8 @@ from responses_app.models.keys import ApiKey
 
 # Name of the constraint that allows one running response per conversation.
 CONVERSATION_LOCK = "conversation_lock"
+# Characters of `request_id` in its index: these have the milliseconds of the request and 12 random bits, so hardly two are equal.
+INDEXED_ID_CHARS = 20
 # Full-text search indexes only the beginning of an item's body: a long body would cost milliseconds per insert.
 MAX_INDEXED_CHARS = 8_000
 # Escaped line feeds and tabs of the JSON separate words, so they are replaced by blanks. So are the ids of this server: a search finds
@@ -152,8 +154,8 @@ class Response(models.Model):
             models.Index(fields=("created_at",), name="response_created"),
             # Looked up by equality alone. A hash takes a fifth of the space of the text.
             HashIndex(fields=("thread",), name="response_thread"),
-            # varchar_pattern_ops: also searched by prefix.
-            models.Index(fields=("request_id",), name="response_request", opclasses=("varchar_pattern_ops",)),
+            # text_pattern_ops: also searched by prefix.
+            models.Index(OpClass(Left("request_id", INDEXED_ID_CHARS), "text_pattern_ops"), name="response_request"),
             # Partial indexes: most responses are completed, few are running, and few belong to a conversation.
             models.Index(fields=("status", "-id"), name="response_status", condition=~models.Q(status=Status.COMPLETED)),
             models.Index(fields=("key",), name="response_running", condition=models.Q(ended_at=None)),

@@ -6,8 +6,10 @@ import re
 from typing import Final
 
 from django.db.models import QuerySet
+from django.db.models.functions import Left
 
 from responses_app.models import Item, Response
+from responses_app.models.responses import INDEXED_ID_CHARS
 
 ID: Final = re.compile(r"([a-z]{2,16})_([A-Za-z0-9_.:-]{1,110})")
 # Characters after the prefix that make the beginning of an id searchable. Ids begin with the time; 8 characters select about a minute.
@@ -27,4 +29,7 @@ def search_by_id(rows: QuerySet[Response], text: str) -> QuerySet[Response] | No
         matching = rows.filter(pk__in=items.values("response_id"))
     else:
         matching = rows.filter(**{f"{field}__{lookup}": text})
+    if field == "request_id":
+        matching = matching.alias(indexed_id=Left("request_id", INDEXED_ID_CHARS))
+        matching = matching.filter(indexed_id__startswith=text[:INDEXED_ID_CHARS])
     return matching if matching.order_by().exists() else None

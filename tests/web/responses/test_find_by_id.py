@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Conversation, Item, Membership, Response
 from responses_app.runs.ids import new_id
 from responses_app.web.responses import search
+from responses_app.web.responses.ids import search_by_id
 from tests.support.api.case import ApiCase, record_text
 from tests.support.store.log_records import NOW
 from tests.support.web.page_case import WebCase, item, made
@@ -81,6 +82,18 @@ class FindByIdTest(WebCase):
                         cursor.execute("SET LOCAL enable_seqscan TO off")
                         cursor.execute("EXPLAIN " + sql.replace("%", "%%"), None)
                         self.assertNotRegex("\n".join(row[0] for row in cursor.fetchall()), tables, sql)
+
+    def test_ids_of_requests_are_looked_up_in_their_index(self) -> None:
+        for text in (self.request_id, self.request_id[:30], self.request_id[:14]):
+            with self.subTest(text=text), connection.cursor() as cursor:
+                rows = search_by_id(Response.objects.order_by(), text)
+                assert rows is not None
+                self.assertEqual([row.uid for row in rows], [self.uid])
+                cursor.execute("SET LOCAL enable_seqscan TO off")
+                self.assertRegex(rows.explain(), r"response_request\b.*\n.*Index Cond: .*left")
+
+    def test_another_id_with_the_same_beginning_is_not_found(self) -> None:
+        self.assertIsNone(search_by_id(Response.objects.all(), f"{self.request_id[:-1]}x"))
 
 
 class RequestIdTest(ApiCase):
