@@ -26,6 +26,7 @@ from tests.support.waiting import wait_until
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+TIMERS = sorted((ROOT / "deploy" / "systemd").glob("*.timer"))
 TOKEN = "a-token-of-the-sandbox"
 USER = 10001
 
@@ -189,13 +190,15 @@ def test_versions_are_those_of_pyproject() -> None:
     assert {image.partition(":")[2].partition("-")[0] for image in images} == {VERSION}
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [*UNITS, *TIMERS], ids=lambda unit: unit.name)
 def test_units_are_accepted_by_systemd(unit: Path, environment: Path, tmp_path: Path) -> None:
     """With the program of the installed wheel in the place of the unit's."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("there is no systemd-analyze; on Debian: apt-get install -y systemd")
     folder = tmp_path / "units"
     folder.mkdir()
+    for timer in TIMERS:
+        shutil.copy(timer, folder)
     for other in UNITS:
         text = other.read_text()
         assert "ExecStart=/opt/verbatim/current/bin/verbatim " in text
@@ -211,6 +214,27 @@ def test_commands_of_units_are_known_to_the_program(unit: Path, environment: Pat
     assert match
     help_text = run([str(environment / "bin" / "verbatim"), match[1], "--help"])
     assert [option for option in re.findall(r"--[\w-]+", match[2]) if option not in help_text] == []
+
+
+def test_timer_keeps_ten_dated_backups_with_the_commands_of_its_unit(tmp_path: Path) -> None:
+    """Run the commands before and after `backup` as systemd would, in another folder."""
+    unit = (ROOT / "deploy" / "systemd" / f"{TIMERS[0].stem}.service").read_text()
+    folder = tmp_path / "backups"
+    former = [f"2026-01-{day:02}T030000" for day in range(1, 13)]
+    for name in [*former, "unfinished"]:
+        (folder / name / "files").mkdir(parents=True)
+    (folder / "unfinished" / "interrupted").touch()
+    commands = re.findall(r"^ExecStart(Pre|Post|)=(.*)$", unit, re.MULTILINE)
+    assert [name for name, _ in commands] == ["Pre", "", "Post", "Post"]
+    for name, line in commands:
+        words = shlex.split(line.replace("/var/backups/verbatim", str(folder)).replace("$$", "$").replace("%%", "%"))
+        if not name:
+            words = ["mkdir", words[-1]]
+        subprocess.run(words, check=True)
+    names = sorted(path.name for path in folder.iterdir())
+    assert names[:-1] == former[3:]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d{6}", names[-1])
+    assert not any((folder / names[-1]).iterdir())
 
 
 def run(command: Sequence[str]) -> str:
