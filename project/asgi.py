@@ -20,7 +20,10 @@ from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import response_for_exception
 from django.http import Http404
 
+from project.pool import set_server_timeout
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+set_server_timeout()
 django.setup(set_prefix=False)
 
 # Imported after `django.setup`, because these modules use settings and models.

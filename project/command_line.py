@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-# A command waits so long for a connection to the database; a server waits longer, through a restart of Postgres.
-COMMAND_TIMEOUT_S = 5
-
 
 def main(argv: list[str] | None = None) -> None:
     """Run a command of Django or of this server. Exit with a sentence for wrong settings and for an unusable database."""
@@ -17,9 +14,6 @@ def main(argv: list[str] | None = None) -> None:
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
 
-    from project.pool import POOL
-
-    POOL["timeout"] = COMMAND_TIMEOUT_S
     try:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:

@@ -8,10 +8,19 @@ from psycopg_pool import ConnectionPool
 # `reconnect_failed` checks the pool, which starts the next attempt.
 RECONNECT_TIMEOUT_S = 1.0
 
+# A command waits so long for a connection. A server waits longer, through a restart of Postgres.
+COMMAND_TIMEOUT_S = 5
+SERVER_TIMEOUT_S = 20
+
 POOL = {
     "min_size": 1,
     "max_size": 16,
-    "timeout": 20,
+    "timeout": COMMAND_TIMEOUT_S,
     "reconnect_timeout": RECONNECT_TIMEOUT_S,
     "reconnect_failed": ConnectionPool.check,
 }
+
+
+def set_server_timeout() -> None:
+    """Let the process wait as long as a server for a connection. Call before the first connection."""
+    POOL["timeout"] = SERVER_TIMEOUT_S

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -9,7 +11,7 @@ from typing import Any, Final
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch, reverse
 
@@ -45,9 +47,12 @@ class ResponsesConfig(AppConfig):
         add_defaults(settings, vars(import_module("project.settings")))
 
     def ready(self) -> None:
-        """Register the system checks of the project."""
+        """Register the system checks of the project, and silence the lines of a pool whose database is away."""
+        if (logger := logging.getLogger("psycopg.pool")).level == logging.NOTSET:
+            logger.setLevel(logging.ERROR)
         register(check_account_model)
         register(check_urls)
+        register(check_database, Tags.database)
 
 
 def settings_problem(project: Any) -> str | None:
@@ -99,3 +104,12 @@ def check_urls(**_options: Any) -> list[CheckMessage]:
         return []
     sentence = f"project.urls stands below the prefix {path.removesuffix('responses')}, which the API does not support."
     return [Error(sentence, hint=f"Write {INCLUDE}, and publish the server under a host name of its own.", id="verbatim.E003")]
+
+
+def check_database(*, databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Check that the database accepts a connection. `migrate` and `check --database default` run this check."""
+    from responses_app.store.database_problems import connection_problem, remedy
+
+    if "default" not in (databases or ()) or not (problem := connection_problem()):
+        return []
+    return [Error(f"The database does not answer ({problem}).", hint=f"{remedy()}.", id="verbatim.E004")]

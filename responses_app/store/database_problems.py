@@ -33,6 +33,16 @@ def connection_problem() -> str | None:
     return None
 
 
+def unreachable_problem() -> str | None:
+    """Return that the database does not answer, the reason and what to do. None if the database accepts a connection."""
+    return _unreachable(problem) if (problem := connection_problem()) else None
+
+
+def is_hosted() -> bool:
+    """Return whether the app is part of another Django project, whose settings name the database."""
+    return os.environ.get("DJANGO_SETTINGS_MODULE", SETTINGS) != SETTINGS
+
+
 def encoding_problem(encoding: str | None) -> str | None:
     """Return what to do about the encoding of a database, as `server_encoding` names it. None for UTF8."""
     if encoding == ENCODING:
@@ -53,11 +63,16 @@ def describe_database_error(error: DatabaseError) -> str | None:
     if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
-        return f"the database does not answer ({connection_problem() or str(error).rstrip()}). {_remedy()}"
+        return _unreachable(connection_problem() or str(error).rstrip())
     return None
 
 
-def _remedy() -> str:
-    if os.environ.get("DJANGO_SETTINGS_MODULE", SETTINGS) != SETTINGS:
+def _unreachable(reason: str) -> str:
+    return f"the database does not answer ({reason}). {remedy()}"
+
+
+def remedy() -> str:
+    """Return what to do about a database that does not answer."""
+    if is_hosted():
         return HOSTED
     return NAMED if os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") else EMBEDDED

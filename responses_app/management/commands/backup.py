@@ -20,6 +20,7 @@ class Command(DatabaseCommand):
     """Command `backup`."""
 
     help = "Write database, stored files and secret files into a new folder, with a manifest of checksums. The server may run."
+    needs_database = False
     requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from django.core import checks as django_checks
 from django.core.management.base import CommandError, CommandParser
+from django.db import connection
 
 from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
@@ -22,8 +23,12 @@ from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts
 from responses_app.server.doctor import database, engines, host, proxy, storage
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults, Finding, run_checks
+from responses_app.store.database_problems import connection_problem
 
 LABELS: Final = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "skipped": "skipped"}
+
+# Seconds that a check waits for a database that is away.
+AWAY_TIMEOUT_S: Final = 0.2
 
 
 class Command(DatabaseCommand):
@@ -32,6 +37,7 @@ class Command(DatabaseCommand):
     help = (
         "Check database, keys, models, host, storage and sandbox, and with --url the proxy. Exit code 1 if a check has failed."
     )
+    needs_database = False
     requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -75,6 +81,9 @@ class Command(DatabaseCommand):
 
 def _all_checks(url: str | None, key: str | None, wait_s: float) -> Iterator[tuple[str, Check]]:
     yield "settings", _check_settings
+    if connection_problem():
+        # Several checks would each wait for the pool. Only Django's wrapper for Postgres has a pool.
+        connection.pool.timeout = AWAY_TIMEOUT_S  # type: ignore[attr-defined]
     yield from database.checks()
     yield from host.checks()
     yield from storage.checks()

@@ -17,6 +17,7 @@ class Command(DatabaseCommand):
     """Command `restore`."""
 
     help = "Restore a backup of manage.py backup. The server must be stopped. With --check, only compare the backup with its manifest."
+    needs_database = False
     requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -10,6 +10,13 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import EPILOG, declare
+from responses_app.store.database_problems import is_hosted
+
+# The programs behind the command read project.settings, and may start a Postgres.
+HOSTED = (
+    "serve: this command runs the project of the server alone. Serve a project of your own by its ASGI application, "
+    "such as: uvicorn mysite.asgi:application --port 8000"
+)
 
 
 class Command(BaseCommand):
@@ -26,6 +33,8 @@ class Command(BaseCommand):
         """Replace this process by the program."""
         if "--help" in argv or "-h" in argv:
             super().run_from_argv(argv)
+        if is_hosted():
+            sys.exit(HOSTED)
         # The server chooses its event loop before Django is loaded, so this process is replaced.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": f"{Path(argv[0]).name} serve"}

@@ -12,16 +12,20 @@ from responses_app.installation import data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.server.backup.manifest import BackupError
 from responses_app.server.postgres.cluster import Postgres, PostgresError
+from responses_app.store.database_problems import is_hosted, unreachable_problem
 
 
 @contextmanager
 def database(*, needs_stopped_server: bool) -> Iterator[None]:
     """Run the embedded Postgres during the context, unless a server runs or DATABASE_URL names another database.
 
-    Raises BackupError if a server runs and `needs_stopped_server`.
+    Raises BackupError if a server runs and `needs_stopped_server`, and for another database that does not answer.
     """
     folder = data_dir.data_dir()
-    if os.environ.get("DATABASE_URL", default_url(folder)) != default_url(folder) or "DATABASE_URL_FILE" in os.environ:
+    is_named = os.environ.get("DATABASE_URL", default_url(folder)) != default_url(folder) or "DATABASE_URL_FILE" in os.environ
+    if is_named or is_hosted():
+        if problem := unreachable_problem():
+            raise BackupError(problem)
         yield
         return
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
-from responses_app.store.database_problems import connection_problem, encoding_problem
+from responses_app.store.database_problems import connection_problem, encoding_problem, remedy
 from responses_app.store.health import DatabaseProbe, known_migrations
 from responses_app.store.replica import REPLICA, replica
 
@@ -59,11 +58,7 @@ def checks() -> list[tuple[str, Check]]:
 def check_connection() -> CheckResults:
     """Check that the database of DATABASE_URL accepts a connection."""
     if problem := connection_problem():
-        is_set = "DATABASE_URL" in os.environ or "DATABASE_URL_FILE" in os.environ
-        remedy = (
-            "Start Postgres, or correct DATABASE_URL" if is_set else "Start bin/serve with its Postgres, or set DATABASE_URL"
-        )
-        yield FAILED, f"The database does not answer ({problem}). {remedy}."
+        yield FAILED, f"The database does not answer ({problem}). {remedy()}."
     else:
         yield OK, "The database answers."
 

@@ -100,7 +100,10 @@ def main() -> None:
     # Imported by the process alone.
     import django
 
+    from project.pool import set_server_timeout
+
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    set_server_timeout()
     django.setup()
     # After the imports, which would take a minute beside busy processes.
     os.nice(NICENESS)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import ImproperlyConfigured
 
 from project.env import read_variable
+from project.pool import set_server_timeout
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.command_line import read_options
@@ -71,6 +72,7 @@ def main(argv: Sequence[str]) -> int:
     if options.demo_tools:
         os.environ["RESPONSES_DEMO_TOOLS"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    set_server_timeout()
     postgres = None if _has_own_database() else Postgres(folder, supervisor.settings_for(options.web))
     try:
         downloads = _choose(options, folder, progress)

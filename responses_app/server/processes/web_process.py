@@ -50,6 +50,9 @@ def _serve(options: argparse.Namespace) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     import django
 
+    from project.pool import set_server_timeout
+
+    set_server_timeout()
     django.setup(set_prefix=False)
     from django.core.exceptions import ImproperlyConfigured
 

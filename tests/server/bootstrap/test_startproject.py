@@ -108,6 +108,30 @@ def test_people_of_the_project_are_in_the_admin(site: Site) -> None:
     assert "AuditedUserAdmin" in site.run("manage.py", "shell", "--verbosity=0", "-c", code)
 
 
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [("migrate", "?: (verbatim.E004) The database"), ("createkey mine", "CommandError: the database"), ("doctor", "FAILED")],
+)
+def test_database_that_is_away_is_named_in_a_sentence(site: Site, command: str, start: str) -> None:
+    settings = site.folder / "mysite/settings.py"
+    text = settings.read_text()
+    settings.write_text(f"{text}DATABASES['default'] |= {{'HOST': '127.0.0.1', 'PORT': '1'}}\n")
+    try:
+        printed = site.run("manage.py", *command.split(), is_refused=True)
+    finally:
+        settings.write_text(text)
+    assert re.search(rf"^{re.escape(start)}.* does not answer \(connection failed", printed, re.MULTILINE | re.IGNORECASE), (
+        printed
+    )
+    assert "Start Postgres, or correct DATABASES in the settings of the project" in printed
+    assert "Traceback" not in printed
+    assert "pool" not in printed
+
+
+def test_serve_names_the_asgi_server_of_a_project(site: Site) -> None:
+    assert "uvicorn mysite.asgi:application" in site.run("manage.py", "serve", is_refused=True)
+
+
 def test_prefix_is_refused_with_the_remedy(site: Site) -> None:
     site.write_urls("ai/")
     try:

@@ -48,7 +48,9 @@ def _files(tmp_path: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("url", "remedy"), [("", "Start bin/serve"), ("postgresql://h/d", "Start Postgres, or correct")])
+@pytest.mark.parametrize(
+    ("url", "remedy"), [("", "start the server first"), ("postgresql://h/d", "Start Postgres, or correct")]
+)
 def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch, url: str, remedy: str) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     if url:
