@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType
 
@@ -21,6 +22,7 @@ from responses_app.server.bootstrap import install, installed, ports
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli.args import Options, is_bin_serve, parse
 from responses_app.server.supervision import process_tree
+from responses_app.utils.json_output import json_output
 
 EXPECTED = (InUse, UnusableFolder, ports.CannotListen, install.InstallError, installed.OtherPackages)
 # Received signals and the signals passed on: a closed terminal stops the server.
@@ -34,7 +36,18 @@ PASSED_ON = {
 
 def main(argv: Sequence[str]) -> int:
     """Run until the server ends. Return the exit code."""
-    options, progress = parse(argv), Progress()
+    options = parse(argv)
+    with json_output(1, 2):
+        try:
+            return _main(options, argv)
+        except Exception:
+            # Printed here, as the interpreter would print it after the context, not as JSON.
+            traceback.print_exc()
+            return 1
+
+
+def _main(options: Options, argv: Sequence[str]) -> int:
+    progress = Progress()
     os.environ["RESPONSES_DATA_DIR"] = str(data_dir())
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,7 @@ from responses_app.server.model_files.prepare import prepare, with_options_of
 from responses_app.server.supervision import process_tree
 from responses_app.server.supervision.child import PARENT, notify_ready
 from responses_app.utils.backoff import Backoff
+from responses_app.utils.json_output import json_output
 from responses_app.utils.log_format import log_to_stderr
 
 logger = logging.getLogger("responses.engine")
@@ -66,6 +68,19 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=os.environ.get("RESPONSES_PROG", "engine"), description="Run one engine.")
     declare(parser)
     options = parser.parse_args(argv)
+    if PARENT in os.environ:
+        # A server, which reads the output of its processes.
+        return _main(options)
+    # stdout has the URL of the engine.
+    with json_output(2):
+        try:
+            return _main(options)
+        except Exception:
+            traceback.print_exc()
+            return 1
+
+
+def _main(options: argparse.Namespace) -> int:
     log_to_stderr()
     signal.signal(signal.SIGTERM, _leave)
     if options.ready is not None:
