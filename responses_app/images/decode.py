@@ -24,6 +24,11 @@ MAX_PIXELS = 50_000_000
 
 # MIME encoders insert white space into base64.
 _WHITE_SPACE = b" \t\n\r\v\f"
+# The headers of most images are within so many characters of base64.
+_HEADER_CHARS = 65_536
+_ORIENTATION_TAG = 0x0112
+# Orientations of EXIF that turn an image by 90 degrees.
+_TURNED = range(5, 9)
 
 
 class ImageSize(NamedTuple):
@@ -77,6 +82,17 @@ def decode_data_url(url: str) -> bytes:
             "Expected a base64-encoded data URL with an image MIME type, but got an invalid base64-encoded value.",
             "invalid_image_url",
         ) from error
+
+
+def header_size(url: str) -> ImageSize | None:
+    """Return the size in the header of a data URL, turned as EXIF says. Decode no pixels. None if the header does not parse."""
+    start = url[: url.find(",") + 1 + _HEADER_CHARS]
+    try:
+        with _open(decode_data_url(start)) as image:
+            is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION_TAG) in _TURNED
+            return ImageSize(*(image.size[::-1] if is_turned else image.size))
+    except Exception:  # Pillow's parsers raise exceptions of any class.
+        return None
 
 
 def check_length(picture: bytes) -> None:

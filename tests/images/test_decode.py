@@ -104,3 +104,12 @@ def test_a_photo_that_was_held_upright_stays_upright() -> None:
     Image.new("RGB", (90, 30)).save(out, "JPEG", exif=how)
     with Image.open(BytesIO(decode.shrink(out.getvalue(), 45))) as image:
         assert image.size == (15, 45)
+
+
+def test_a_header_has_the_size_as_shown_and_broken_data_has_none() -> None:
+    out, exif = BytesIO(), Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (30, 20)).save(out, "JPEG", exif=exif)
+    turned = out.getvalue()
+    assert decode.header_size(f"data:image/jpeg;base64,{b64encode(turned).decode()}") == (20, 30)
+    assert decode.header_size("data:image/png;base64,aGVsbG8=") is None

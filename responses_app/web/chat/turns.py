@@ -27,6 +27,7 @@ Parents: TypeAlias = Mapping[str, str | None]
 def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     """Return the turns up to `row`, with `newest` up to the newest continuation of `row`.
 
+    `newer` is the id of a response of a newer branch, None if the turns end with the newest response of the conversation.
     `earlier` counts the context items before the first turn. `conversation` is the id of the conversation of the last turn.
     `parameters` belong to the last request with a message, for the next request.
     """
@@ -54,6 +55,7 @@ def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     )
     return {
         "turns": turns,
+        "newer": _newer(responses, parents, chain, turns[0]["siblings"]),
         "earlier": len(history),
         "conversation": last.uid if last is not None else None,
         "parameters": _without_branch(parameters(last_request)),
@@ -117,6 +119,15 @@ def _first_branches(project: str, first: Response) -> list[str]:
     )
     # The condition `~Q(metadata={})` lets Postgres use the partial index on the metadata.
     return [*firsts.filter(uid=origin), *firsts.filter(~Q(metadata={}), metadata__contains={BRANCH: origin})]
+
+
+def _newer(responses: Sequence[Response], parents: Parents, chain: Sequence[Response], firsts: Sequence[str]) -> str | None:
+    """Return the newest response that `chain` does not show: of its thread, or the first of a newer thread in `firsts`."""
+    first, last = chain[0].uid, chain[-1].uid
+    if first in firsts and firsts[-1] != first:
+        return firsts[-1]
+    newest = _newest(responses, parents, first) if first in parents else last
+    return newest if newest != last else None
 
 
 def _turns(chain: Sequence[Response]) -> list[dict[str, Any]]:

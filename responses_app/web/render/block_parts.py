@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils.safestring import SafeString
 
+from responses_app.images.decode import ImageSize, header_size, is_data_url
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 
 # Shown characters of a field of any item except a message.
@@ -16,6 +17,8 @@ MAX_FIELD_CHARS: Final = 4_000
 # Longer results are folded.
 MAX_OPEN_CHARS: Final = 600
 MAX_OPEN_LINES: Final = 12
+# The height of shown pictures in CSS pixels, as in items.css.
+MAX_PICTURE_HEIGHT: Final = 288
 ARGUMENTS: Final = "Arguments"
 RESULT: Final = "Result"
 
@@ -33,13 +36,14 @@ class PageLink:
 class BlockPart:
     """Part of a fragment: plain text, rendered Markdown, pages, or the position of an image in the item.
 
-    `label` names the box of a text, `note` stands before the part.
+    `size` is the size of the shown image in CSS pixels, None if unknown. `label` names the box of a text, `note` stands before the part.
     """
 
     text: str = ""
     html: SafeString | None = None
     left_out: int = 0
     image: int | None = None
+    size: ImageSize | None = None
     note: str = ""
     label: str = ""
     heading: str = ""
@@ -62,6 +66,15 @@ class BlockPart:
     def all_chars(self) -> str:
         """Return the number of characters of the whole text, as in 5,000."""
         return f"{len(self.text) + self.left_out:,}"
+
+
+def picture_part(position: int, url: object) -> BlockPart:
+    """Return the part of the image at `position`, with the size of a data URL, so that the page reserves the exact space."""
+    size = header_size(url) if isinstance(url, str) and is_data_url(url) else None
+    if size is None or not size.area:
+        return BlockPart(image=position)
+    scale = min(1, MAX_PICTURE_HEIGHT / size.height)
+    return BlockPart(image=position, size=ImageSize(max(1, round(size.width * scale)), max(1, round(size.height * scale))))
 
 
 def text_part(value: Any, label: str = RESULT, **fields: Any) -> BlockPart:

@@ -10,7 +10,15 @@ from typing import Any, Final
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content.tool_outputs import ToolOutputSummary
 from responses_app.web.render import mcp_fields, tool_fields
-from responses_app.web.render.block_parts import ARGUMENTS, MAX_FIELD_CHARS, RESULT, BlockPart, fenced_json, text_part
+from responses_app.web.render.block_parts import (
+    ARGUMENTS,
+    MAX_FIELD_CHARS,
+    RESULT,
+    BlockPart,
+    fenced_json,
+    picture_part,
+    text_part,
+)
 from responses_app.web.render.file_citations import with_links
 from responses_app.web.render.item_titles import duration_text, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
@@ -162,7 +170,7 @@ class ItemRenderer:
     def _part(self, part: Mapping[str, Any], position: int) -> BlockPart:
         kind = str(part.get("type"))
         if kind == "input_image":
-            return BlockPart(image=position)
+            return picture_part(position, part.get("image_url"))
         if kind == "input_file":
             name = part.get("filename") or part.get("file_id") or part.get("file_url") or ""
             return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"))
@@ -203,7 +211,7 @@ def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
     if kind in OUTPUT_TYPES and isinstance(item.get("output"), list):
         for position, part in enumerate(item["output"]):
             if isinstance(part, Mapping) and part.get("type") in ("input_image", "computer_screenshot"):
-                yield BlockPart(image=position)
+                yield picture_part(position, part.get("image_url"))
             else:
                 yield text_part(part.get("text", part) if isinstance(part, Mapping) else part)
         return

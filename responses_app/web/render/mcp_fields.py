@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from responses_app.web.render.block_parts import ARGUMENTS, BlockPart, error_part, text_part
+from responses_app.web.render.block_parts import ARGUMENTS, BlockPart, error_part, picture_part, text_part
 from responses_app.web.render.result_pictures import content_parts, part_url
 from responses_app.web.render.sanitize import visible
 
@@ -37,12 +37,13 @@ def _call(item: Item) -> Iterator[BlockPart]:
     if error is not None:
         yield error_part(_error_text(error))
         parts = content_parts(error.get("content")) if isinstance(error, Mapping) else None
-        yield from (BlockPart(image=next(positions)) for part in parts or () if part_url(part) is not None)
+        yield from (picture_part(next(positions), url) for part in parts or () if (url := part_url(part)) is not None)
 
 
 def _part(part: Item, positions: Iterator[int]) -> BlockPart:
     """Return a content part: a picture, a text, or a note for a part that the page cannot show."""
-    return BlockPart(image=next(positions)) if part_url(part) is not None else text_part(_part_text(part))
+    url = part_url(part)
+    return picture_part(next(positions), url) if url is not None else text_part(_part_text(part))
 
 
 def _part_text(part: Item) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from responses_app.web.render.block_parts import BlockPart, page_part, text_part
+from responses_app.web.render.block_parts import BlockPart, page_part, picture_part, text_part
 from responses_app.web.render.result_pictures import code_image
 from responses_app.web.render.sanitize import visible
 
@@ -18,8 +18,9 @@ def _code(item: Item) -> Iterator[BlockPart]:
     positions = count()
     yield text_part(item.get("code") or "", "Code")
     for output in item.get("outputs") or ():
-        if code_image(output) is not None:
-            yield BlockPart(image=next(positions))
+        url = code_image(output)
+        if url is not None:
+            yield picture_part(next(positions), url)
         else:
             yield text_part(output.get("logs") or output.get("url") or output if isinstance(output, Mapping) else output)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest
@@ -53,7 +54,10 @@ def open_call(item: Mapping[str, Any]) -> OpenCall:
 
 @dataclass
 class Column:
-    """Column of a run, or of a variant that has not run. `original` is None for the column of the original itself."""
+    """Column of a run, or of a variant that has not run. `original` is None for the column of the original itself.
+
+    `is_compared` marks responses that are compared and are no reruns. `name` is the heading.
+    """
 
     place: int
     model: str
@@ -62,6 +66,8 @@ class Column:
     original: Turn | None = None
     mode: str = "recorded"
     is_rerun: bool = field(default=False)
+    is_compared: bool = False
+    name: str = ""
 
     @property
     def rows(self) -> Sequence[Response]:
@@ -181,7 +187,21 @@ def load_columns(request: HttpRequest, row: Response, original: Turn) -> tuple[l
         else:
             model, _, changes = value.partition(" ")
             columns.append(Column(place, model, changes, original=original, mode=mode))
+    _set_names(columns)
     return columns, base
+
+
+def original_column(row: Response, turn: Turn, columns: Sequence[Column]) -> Column:
+    """Return the column of the original beside `columns`. Beside compared responses it is the first of these."""
+    is_compared = any(column.is_compared for column in columns)
+    return Column(0, row.model, turn=turn, is_compared=is_compared, name="Response 1" if is_compared else "Original")
+
+
+def _set_names(columns: Iterable[Column]) -> None:
+    """Set the headings: compared responses count from 2, as the original is the first, and runs from 1. As in rerun/page.js."""
+    responses, runs = count(2), count(1)
+    for column in columns:
+        column.name = f"Response {next(responses)}" if column.is_compared else f"Run {next(runs)}"
 
 
 def run_column(place: int, run: Response, original: Turn, mode: str, base: Response | None = None) -> Column:
@@ -189,7 +209,7 @@ def run_column(place: int, run: Response, original: Turn, mode: str, base: Respo
     row = original.steps[0].row
     is_rerun = run.rerun_of == row.uid
     changes = editors.column_changes(run, base) if is_rerun and base is not None else ""
-    return Column(place, run.model, changes, load_turn(run), original, mode, is_rerun)
+    return Column(place, run.model, changes, load_turn(run), original, mode, is_rerun, is_compared=not is_rerun)
 
 
 def mode_of(request: HttpRequest) -> str:

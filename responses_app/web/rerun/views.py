@@ -15,7 +15,7 @@ from responses_app.models import Direction
 from responses_app.runs import manager
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.rerun import editors
-from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, run_column
+from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, original_column, run_column
 from responses_app.web.rerun.turns import load_turn
 from responses_app.web.response.detail import get_response, number
 from responses_app.web.responses.rows import excerpts
@@ -35,8 +35,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "section": "responses",
         "row": row,
         "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
-        "columns": [Column(0, row.model, turn=turn), *columns],
-        "compares": any(column.turn and not column.is_rerun for column in columns),
+        "columns": [original_column(row, turn, columns), *columns],
+        "compares": any(column.is_compared for column in columns),
         "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
         "history": editors.history_titles(row),

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from responses_app.models import Direction, Response
+from responses_app.models import Direction, Response, Status
+from responses_app.store.log import reader
 from responses_app.store.replica import read_connection
 from responses_app.web.render.sanitize import visible
 
@@ -22,6 +23,8 @@ LAST_ITEMS_SQL = "SELECT response_id, direction, max(id) FROM responses_app_item
 
 # More than the column of a wide screen shows.
 MAX_ROW_CHARS = 90
+# More than any message of this server has.
+MAX_PROBLEM_CHARS = 300
 # No rate is shown for a shorter generation time.
 MIN_RATE_TIME_S = 0.05
 
@@ -60,19 +63,34 @@ class ResponseStats:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """Row of the list with excerpts of input and output."""
+    """Row of the list with excerpts of input and output, and the error message of a failed response."""
 
     response: Response
     stats: ResponseStats
     asked: str
     answered: str
+    problem: str = ""
 
 
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
-    """Build the rows of the responses, with two queries."""
+    """Build the rows of the responses, with two queries, and one more if a response has failed."""
     texts = excerpts([row.pk for row in responses])
     asked, answered = ([_shorten(texts.get((row.pk, side), "")) for row in responses] for side in Direction.values)
-    return [ResponseRow(row, ResponseStats(row), *pair) for row, *pair in zip(responses, asked, answered, strict=True)]
+    problems = _problems([row.pk for row in responses if row.status == Status.FAILED])
+    return [
+        ResponseRow(row, ResponseStats(row), question, answer, problems.get(row.pk, ""))
+        for row, question, answer in zip(responses, asked, answered, strict=True)
+    ]
+
+
+def _problems(keys: Sequence[int]) -> dict[int, str]:
+    """Return the error messages of failed responses by primary key. The last event of the log has the message."""
+    if not keys:
+        return {}
+    failed = reader.with_last_event(Response.objects.filter(pk__in=keys)).only("pk")
+    snapshots = ((row.pk, reader.terminal_snapshot(row)) for row in failed)
+    errors = ((pk, orjson.loads(snapshot).get("error") or {}) for pk, snapshot in snapshots if snapshot)
+    return {pk: visible(str(error.get("message") or "")[:MAX_PROBLEM_CHARS]) for pk, error in errors}
 
 
 def _shorten(text: str) -> str:

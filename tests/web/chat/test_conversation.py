@@ -202,6 +202,15 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     expect(visitor.last).to_contain_text("answer.")
     assert visitor.uid == first
     expect(visitor.page.get_by_role("button", name="Next branch")).to_be_focused()
+    # A reload at the older branch tells that there is a newer one.
+    visitor.page.reload()
+    expect(visitor.last).to_contain_text("answer.")
+    expect(visitor.page.locator(".newer")).to_be_visible()
+    visitor.page.get_by_role("button", name="Show newest").click()
+    expect(visitor.last).to_contain_text("Hello again!")
+    expect(visitor.page.locator(".newer")).to_be_hidden()
+    visitor.page.get_by_role("button", name="Previous branch").click()
+    expect(visitor.last).to_contain_text("answer.")
     # The list has one link for the conversation, to the newest branch.
     expect(visitor.page.locator(".threads [aria-current=page]")).to_have_count(1)
 

@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from responses_app.models import Event, Response, ToolOutput
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content import tool_outputs
-from tests.support.api.image_case import BLUE, RED, data_url
+from tests.support.api.image_case import BLUE, RED, data_url, png
 from tests.support.web.page_case import WebCase, item, made, snapshot
 
-SOURCE = re.compile(r'<img class="picture" src="([^"]+)" alt="[^"]+" loading="lazy">')
+SOURCE = re.compile(r'<img class="picture" src="([^"]+)" alt="[^"]+" (?:width="\d+" height="\d+" )?loading="lazy">')
 ITEM = "/responses/resp_1/items/{}/images/{}"
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -74,6 +74,13 @@ class ResultPicturesTest(WebCase):
         self.stored(mcp_call(image(BLUE), {"type": "text", "text": "A map <b>"}, resource))
         self.assertEqual(self.shown(), [BLUE, RED])
         self.assertIn("A map &lt;b&gt;", self.page("/responses/resp_1"))
+
+    def test_pictures_have_the_size_in_their_header_and_at_most_the_height_of_the_page(self) -> None:
+        wide, tall = png(size=(900, 90)), png(size=(100, 720))
+        self.stored(mcp_call(image(wide), image(tall)))
+        page = self.page("/responses/resp_1")
+        self.assertIn('width="900" height="90"', page)
+        self.assertIn('width="40" height="288"', page)
 
     def test_pictures_of_an_mcp_error_are_shown(self) -> None:
         error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "No."}, image(RED)]}

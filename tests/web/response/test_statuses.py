@@ -49,6 +49,15 @@ class OutcomesTest(WebCase):
         self.assertEqual(self.client.get("/responses").status_code, 200)
         return self.page(f"/responses/{row.uid}")
 
+    def test_row_of_a_failed_response_has_the_message(self) -> None:
+        row = ended("failed", "response.failed", **FAILED)
+        for is_archived in (False, True):
+            with self.subTest(is_archived=is_archived):
+                if is_archived:
+                    archive_log(row.pk)
+                self.assertIn("ended &lt;b&gt;early&lt;/b&gt;.</span>", self.page("/responses"))
+                self.assertIn("ended &lt;b&gt;early&lt;/b&gt;.", self.page("/?range=30d"))
+
     def test_completed_response_without_text_says_so(self) -> None:
         thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": []}
         empty = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": " "}]}

@@ -69,7 +69,7 @@ def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, pag
     assert [uid in line for uid, line in zip(pair, lines, strict=True)] == [True, True]
     page.get_by_role("button", name="Compare").click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{pair[0]}/rerun?column={pair[1]}")
-    expect(page.get_by_role("region", name="Run 1", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="Response 2", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare and rerun")
     expect(page.locator(".differences tr", has_text="input")).to_contain_text("selected second twice")
     extra = chat_server.ask(model="chat", input="disposable twice").json()["id"]

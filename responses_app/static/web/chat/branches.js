@@ -44,6 +44,11 @@ function restoreFocus() {
   pressed = null;
 }
 
+// Tells below the turns of an older branch that there is a newer one, until the turns change.
+export function showNewer(chat, id) {
+  chat.list.append(el("li", { class: "newer quiet" }, "This conversation has a newer branch. ", button("Show newest", () => chat.actions.move(id))));
+}
+
 // Shows the buttons of the branches before the other actions of a turn.
 export function showBranches({ foot, siblings, id, actions }) {
   const at = siblings.indexOf(id);

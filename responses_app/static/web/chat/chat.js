@@ -50,13 +50,14 @@ class Chat {
     const url = `${this.urls.chat}/${encodeURIComponent(id)}/turns${newest ? "?newest=1" : ""}`;
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.showLoadError(response?.status);
-    const { turns, earlier, conversation, parameters } = await response.json();
+    const { turns, newer, earlier, conversation, parameters } = await response.json();
     const notes = await this.settings.load(turns.at(-1)?.model, parameters);
     this.truncate(0);
     this.conversation = conversation;
     if (earlier) notes.unshift(`${earlier} earlier ${earlier === 1 ? "item" : "items"} in this model’s context aren’t shown here.`);
     this.note.textContent = visible(notes.join(" "));
     await this.addTurns(turns);
+    if (newer) (await import("./branches.js")).showNewer(this, newer);
     this.updateUrl();
     autoscroll(true);
     this.composer.sendButton.disabled = false;

@@ -81,13 +81,14 @@ class RerunPage {
     this.updateUrl();
   }
 
-  // Numbers the columns and makes a tab for each.
+  // Numbers the columns, compared responses apart from runs, and makes a tab for each.
   renumber() {
     const tabs = this.root.querySelector(".panes");
     const pattern = tabs.querySelector("label");
     for (const tab of [...tabs.querySelectorAll("label")].slice(2)) tab.remove();
+    let [responses, runs] = [1, 0];
     this.columns.forEach(({ element }, index) => {
-      const name = `Run ${index + 1}`;
+      const name = element.dataset.fixed ? `Response ${++responses}` : `Run ${++runs}`;
       element.dataset.pane = index + 1;
       element.setAttribute("aria-label", name);
       element.querySelector("h2").textContent = name;

@@ -16,7 +16,7 @@ from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
-from responses_app.web.render.block_parts import BlockPart
+from responses_app.web.render.block_parts import picture_part
 from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock, ItemRenderer
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
@@ -134,10 +134,10 @@ def times(request: HttpRequest, uid: str) -> HttpResponse:
 
 def _pictures(item: Mapping[str, Any] | None) -> ItemBlock | None:
     """Return a block with the pictures in the item of an event; None without pictures."""
-    positions = range(len(picture_urls(item))) if item is not None else ()
-    if item is None or not positions:
+    urls = picture_urls(item) if item is not None else ()
+    if item is None or not urls:
         return None
-    parts = [BlockPart(image=position) for position in positions]
+    parts = [picture_part(position, url) for position, url in enumerate(urls)]
     return ItemBlock(item, parts)
 
 
