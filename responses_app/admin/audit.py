@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from responses_app.admin.read_only import ReadOnlyAdmin
+from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
 from responses_app.models import ApiKey, AuditEntry, Membership, Project
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
@@ -50,11 +50,11 @@ class Audited(ModelAdmin):  # type: ignore[type-arg]
         return super().log_deletions(request, queryset)
 
 
-class AuditedUserAdmin(Audited, UserAdmin):  # type: ignore[type-arg]
+class AuditedUserAdmin(Audited, PlainTitleAdmin, UserAdmin):  # type: ignore[type-arg]
     """Accounts, with entries in the audit log."""
 
 
-class AuditedGroupAdmin(Audited, GroupAdmin):
+class AuditedGroupAdmin(Audited, PlainTitleAdmin, GroupAdmin):
     """Groups of Django's permissions, with entries in the audit log."""
 
 

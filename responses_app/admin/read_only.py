@@ -48,6 +48,9 @@ def _estimate(model: type[Model]) -> int:
 class PlainTitleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Admin with the plural name of the model as the title of the list."""
 
+    # Counts beside the filters would read whole tables.
+    show_facets = admin.ShowFacets.NEVER
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list, titled `Responses` and not `Select response to view`, without jQuery, which no list uses."""
         title = capfirst(str(self.opts.verbose_name_plural))
