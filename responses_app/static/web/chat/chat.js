@@ -71,7 +71,7 @@ class Chat {
     this.note.textContent = status === 404 ? "This conversation was deleted." : "Couldn’t load this conversation. Reload to retry.";
   }
 
-  // Adds the turns at once, with colours and math, which would move what is below.
+  // Adds the turns at once, with colours and math.
   async addTurns(turns) {
     const hidden = new DocumentFragment();
     for (const data of turns) this.addTurn(data, hidden);
@@ -125,10 +125,10 @@ class Chat {
 }
 
 const root = document.getElementById("chat");
-// Show first, because the composer cannot measure a hidden field.
+// The composer cannot measure a hidden field.
 root.hidden = false;
 const chat = new Chat(root);
-// The link to the main content is a step in the history too, with a hash.
+// The link to the main content is a step too.
 addEventListener("popstate", () => location.hash || location.reload());
 if (root.dataset.open) chat.open(root.dataset.open);
 else chat.composer.focus();
