@@ -85,7 +85,7 @@ def decode_data_url(url: str) -> bytes:
 
 
 def header_size(url: str) -> ImageSize | None:
-    """Return the size in the header of a data URL, turned as EXIF says. Decode no pixels. None if the header does not parse."""
+    """Return the size in the header of a data URL, turned by the EXIF orientation. Decode no pixels. None if the header does not parse."""
     start = url[: url.find(",") + 1 + _HEADER_CHARS]
     try:
         with _open(decode_data_url(start)) as image:

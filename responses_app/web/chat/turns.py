@@ -122,7 +122,7 @@ def _first_branches(project: str, first: Response) -> list[str]:
 
 
 def _newer(responses: Sequence[Response], parents: Parents, chain: Sequence[Response], firsts: Sequence[str]) -> str | None:
-    """Return the newest response that `chain` does not show: of its thread, or the first of a newer thread in `firsts`."""
+    """Return the newest response outside `chain`: of the thread, or the first of a newer thread in `firsts`."""
     first, last = chain[0].uid, chain[-1].uid
     if first in firsts and firsts[-1] != first:
         return firsts[-1]

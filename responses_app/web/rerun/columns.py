@@ -192,7 +192,7 @@ def load_columns(request: HttpRequest, row: Response, original: Turn) -> tuple[l
 
 
 def original_column(row: Response, turn: Turn, columns: Sequence[Column]) -> Column:
-    """Return the column of the original beside `columns`. Beside compared responses it is the first of these."""
+    """Return the column of the original beside `columns`, named as the first response beside compared responses."""
     is_compared = any(column.is_compared for column in columns)
     return Column(0, row.model, turn=turn, is_compared=is_compared, name="Response 1" if is_compared else "Original")
 
