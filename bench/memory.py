@@ -48,11 +48,11 @@ def cases(count: int, seed: int) -> list[Case]:
 
 async def measure(system: System, findings: Findings, count: int, seed: int) -> None:
     """Send the load in equal parts and measure after each part."""
-    http, room, step = HttpClient(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
+    http, slots, step = HttpClient(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
     todo = cases(count, seed)
 
     async def live(case: Case) -> None:
-        async with room:
+        async with slots:
             await ChaosClient(case, system, http, findings, seed).run()
 
     print(f"{'responses':>9} {'memory':>9} {'files':>6} {'threads':>8} {'connections':>12}")

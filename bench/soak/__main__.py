@@ -96,7 +96,7 @@ class Soak:
         stored, database, connections = self.link.execute(SIZES_SQL).fetchone() or (0.0, 0.0, 0.0)
         tally, first = self.tally, webs[0]
         files = sum(one.num_fds() for one in webs)
-        folder = sum(path.stat().st_size for path in self.data.rglob("*") if path.is_file() and "database" not in path.parts)
+        folder = sum(map(_size, self.data.rglob("*")))
         sessions = [minute, tally.ended, tally.interrupted, tally.reasons.total()]
         resources = [first.memory_info().rss / MIB, first.num_threads(), files, connections]
         return [*sessions, *resources, stored, database / MIB, folder / MIB, *map(self._page_ms, PAGES)]
@@ -237,6 +237,13 @@ def _is_web(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
         return WEB_PROCESS in process.cmdline()
     return False
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; 0 for a folder, and for a file that was removed meanwhile."""
+    with suppress(OSError):
+        return path.stat().st_size if path.is_file() else 0
+    return 0
 
 
 def _cells(row: Sequence[float]) -> list[str]:
