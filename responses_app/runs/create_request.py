@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 from django.conf import settings
 
+from responses_app.models import ApiFormat
 from responses_app.store.limits.counters import LimitCharge
 
 # A `compact_threshold` that the server chooses: a share of the context window of the model.
@@ -106,6 +107,11 @@ class CreateRequest:
     def has_log(self) -> bool:
         """Return whether the response has a log: also if it is not stored, where it can be polled or repeated for some minutes."""
         return self.store or self.background or bool(self.api_format)
+
+    @property
+    def requires_listings(self) -> bool:
+        """Return whether a failed list of MCP tools fails the response: a message of Anthropic's API cannot show `mcp_list_tools`."""
+        return self.api_format == ApiFormat.MESSAGES
 
     @property
     def max_server_calls(self) -> int:

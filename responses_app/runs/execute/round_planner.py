@@ -11,7 +11,6 @@ from django.conf import settings
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
-from responses_app.models import ApiFormat
 from responses_app.protocol.deltas import Delta, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.generation import Generation
@@ -62,7 +61,7 @@ class RoundPlanner:
 
         `output` are the items of the response so far, `spent` its output tokens so far. With `measure` the length of the prompt is known.
         """
-        if self._context.create_request.api_format == ApiFormat.MESSAGES:
+        if self._context.create_request.requires_listings:
             _check_listings(output)
         offer = None if self._tools is None else self._tools.offer([*self._context.items, *output])
         left = None if self._limit is None else self._limit.left(output)
@@ -120,7 +119,7 @@ class RoundPlanner:
 
 
 def _check_listings(output: Sequence[Item]) -> None:
-    """Raise InvalidRequest, with the words of Anthropic's API, for a failed listing: a message cannot show `mcp_list_tools`."""
+    """Raise InvalidRequest, with the words of Anthropic's API, for a failed list of tools."""
     for item in output:
         if item["type"] == "mcp_list_tools" and item.get("error"):
             label, error = item["server_label"], item["error"]

@@ -54,11 +54,6 @@ def server_of(tool: Json, headers: Mapping[str, str]) -> McpServer:
     return operator_server(label, _operator_settings(tool), headers)
 
 
-def operator_servers() -> list[McpServer]:
-    """Return the servers of the operator, in the order of the settings."""
-    return [operator_server(label, values) for label, values in settings.RESPONSES_MCP_SERVERS.items()]
-
-
 def operator_server(label: str, values: Json, headers: Mapping[str, str] | None = None) -> McpServer:
     """Return the server that `values` of RESPONSES_MCP_SERVERS describe. `headers` are headers of a request."""
     own_headers = dict(values.get("headers") or {})
