@@ -43,7 +43,7 @@ def wait_for_line(server: Server, **fields: object) -> dict[str, Any]:
 def check_http(server: Server, engine: FaultyServer) -> None:
     headers = {"Authorization": f"Bearer {server.key}", **TRACE, **STATE, "X-Client-Request-Id": "mine\x1b 1"}
     body = {"model": "m", "input": "A secret question"}
-    answer = httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=30)
+    answer = httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=180)
     assert answer.status_code == 200, answer.text
     request_id, uid = answer.headers["x-request-id"], answer.json()["id"]
     line = wait_for_line(server, request_id=request_id)
@@ -117,7 +117,7 @@ def test_every_request_has_a_line_in_json_with_its_ids(tmp_path: Path) -> None:
 def test_line_of_text_has_the_same_ids(shared: Server) -> None:
     body = {"model": "tape", "input": "Hi", "store": False}
     headers = {"Authorization": f"Bearer {shared.key}", "X-Client-Request-Id": "a model=forged", **TRACE}
-    answer = httpx2.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=30)
+    answer = httpx2.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=180)
     ids = f"request_id={answer.headers['x-request-id']} response_id={answer.json()['id']}"
 
     def matching() -> list[str]:

@@ -161,7 +161,7 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
             assert answers[0].content == answers[1].content
         assert create(restored, model="chat", input="markdown")["status"] == "completed"
         assert retrieve(restored, expected["response"])["status"] == "completed"
-        page = httpx2.get(f"{restored.url}/health", timeout=30)
+        page = httpx2.get(f"{restored.url}/health", timeout=180)
         assert page.status_code == 200
     finally:
         restored.end()

@@ -93,7 +93,7 @@ def address(site: Site) -> Iterator[str]:
 def test_response_and_its_pages_for_an_account_of_the_project(site: Site, address: str) -> None:
     key = site.run("manage.py", "createkey", "mine").split()[-1]
     body = {"model": "tape", "input": "Hi"}
-    answer = httpx2.post(f"{address}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    answer = httpx2.post(f"{address}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=180)
     assert "Hello there!" in answer.text
     link = site.run("manage.py", "signin", "--url", address).split()[-1]
     with httpx2.Client(follow_redirects=True, timeout=60) as browser:

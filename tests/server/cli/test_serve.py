@@ -59,7 +59,7 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     headers = {"Authorization": f"Bearer {server.key}"}
     stored = server.ask().json()["id"]
     body = {"model": "tape", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
         server.process.send_signal(signal.SIGTERM)

@@ -23,7 +23,7 @@ PATHS = ["/v1/responses", "/openresponses/v1/responses", "/v1/conversations", "/
 @contextmanager
 def head(server: Server, path: str, size: int, *lines: str) -> Iterator[socket.socket]:
     """Send the head of a request without a body."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=180) as client:
         more = "".join(f"{line}\r\n" for line in lines)
         client.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}Content-Length: {size}\r\n\r\n".encode())
         yield client

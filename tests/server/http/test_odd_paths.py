@@ -34,7 +34,7 @@ ODD = [
 
 def status(server: Server, target: str, method: str = "GET") -> int:
     """Request exactly this target, as `curl --path-as-is` does, and return the status."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=180) as client:
         client.sendall(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode("latin1"))
         received = b""
         while chunk := client.recv(65536):

@@ -75,7 +75,7 @@ def other(request: pytest.FixtureRequest, shared: Server, tape: str, tmp_path_fa
 @pytest.mark.parametrize("stream", [False, True])
 def test_response_is_created(other: str, stream: bool) -> None:
     body = {"model": "tape", "input": "Hi", "store": False, "stream": stream}
-    answer = httpx2.post(f"http://{other}/v1/responses", json=body, headers=KEY, timeout=30)
+    answer = httpx2.post(f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180)
     assert answer.status_code == 200
     assert "Hello there!" in answer.text
     assert answer.text.endswith("data: [DONE]\n\n") is stream
@@ -85,24 +85,24 @@ def test_streams_have_the_bytes_of_our_own_server(other: str, shared: Server) ->
     own_address = f"127.0.0.1:{shared.port}"
     for first, second in ((own_address, other), (other, own_address)):
         body = {"model": "tape", "input": "Hi", "stream": True}
-        streamed = httpx2.post(f"http://{first}/v1/responses", json=body, headers=KEY, timeout=30).content
+        streamed = httpx2.post(f"http://{first}/v1/responses", json=body, headers=KEY, timeout=180).content
         uid = json.loads(streamed.split(b"\n", 2)[1].removeprefix(b"data: "))["response"]["id"]
         for address in (first, second):
             url = f"http://{address}/v1/responses/{uid}?stream=true"
-            assert httpx2.get(url, headers=KEY, timeout=30).content == streamed
+            assert httpx2.get(url, headers=KEY, timeout=180).content == streamed
 
 
 def test_run_of_a_client_that_disconnects_is_cancelled(other: str) -> None:
     body = {"model": "tape", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"http://{other}/v1/responses", json=body, headers=KEY, timeout=30) as answer:
+    with httpx2.stream("POST", f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180) as answer:
         events = (line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))
         uid = json.loads(next(events))["response"]["id"]
     url = f"http://{other}/v1/responses/{uid}"
-    wait_until(lambda: httpx2.get(url, headers=KEY, timeout=30).json()["status"] == "cancelled", poll_s=0.1)
+    wait_until(lambda: httpx2.get(url, headers=KEY, timeout=180).json()["status"] == "cancelled", poll_s=0.1)
 
 
 def test_body_without_a_key_is_refused_by_the_application(other: str) -> None:
-    answer = httpx2.post(f"http://{other}/v1/responses", content=b"x" * MIB, timeout=30)
+    answer = httpx2.post(f"http://{other}/v1/responses", content=b"x" * MIB, timeout=180)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
     assert answer.headers["x-request-id"].startswith("req_")
 
@@ -118,4 +118,4 @@ def test_websocket_creates_a_response(other: str) -> None:
 
 
 def test_odd_path_is_not_found(other: str) -> None:
-    assert httpx2.get(f"http://{other}/static/%2e%2e/x", timeout=30).status_code == 404
+    assert httpx2.get(f"http://{other}/static/%2e%2e/x", timeout=180).status_code == 404

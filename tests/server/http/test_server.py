@@ -168,7 +168,7 @@ def test_address_in_use_is_reported() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         command = [sys.executable, "-m", "tests.support.server.echo_app", str(other.getsockname()[1])]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 1
     assert "in use" in done.stderr
     assert "ready" not in done.stdout

@@ -42,11 +42,11 @@ def cookies(answer: httpx2.Response) -> dict[str, Morsel[str]]:
 def signed_in(server: Server) -> dict[str, Morsel[str]]:
     """The cookies of the operator."""
     link = server.manage("signin", "--url", server.url)
-    return cookies(httpx2.get(link, follow_redirects=False, timeout=30))
+    return cookies(httpx2.get(link, follow_redirects=False, timeout=180))
 
 
 def page(server: Server, header: str, path: str = "/responses") -> httpx2.Response:
-    return httpx2.get(f"{server.url}{path}", headers={"Cookie": header}, follow_redirects=False, timeout=30)
+    return httpx2.get(f"{server.url}{path}", headers={"Cookie": header}, follow_redirects=False, timeout=180)
 
 
 def test_two_servers_on_a_host_do_not_sign_each_other_out(shared: Server, behind_tls: Server) -> None:
@@ -76,7 +76,7 @@ def _sign_out(server: Server, header: str, shown: httpx2.Response) -> None:
     sent: dict[str, Any] = {"Cookie": f"{header}; {set_now.key}={set_now.value}"}
     form = {"csrfmiddlewaretoken": token[1]}
     statuses = [
-        httpx2.post(f"{server.url}/sign-out", data=form, headers={**sent, "Origin": origin}, timeout=30).status_code
+        httpx2.post(f"{server.url}/sign-out", data=form, headers={**sent, "Origin": origin}, timeout=180).status_code
         for origin in ("https://evil.example", f"http://{where}", f"https://{where}")
     ]
     assert statuses == [403, 403, 302]
@@ -92,7 +92,7 @@ def test_wrong_passwords_behind_a_trusted_proxy_block_an_account_for_one_address
             f"{behind_tls.url}/sign-in",
             data={"username": "ada", "password": "wrong", "csrfmiddlewaretoken": token},
             headers={**sent, "X-Forwarded-For": forwarded_for},
-            timeout=30,
+            timeout=180,
         ).status_code
 
     # The client writes the left address itself.

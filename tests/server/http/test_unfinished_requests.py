@@ -63,9 +63,9 @@ def test_request_without_a_valid_key_is_answered_and_its_body_dropped(small: Ech
 
 
 def test_client_that_sends_all_before_it_reads_receives_the_answer(small: Echo) -> None:
-    answered = httpx2.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=30)
+    answered = httpx2.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=180)
     assert answered.status_code == 401
-    answered = httpx2.post(f"http://127.0.0.1:{small.port}/state", content=b"x" * (40 * MIB), timeout=30)
+    answered = httpx2.post(f"http://127.0.0.1:{small.port}/state", content=b"x" * (40 * MIB), timeout=180)
     assert answered.status_code == 413
     assert "1 MiB" in answered.json()["error"]["message"]
 

@@ -58,7 +58,7 @@ def read_until_end(server: Server, how: str, seen: list[dict[str, Any]]) -> None
     """Read a stream into `seen`; stop or kill the server after 12 events."""
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         for event in parse_events(answer.iter_lines()):
             seen.append(event)
             if len(seen) == 12 and how == "stopped":
@@ -83,7 +83,7 @@ def continue_stream(server: Server, seen: list[dict[str, Any]]) -> None:
     headers = {"Authorization": f"Bearer {server.key}"}
     uid, last = seen[0]["response"]["id"], seen[-1]["sequence_number"]
     url = f"{server.url}/v1/responses/{uid}"
-    with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=30) as answer:
+    with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=180) as answer:
         seen += parse_events(answer.iter_lines())
     assert problems(seen) == []
     got = httpx2.get(url, headers=headers).json()
@@ -123,7 +123,7 @@ def test_stop_logs_no_traceback(restarted: RestartedServer) -> None:
     server = restarted.server
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi"}
-    with ThreadPoolExecutor(12) as threads, httpx2.Client(base_url=server.url, headers=headers, timeout=30) as client:
+    with ThreadPoolExecutor(12) as threads, httpx2.Client(base_url=server.url, headers=headers, timeout=180) as client:
         earlier = len(client.get("/v1/responses").json()["data"])
         uid = client.post("/v1/responses", json={**body, "background": True}).json()["id"]
         streams = threading.Semaphore(0)
@@ -141,7 +141,7 @@ def test_stop_logs_no_traceback(restarted: RestartedServer) -> None:
             lambda: read("POST", "/v1/responses", json={**body, "stream": True}),
         ]
         running = [threads.submit(request) for request in requests * 4]
-        assert all(streams.acquire(timeout=30) for _ in range(8))
+        assert all(streams.acquire(timeout=180) for _ in range(8))
         wait_until(lambda: len(client.get("/v1/responses").json()["data"]) == earlier + 9)
         code = server.stop(signal.SIGTERM)
         answers = [one.exception() or one.result() for one in running]

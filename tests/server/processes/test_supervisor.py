@@ -115,7 +115,7 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
     with ConstantLoad(fleet) as load:
-        with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
             lines = answer.iter_lines()
             assert next(lines) == "event: response.created"
             fleet.process.send_signal(signal.SIGUSR1)
@@ -137,7 +137,7 @@ def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
     processes = family(fleet.process.pid)
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
-    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
         fleet.process.send_signal(signal.SIGINT)

@@ -45,7 +45,7 @@ class Provider:
 
     def control(self, **values: object) -> None:
         """Set `callback`, or `groups` by person."""
-        assert httpx2.post(f"{self.url}/control", json=values, timeout=30).status_code == 200
+        assert httpx2.post(f"{self.url}/control", json=values, timeout=180).status_code == 200
 
     def set_groups(self, name: str, groups: Sequence[str]) -> None:
         """Set the groups of a person."""
@@ -62,7 +62,7 @@ class Colleague:
 
     def __init__(self, server_url: str, name: str) -> None:
         self.server_url, self.name = server_url, name
-        self.browser = httpx2.Client(follow_redirects=True, timeout=30)
+        self.browser = httpx2.Client(follow_redirects=True, timeout=180)
 
     def __enter__(self) -> Self:
         return self

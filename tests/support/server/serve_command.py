@@ -104,7 +104,7 @@ class Server:
     def ask(self, **more: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.key}"}
         body = {"model": "tape", "input": "Hi", **more}
-        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
+        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=180)
 
     def manage(self, *arguments: str, **environ: str) -> str:
         """Run `manage.py` beside the running server and return the output."""

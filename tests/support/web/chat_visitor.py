@@ -200,7 +200,7 @@ class Visitor:
         import httpx2
 
         headers = {"Authorization": f"Bearer {self.server.key}"}
-        response: dict[str, Any] = httpx2.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=30).json()
+        response: dict[str, Any] = httpx2.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=180).json()
         return response
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 
 def add_house_rules(server: Server) -> str:
     """Create a vector store with a file, and wait until the file can be searched. Return the id of the store."""
-    with httpx2.Client(base_url=f"{server.url}/v1", headers={"Authorization": f"Bearer {server.key}"}, timeout=30) as client:
+    with httpx2.Client(base_url=f"{server.url}/v1", headers={"Authorization": f"Bearer {server.key}"}, timeout=180) as client:
         upload = {"file": ("rules.txt", b"Each employee has 30 days of vacation.")}
         file: dict[str, Any] = client.post("/files", data={"purpose": "assistants"}, files=upload).json()
         body = {"name": "House rules", "file_ids": [file["id"]]}

@@ -119,7 +119,7 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
     def cut(route: Route) -> None:
         """Give the page the beginning of the stream and then nothing more."""
         request = route.request
-        with httpx2.stream("POST", request.url, content=request.post_data, headers=request.headers, timeout=30) as answer:
+        with httpx2.stream("POST", request.url, content=request.post_data, headers=request.headers, timeout=180) as answer:
             blocks = ""
             for part in answer.iter_text():
                 blocks += part
@@ -199,8 +199,8 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     assert (made["previous_response_id"], made["metadata"]) == (None, {"branch_of": first})
     visitor.page.reload()
     visitor.page.get_by_role("button", name="Previous branch").click()
+    expect(visitor.page).to_have_url(re.compile(first))
     expect(visitor.last).to_contain_text("answer.")
-    assert visitor.uid == first
     expect(visitor.page.get_by_role("button", name="Next branch")).to_be_focused()
     # A reload at the older branch tells that there is a newer one.
     visitor.page.reload()
@@ -281,7 +281,7 @@ def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: V
 def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
     server = visitor.server
     headers = {"Authorization": f"Bearer {server.key}"}
-    together = httpx2.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=30).json()["id"]
+    together = httpx2.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=180).json()["id"]
     uids = [server.ask(model="chat", input=text, conversation=together).json()["id"] for text in ("greetings", "snowfall")]
     visitor.page.goto(f"{server.url}/chat/{uids[1]}")
     expect(visitor.answers).to_have_count(2)

@@ -74,7 +74,7 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def fetch(server: Server, path: str, body: dict[str, Any] | None = None) -> Any:
     """Return the JSON of the API, of a POST with a body."""
     headers = {"Authorization": f"Bearer {server.key}"}
-    return httpx2.request("GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=30).json()
+    return httpx2.request("GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=180).json()
 
 
 def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(chat_server: Server, page: Page) -> None:

@@ -57,8 +57,8 @@ class Chat {
     if (earlier) notes.unshift(`${earlier} earlier ${earlier === 1 ? "item" : "items"} in this model’s context aren’t shown here.`);
     this.note.textContent = visible(notes.join(" "));
     await this.addTurns(turns);
-    if (newer) (await import("./branches.js")).showNewer(this, newer);
     this.updateUrl();
+    if (newer) (await import("./branches.js")).showNewer(this, newer);
     autoscroll(true);
     this.composer.sendButton.disabled = false;
     const last = this.turns.at(-1);
