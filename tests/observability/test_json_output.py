@@ -20,7 +20,7 @@ from tests.support.server.serve_command import END_LIMIT, Server
 def start(folder: Path, tape: str) -> Server:
     """Start a server with JSON output and an unknown variable."""
     models = f"tape={tape}&tokenizer={HARMONY}"
-    return Server(folder, RESPONSES_MODELS=models, RESPONSES_LOG_FORMAT="json", RESPONSES_TYPO="1")
+    return Server(folder, RESPONSES_MODELS=models, RESPONSES_LOG_FORMAT="json", RESPONSES_MODLES="1")
 
 
 def records_of(server: Server) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def test_every_line_of_a_server_is_json_to_its_end(tape: str, tmp_path: Path, nu
     messages = {record["message"]: record for record in records_of(server) if "message" in record}
     (step,) = [message for message in messages if message.startswith("Preparing the database: ")]
     assert messages[step]["logger"] == LOGGER
-    (warning,) = [message for message in messages if "RESPONSES_TYPO" in message]
+    (warning,) = [message for message in messages if "RESPONSES_MODLES" in message]
     assert messages[warning]["level"] == "WARNING"
     if number == signal.SIGTERM:
         assert code == 0
