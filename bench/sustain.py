@@ -29,6 +29,7 @@ from bench.compare import random_model
 from bench.compare.contenders import HOST, KEY, PARSERS, ComparedModel, our_command, vllm_command
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
 from bench.support.load import MakeClient, send_each
+from bench.support.markdown import markdown_row, markdown_table, number_table
 from bench.support.quantiles import quantile
 from bench.support.replay_check import SeenStreams, find_different
 from bench.support.servers import BenchServer, end_on_sigterm, serve
@@ -165,10 +166,8 @@ def _describe_rest(link: psycopg.Connection[tuple[float, ...]], before: Mapping[
     }
     rows = [(name, table, indexes) for name, (table, indexes) in added.items() if table + indexes >= 1]
     rows.append(("in all", sum(table for table, _ in added.values()), sum(indexes for _, indexes in added.values())))
-    lines = [_row(("table", "bytes a response", "of its indexes", "together")), _row(["---"] + ["---:"] * 3)]
-    lines += [
-        _row([name, *(f"{number:,.0f}" for number in (table, indexes, table + indexes))]) for name, table, indexes in rows
-    ]
+    cells = [[name, *(f"{number:,.0f}" for number in (table, indexes, table + indexes))] for name, table, indexes in rows]
+    lines = markdown_table(("table", "bytes a response", "of its indexes", "together"), cells)
     print(*lines, sep="\n", flush=True)
     return lines
 
@@ -186,7 +185,7 @@ def _measure(
     seen: SeenStreams | None,
 ) -> list[str]:
     """Send the load, print each interval, and return the lines of the table. Ends the program if a replay differs."""
-    lines = [_row(HEAD), _row(["---:"] * len(HEAD))]
+    lines = number_table(HEAD, [])
     print(lines[0], flush=True)
     wal = [_wal(link)]
 
@@ -197,7 +196,7 @@ def _measure(
         wal.append(_wal(link))
         wal_kb = (wal[-1] - wal[-2]) / 1000 / max(len(streams), 1) if link is not None else None
         interval = Interval(at, rate, quantile(first, 0.5), quantile(first, 0.95), _rss_mib(server), stored or (), wal_kb)
-        lines.append(_row(interval.cells()))
+        lines.append(markdown_row(interval.cells()))
         print(lines[-1], flush=True)
 
     kills = options.kill_archiver if link is not None else None
@@ -262,10 +261,6 @@ def _wal(link: psycopg.Connection[tuple[float, ...]] | None) -> float:
     """Return the bytes of WAL that Postgres has written; 0 without a Postgres."""
     row = link.execute("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float").fetchone() if link is not None else None
     return row[0] if row is not None else 0.0
-
-
-def _row(cells: tuple[str, ...] | list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ import psycopg
 
 from bench.soak.sessions import SESSIONS, Session
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
+from bench.support.markdown import markdown_row, number_table
 from bench.support.servers import ROOT, BenchServer, end_on_sigterm, python, serve
 from responses_app.installation.database_url import superuser_url
 
@@ -76,10 +77,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """Server under load: its process, port, folder, and an open connection of Postgres."""
+    """Server under load: process, data folder, connections to Postgres and to the pages, and the tally of the sessions."""
 
     server: BenchServer
-    port: int
     data: Path
     link: psycopg.Connection[tuple[float, ...]]
     pages: httpx2.Client
@@ -134,10 +134,10 @@ def main() -> None:
             httpx2.Client(base_url=f"http://127.0.0.1:{options.port}", follow_redirects=True, timeout=60) as pages,
         ):
             _sign_in(pages, data)
-            soak = Soak(server, options.port, data, link, pages, Tally())
+            soak = Soak(server, data, link, pages, Tally())
             rows = asyncio.run(_run(soak, options))
-    lines = [_row(HEAD), _row(["---:"] * len(HEAD)), *(_row(_cells(row)) for row in rows[:: max(1, len(rows) // 12)])]
     if options.write_docs:
+        lines = number_table(HEAD, [_cells(row) for row in rows[:: max(1, len(rows) // 12)]])
         write_section(SECTION, [conditions(1, load), "", *lines])
     if soak.tally.reasons:
         raise SystemExit(1)
@@ -220,16 +220,16 @@ async def _kill(soak: Soak, every_s: float) -> None:
 
 async def _report(soak: Soak, every_s: float, until: float) -> list[list[float]]:
     """Print a row at an interval, and the means of the second and the last quarter."""
-    print(_row(HEAD), flush=True)
+    print(markdown_row(HEAD), flush=True)
     rows, began = list[list[float]](), time.monotonic()
     while time.monotonic() < until:
         await asyncio.sleep(every_s)
         rows.append(await asyncio.to_thread(soak.measure, (time.monotonic() - began) / 60))
-        print(_row(_cells(rows[-1])), flush=True)
+        print(markdown_row(_cells(rows[-1])), flush=True)
     quarter = len(rows) // 4
     for name, some in (("second quarter", rows[quarter : 2 * quarter]), ("last quarter", rows[3 * quarter :])):
         if some:
-            print(name, _row(_cells([fmean(numbers) for numbers in zip(*some, strict=True)])), flush=True)
+            print(name, markdown_row(_cells([fmean(numbers) for numbers in zip(*some, strict=True)])), flush=True)
     return rows
 
 
@@ -249,10 +249,6 @@ def _size(path: Path) -> int:
 def _cells(row: Sequence[float]) -> list[str]:
     *numbers, first, second, third = row
     return [*(f"{number:,.0f}" for number in numbers), f"{first:.0f}, {second:.0f}, {third:.0f}"]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

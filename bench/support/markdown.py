@@ -9,8 +9,17 @@ from bench.support.quantiles import Spread
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return [lines[0], "|---" * len(head) + "|", *lines[1:]]
+    return [markdown_row(head), "|---" * len(head) + "|", *map(markdown_row, rows)]
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return the line of a row, or of the head, of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def number_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table whose columns are aligned to the right."""
+    return [markdown_row(head), markdown_row(["---:"] * len(head)), *map(markdown_row, rows)]
 
 
 def format_spread(values: Spread) -> str:
