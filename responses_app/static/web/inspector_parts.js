@@ -13,7 +13,7 @@ await new Promise((resolve) => {
   document.head.append(sheet);
 });
 
-const nameOf = (tab) => tab.dataset.url.split("/").at(-1);
+const nameOf = (tab) => tab.pathname?.split("/").at(-1);
 
 // The address holds the part and the selected item.
 function remember(part) {
@@ -48,7 +48,7 @@ async function load(url) {
   document.dispatchEvent(new Event("fresh"));
 }
 
-export function open(tab, url = tab.dataset.url) {
+export function open(tab, url = tab.href) {
   for (const one of tabs) {
     one.setAttribute("aria-selected", String(one === tab));
     one.tabIndex = one === tab ? 0 : -1;

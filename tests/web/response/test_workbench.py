@@ -132,6 +132,7 @@ def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked,
     expect(parts.get_by_role("tab", name="Events")).to_be_focused()
     # An event selects its turn; the prompt then has the tokens of the item.
     events = page.get_by_role("tabpanel", name="Events")
+    page.keyboard.press(" ")
     events.locator("tr", has_text="response.mcp_call.completed").locator("td").nth(3).click()
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
     assert violations(page, axe) == []
@@ -146,6 +147,14 @@ def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked,
     parts.get_by_role("tab", name="Properties").click()
     expect(page.locator("#inspector-properties")).to_contain_text("Finish reason")
     expect(page).to_have_url(f"{asked.url}?selected={asked.call}")
+
+
+def test_a_tab_opens_its_page_before_the_scripts_run(page: Page, asked: Asked) -> None:
+    page.route("**/inspector_tabs*.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.goto(asked.url)
+    page.get_by_role("tab", name="Events").click()
+    expect(page).to_have_url(f"{asked.url}/events")
+    expect(page.get_by_role("main")).to_contain_text("response.completed")
 
 
 def test_prompt_marks_the_tokens_of_the_selected_item(page: Page, asked: Asked) -> None:
