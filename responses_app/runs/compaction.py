@@ -76,7 +76,7 @@ async def compact_if_full(
     try:
         summary, figures = await _summarize(new_id("resp_"), context, create_request, items)
     except ApiError as error:
-        logger.warning("no compaction: %s", error.message)
+        logger.warning("compaction failed: %s", error.message)
         return None
     return Compaction(seal_summary(create_request.project, summary)), figures["output_tokens"]
 

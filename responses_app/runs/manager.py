@@ -244,7 +244,7 @@ class RunManager:
         try:
             return await self.start()
         except EngineUnavailable as error:
-            logger.error("no start: %s", error)
+            logger.error("the server cannot start: %s", error)
             raise ServiceUnavailable("The engine of this server did not start. Try again in a moment.") from error
 
     def _check_capacity(self) -> None:

@@ -37,7 +37,7 @@ async def deliver_webhooks(clock: Clock = timezone.now, poll_s: float = POLL_S) 
                 await _start_due(group, slots, ended, clock)
             except Exception as error:
                 # The next look comes after the pause.
-                logger.warning("no look for webhooks to deliver: %s", type(error).__name__)
+                logger.warning("webhooks to deliver cannot be read from the database: %s", type(error).__name__)
             with suppress(TimeoutError):
                 async with asyncio.timeout(poll_s):
                     await ended.wait()

@@ -88,7 +88,9 @@ class LeaseKeeper:
         try:
             released = await asyncio.wait_for(sync_to_async(leases.release_all)(self.worker), STOP_LIMIT)
         except (Error, TimeoutError) as error:
-            logger.warning("no lease was released, other processes claim them in %.0f s: %s", WORKER_TIMEOUT_S, error)
+            logger.warning(
+                "the leases of responses were not released, other processes claim these in %.0f s: %s", WORKER_TIMEOUT_S, error
+            )
         else:
             if released:
                 logger.info("%d responses were released for other processes to continue", released)
@@ -98,7 +100,7 @@ class LeaseKeeper:
             try:
                 await self._tick()
             except Error as error:
-                logger.warning("no heartbeat: %s", str(error).strip())
+                logger.warning("the heartbeat of this process cannot be stored: %s", str(error).strip())
                 # The next heartbeat needs a working connection and comes at once: a silent process counts as dead.
                 await sync_to_async(check_connection)()
                 if not self._mended:

@@ -82,7 +82,7 @@ async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, read_text: 
             job = await call_in_thread(jobs.claim_next, slots.full_projects())
         except Exception as error:
             # The next look comes after the pause.
-            logger.warning("no look for files to ingest: %s", type(error).__name__)
+            logger.warning("files to ingest cannot be read from the database: %s", type(error).__name__)
             return
         if job is None:
             return
