@@ -39,21 +39,21 @@ def main() -> None:
 
 def train(logs: Sequence[Sequence[Any]], number: int) -> bytes:
     """Train a dictionary with the id `number`."""
-    from responses_app.store.log.page_codec import _lines
+    from responses_app.store.log.page_codec import format_lines
 
     samples: list[bytes | bytearray | memoryview[int]] = [
-        b"".join(_lines(log[at : at + SAMPLE])) for log in logs for at in range(0, len(log), SAMPLE)
+        b"".join(format_lines(log[at : at + SAMPLE])) for log in logs for at in range(0, len(log), SAMPLE)
     ]
     return zstandard.train_dictionary(SIZE, samples, dict_id=number).as_bytes()
 
 
 def measure(logs: Sequence[Sequence[Any]], dictionary: bytes) -> float:
     """Return the bytes per event of the logs, the last event of each in a separate page."""
-    from responses_app.store.log.page_codec import LEVEL, _lines
+    from responses_app.store.log.page_codec import LEVEL, format_lines
 
     compressor = zstandard.ZstdCompressor(level=LEVEL, dict_data=zstandard.ZstdCompressionDict(dictionary))
     pages = [page for log in logs for page in (log[:-1], log[-1:])]
-    return sum(len(compressor.compress(b"".join(_lines(page)))) for page in pages) / sum(map(len, logs))
+    return sum(len(compressor.compress(b"".join(format_lines(page)))) for page in pages) / sum(map(len, logs))
 
 
 def read_logs(folder: Path) -> Iterator[Sequence[Any]]:

@@ -8,21 +8,22 @@ from responses_app.models.responses import Response
 
 
 class Event(models.Model):
-    """Event of a log not archived yet.
+    """Row of a log not archived yet: an event, or the consecutive events of an append, compressed by `store.log.rows.event_codec`.
 
-    `data` is the JSON sent to clients, without the `obfuscation` field. It is a line break where `packed` has the same, compressed by
-    `store.log.rows.event_codec`.
+    `data` is the JSON of an event as sent to clients, without the `obfuscation` field. It is a line break where `packed` has the
+    content. `type` is empty where `packed` has the types too.
     """
 
     # No constraint in the database: checking the response costs as much as the insert itself, once per event. Only the log writer
     # inserts rows, after the response; `store.content.deletion` deletes both.
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="events", db_index=False, db_constraint=False)
-    number = models.IntegerField()
+    number = models.IntegerField(help_text="The number of the first event of the row.")
     type = models.CharField(max_length=64)
     data = models.TextField()
     packed = models.BinaryField(null=True)
     ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
     tokens = models.BinaryField(null=True, help_text="The tokens generated since the event before; a resumed run replays them.")
+    events = models.SmallIntegerField(null=True, help_text="Number of events of the row, if there are several.")
 
     # The constraint `event_number` in the database. A trigger, created by the first migration, rejects gaps in the numbers.
     pk = models.CompositePrimaryKey("response_id", "number")

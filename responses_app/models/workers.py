@@ -16,6 +16,7 @@ class Worker(models.Model):
     served_models = ArrayField(models.CharField(max_length=200), default=list, help_text="The models that it serves.")
     heartbeat_at = models.DateTimeField()
     reads_packed = models.BooleanField(default=False, db_default=False, help_text="Reads packed events.")
+    reads_groups = models.BooleanField(default=False, db_default=False, help_text="Reads rows of several events.")
     reads_shared = models.BooleanField(default=False, db_default=False, help_text="Reads prompts that share tokens.")
 
     class Meta:

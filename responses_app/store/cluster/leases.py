@@ -24,11 +24,11 @@ OLD_VERSION_TIMEOUT_S = 60.0
 WORKER_ROW_RETENTION_S = 86400.0
 
 HEARTBEAT_SQL = """
-INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed, reads_shared)
-VALUES (%s, %s, %s, clock_timestamp(), TRUE, TRUE)
+INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed, reads_groups, reads_shared)
+VALUES (%s, %s, %s, clock_timestamp(), TRUE, TRUE, TRUE)
 ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
 RETURNING (
-    SELECT COALESCE(bool_and(reads_packed), TRUE) FROM responses_app_worker
+    SELECT COALESCE(bool_and(reads_groups), TRUE) FROM responses_app_worker
     WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s)
 )
 """
@@ -77,13 +77,14 @@ class HeldLease:
 def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int, HeldLease], bool]:
     """Update the heartbeat of a worker.
 
-    Return the leases of the worker, by primary key of the response, and whether all processes that run can read packed events.
+    Return the leases of the worker, by primary key of the response, and whether all processes that run can read rows of several
+    events.
     """
     with connection.cursor() as cursor:
         cursor.execute(HEARTBEAT_SQL, [worker, name, list(models), OLD_VERSION_TIMEOUT_S])
-        (all_read_packed,) = cursor.fetchone()
+        (all_read_groups,) = cursor.fetchone()
     rows = Lease.objects.filter(worker=worker).values_list("response_id", "epoch", "cancelled")
-    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_packed
+    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_groups
 
 
 def claim(worker: UUID, models: Sequence[str], *, max_waiting: int, max_started: int, heartbeat_fresh: bool) -> list[int]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from responses_app.models import (
     ApiKey,
@@ -47,7 +48,7 @@ def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversatio
     return {
         "responses": responses.count(),
         "of them running": responses.filter(ended_at=None).count(),
-        "events": Event.objects.filter(response__in=responses).count(),
+        "events": Event.objects.filter(response__in=responses).aggregate(count=Sum(Coalesce("events", 1), default=0))["count"],
         "pages of sealed logs": LogPage.objects.filter(response__in=responses).count(),
         "conversations": conversations.count(),
         "items": items.count(),

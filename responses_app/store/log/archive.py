@@ -20,7 +20,7 @@ from responses_app.protocol.encoding import EventFrame
 from responses_app.store.db import execute_prepared, is_general_error
 from responses_app.store.log.page_codec import new_compressor, pack
 from responses_app.store.log.reader import rows
-from responses_app.store.log.rows.event_codec import STORED_SQL, unpack_event
+from responses_app.store.log.rows.event_codec import STORED_SQL, unpack_row
 from responses_app.store.log.rows.round_prompts import read_round_entries, save_rounds
 from responses_app.store.log.rows.shared_prompts import share_prompts
 
@@ -56,9 +56,9 @@ WITH pages AS (
 ), response AS (
   UPDATE responses_app_response SET log_form = {LogForm.PAGES.value} WHERE id = ANY($1)
 ), deleted AS (
-  DELETE FROM responses_app_event WHERE response_id = ANY($1) RETURNING response_id
+  DELETE FROM responses_app_event WHERE response_id = ANY($1) RETURNING response_id, COALESCE(events, 1) AS events
 )
-SELECT response_id, count(*) FROM deleted GROUP BY response_id
+SELECT response_id, sum(events) FROM deleted GROUP BY response_id
 """  # noqa: S608 - a constant
 
 
@@ -143,9 +143,7 @@ def _read(keys: Sequence[int]) -> tuple[dict[int, list[EventFrame]], dict[int, l
     tokens: dict[int, list[bytes]] = {}
     for key, group in groupby(fetched, itemgetter(0)):
         entries = list(group)
-        logs[key] = [
-            EventFrame(number, kind, unpack_event(number, kind, stored), ms) for _, number, kind, stored, ms, *_ in entries
-        ]
+        logs[key] = [frame for entry in entries for frame in unpack_row(*entry[1:5])]
         if starts := [entry[5] for entry in entries if entry[5] is not None]:
             tokens[key] = starts
     is_cut = len(fetched) == ROWS_PER_BATCH or (bool(fetched) and fetched[-1][-1] >= BYTES_PER_BATCH)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from django.db.models import Case, When
+
 from responses_app.models import Event, LogPage
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.archive import EVENTS_PER_PAGE
 from responses_app.store.log.page_codec import unpack, unpack_headers
-from responses_app.store.log.rows.event_codec import STORED, unpack_event
+from responses_app.store.log.rows.event_codec import ROW, rows_from, unpack_row
 
 # Per call; read longer logs in several calls.
 MAX_HEADERS = 20_000
@@ -25,8 +27,10 @@ class EventHeader(NamedTuple):
 
 def event_headers(pk: int, after: int = -1) -> list[EventHeader]:
     """Read up to MAX_HEADERS headers of events with numbers above `after`, in order."""
-    rows = Event.objects.filter(response_id=pk, number__gt=after).order_by("number").values_list("number", "type", "ms")
-    headers = [EventHeader(number, type_, ms) for number, type_, ms in rows[:MAX_HEADERS]]
+    packed = Case(When(type="", then="packed"), default=b"{}")
+    rows = rows_from(pk, after + 1).values_list("number", "type", packed, "ms")[:MAX_HEADERS]
+    frames = (frame for row in rows for frame in unpack_row(*row) if frame.number > after)
+    headers = [EventHeader(frame.number, frame.type, frame.ms) for frame in frames][:MAX_HEADERS]
     # A log archived between the two queries is found by the second query, as in `reader.read`.
     return headers or _archived_headers(pk, after)[:MAX_HEADERS]
 
@@ -36,8 +40,10 @@ def events_by_number(pk: int, numbers: Iterable[int]) -> dict[int, EventFrame]:
     remaining_numbers = set(numbers)
     if not remaining_numbers:
         return {}
-    rows = Event.objects.filter(response_id=pk, number__in=remaining_numbers).values_list("number", "type", STORED, "ms")
-    frames = {number: EventFrame(number, kind, unpack_event(number, kind, stored), ms) for number, kind, stored, ms in rows}
+    spans = rows_from(pk, min(remaining_numbers)).filter(number__lte=max(remaining_numbers)).values_list("number", "events")
+    needed = [first for first, events in spans if not remaining_numbers.isdisjoint(range(first, first + (events or 1)))]
+    rows = Event.objects.filter(response_id=pk, number__in=needed).values_list(*ROW)
+    frames = {frame.number: frame for row in rows for frame in unpack_row(*row) if frame.number in remaining_numbers}
     return frames or {
         frame.number: frame for page in _pages(pk, remaining_numbers) for frame in unpack(page, remaining_numbers)
     }

@@ -9,7 +9,6 @@ from weakref import WeakSet
 import psycopg
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Max
 
 from responses_app.models import CONVERSATION_LOCK, Event, Lease, Response
 from responses_app.store.content import tool_outputs
@@ -18,7 +17,7 @@ from responses_app.store.db import ASYNC_COMMIT_SQL, WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
 from responses_app.store.log.records import Append, Fenced
-from responses_app.store.log.rows.event_codec import STORED, unpack_event
+from responses_app.store.log.rows.event_codec import LAST, ROW, unpack_row
 from responses_app.store.log.rows.event_copy import copy_events
 
 # Constraints violated when a different worker has taken over the response: by an event number that exists already or leaves a gap,
@@ -59,12 +58,12 @@ def was_committed(appends: Sequence[Append]) -> bool:
         # The log of an ended response may be archived already. The time of the end identifies the commit.
         if end is not None and Response.objects.filter(uid=row.uid, status=end.status, ended_at=end.ended_at).exists():
             continue
-        last = Event.objects.filter(response__uid=row.uid, number=frame.number)
-        stored = last.values_list("response_id", STORED).first()
+        rows = Event.objects.filter(response__uid=row.uid, number__lte=frame.number).order_by("-number")
+        pk, *stored = rows.values_list("response_id", *ROW).first() or (None,)
         # The number may exist with different data, written by a worker that has taken over the response.
-        if stored is None or unpack_event(frame.number, frame.type, stored[1]) != frame.data:
+        if pk is None or frame.data not in [one.data for one in unpack_row(*stored) if one.number == frame.number]:
             return False
-        row.pk = stored[0]
+        row.pk = pk
     return True
 
 
@@ -76,7 +75,7 @@ def lost_appends(append: Append) -> list[Append]:
     log = append.log
     if log.request is None or not Lease.objects.filter(pk=log.row.pk, worker=log.worker, epoch=log.epoch).exists():
         return []
-    last = Event.objects.filter(response=log.row.pk).aggregate(last=Max("number"))["last"]
+    last = Event.objects.filter(response=log.row.pk).order_by("-number").values_list(LAST, flat=True).first()
     lost = [recent for _, recent in log.recent if last is not None and recent.frames[0].number > last]
     expected = [] if last is None else [last + 1, *(recent.frames[-1].number + 1 for recent in lost)]
     return lost if lost and expected == [recent.frames[0].number for recent in (*lost, append)] else []

@@ -35,21 +35,21 @@ def new_compressor() -> ZstdCompressor:
 
 def pack(frames: Sequence[EventFrame], compressor: ZstdCompressor | None = None) -> bytes:
     """Encode frames as a page. Raises ValueError if the data of a frame is not JSON on a single line."""
-    return (compressor or new_compressor()).compress(b"".join(_lines(frames)))
+    return (compressor or new_compressor()).compress(b"".join(format_lines(frames)))
 
 
 def unpack(page: bytes, only: Container[int] | None = None) -> list[EventFrame]:
     """Decode the frames of a page, all or only the numbers in `only`. Raises UnreadablePage."""
     return [
         EventFrame(number, kind, add_opening(kind, number, body), ms)
-        for number, kind, ms, body in _records(page)
+        for number, kind, ms, body in parse_lines(_decompress(page))
         if only is None or number in only
     ]
 
 
 def unpack_headers(page: bytes) -> Iterator[tuple[int, str, int]]:
     """Decode number, type and time of each frame. Raises UnreadablePage."""
-    return ((number, kind, ms) for number, kind, ms, _ in _records(page))
+    return ((number, kind, ms) for number, kind, ms, _ in parse_lines(_decompress(page)))
 
 
 def load_dictionary() -> ZstdCompressionDict:
@@ -57,8 +57,8 @@ def load_dictionary() -> ZstdCompressionDict:
     return ZstdCompressionDict(Path(__file__).with_name("page_dictionary.zdict").read_bytes())
 
 
-def _lines(frames: Sequence[EventFrame]) -> Iterator[bytes]:
-    last_number = last_ms = 0
+def format_lines(frames: Sequence[EventFrame], last_number: int = 0, last_ms: int = 0) -> Iterator[bytes]:
+    """Format frames as lines behind an event with number and time. Raises ValueError as `pack`."""
     for number, kind, data, ms in frames:
         if b"\n" in data or kind.split() != [kind] or data.startswith(CONTINUATIONS):
             raise ValueError(f"event {number} is not JSON on one line")
@@ -67,10 +67,9 @@ def _lines(frames: Sequence[EventFrame]) -> Iterator[bytes]:
         last_number, last_ms = number, ms
 
 
-def _records(page: bytes) -> Iterator[tuple[int, str, int, bytes]]:
-    """Decode number, type, time and stored JSON of each frame."""
-    number = ms = 0
-    for line in _decompress(page).split(b"\n")[:-1]:
+def parse_lines(lines: bytes, number: int = 0, ms: int = 0) -> Iterator[tuple[int, str, int, bytes]]:
+    """Decode number, type, time and stored JSON of each frame from lines behind an event with number and time."""
+    for line in lines.split(b"\n")[:-1]:
         number_step, ms_step, kind, body = line.split(b" ", 3)
         number, ms = number + int(number_step), ms + int(ms_step)
         yield number, kind.decode(), ms, body

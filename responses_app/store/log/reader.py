@@ -12,7 +12,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.page_codec import unpack
-from responses_app.store.log.rows.event_codec import LINE, STORED, unpack_event, unpack_line
+from responses_app.store.log.rows.event_codec import LAST, LINE, ROW, rows_from, unpack_line, unpack_row
 
 PAGE_SIZE = 500
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -44,10 +44,9 @@ def read(pk: int, after: int = -1) -> list[EventFrame]:
 
 
 def rows(pk: int, after: int = -1, limit: int = PAGE_SIZE) -> list[EventFrame]:
-    """Read up to `limit` frames of a log not archived."""
-    events = Event.objects.filter(response_id=pk, number__gt=after).order_by("number")[:limit]
-    columns = events.values_list("number", "type", STORED, "ms")
-    return [EventFrame(number, kind, unpack_event(number, kind, stored), ms) for number, kind, stored, ms in columns]
+    """Read the next frames of a log not archived, from up to `limit` rows."""
+    stored = rows_from(pk, after + 1).values_list(*ROW)[:limit]
+    return [frame for row in stored for frame in unpack_row(*row) if frame.number > after]
 
 
 def _archived(pk: int, after: int) -> list[EventFrame]:
@@ -58,7 +57,7 @@ def _archived(pk: int, after: int) -> list[EventFrame]:
 
 def last_number(pk: int) -> int:
     """Return the number of the last event; -1 if the log is empty."""
-    row = Event.objects.filter(response_id=pk).order_by("-number").values_list("number", flat=True).first()
+    row = Event.objects.filter(response_id=pk).order_by("-number").values_list(LAST, flat=True).first()
     if row is None:
         row = LogPage.objects.filter(response_id=pk).order_by("-first").values_list("last", flat=True).first()
     return -1 if row is None else row
@@ -70,12 +69,13 @@ async def frames(pk: int, after: int = -1) -> list[EventFrame]:
 
 
 async def frames_with_tokens(pk: int) -> list[tuple[EventFrame, bytes | None]]:
-    """Read the whole log of a running response: each frame with the encoded tokens generated for the frame."""
-    rows = Event.objects.filter(response_id=pk).order_by("number").values_list("number", "type", STORED, "ms", "tokens")
-    return [
-        (EventFrame(number, kind, unpack_event(number, kind, stored), ms), None if tokens is None else bytes(tokens))
-        async for number, kind, stored, ms, tokens in rows
-    ]
+    """Read the whole log of a running response. The last frame of an append has the encoded tokens generated for the append."""
+    pairs = list[tuple[EventFrame, bytes | None]]()
+    async for *row, tokens in Event.objects.filter(response_id=pk).order_by("number").values_list(*ROW, "tokens"):
+        *earlier, last = unpack_row(*row)
+        pairs += [(frame, None) for frame in earlier]
+        pairs.append((last, None if tokens is None else bytes(tokens)))
+    return pairs
 
 
 async def stored_frames(pk: int, after: int = -1) -> AsyncGenerator[EventFrame, None]:
@@ -118,7 +118,7 @@ def last_event(row: Any) -> bytes | None:
     """Return the last event of a response annotated by `with_last_event`."""
     if row.last_page is not None:
         return unpack(bytes(row.last_page))[-1].data
-    return None if row.last_line is None else unpack_line(row.last_line)
+    return None if row.last_line is None else unpack_line(row.last_line)[-1].data
 
 
 def terminal_snapshot(row: Any) -> bytes | None:

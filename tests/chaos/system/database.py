@@ -14,14 +14,14 @@ APPLICATION_NAME = "chaos"
 RETRY_S = 0.1
 HELD = """
 SELECT lease.response_id, response.uid, lease.epoch,
-    (SELECT max(number) FROM responses_app_event event WHERE event.response_id = lease.response_id)
+    (SELECT max(number + coalesce(events, 1) - 1) FROM responses_app_event event WHERE event.response_id = lease.response_id)
 FROM responses_app_lease lease JOIN responses_app_response response ON response.id = lease.response_id
 JOIN responses_app_worker worker ON worker.uid = lease.worker
 WHERE worker.name LIKE %s AND NOT lease.waiting
 """
 STATE = """
 SELECT response.id, response.ended_at IS NOT NULL, coalesce(lease.epoch, 0), lease.worker IS NOT NULL,
-    (SELECT max(number) FROM responses_app_event event WHERE event.response_id = response.id)
+    (SELECT max(number + coalesce(events, 1) - 1) FROM responses_app_event event WHERE event.response_id = response.id)
 FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
 WHERE response.id = ANY(%s)
 """

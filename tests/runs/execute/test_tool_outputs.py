@@ -63,13 +63,18 @@ class ToolOutputTest(RoundsCase):
             item = await self.code_call(client, include=[OUTPUTS])
             self.assertEqual(item["outputs"], [{"type": "logs", "logs": ROME}])
 
+    async def has_a_done_item(self) -> bool:
+        """Return whether the end of an item is stored."""
+        events = await read_stored_events(Event.objects.all())
+        return any(event["type"] == "response.output_item.done" for event in events)
+
     async def test_output_is_committed_with_the_event_of_the_result(self) -> None:
         self.tools.gates = {"Oslo": asyncio.Event()}
         two = f"{call('demo__look', 'Rome', '<|end|>')}<|start|>assistant{call('demo__look', 'Oslo')}"
         async with self.serving(record_text(two), record_text(answer("Done."))) as client:
             answered = asyncio.ensure_future(self.post(client))
             async with asyncio.timeout(LIMIT_S):
-                await eventually(Event.objects.filter(type="response.output_item.done").aexists)
+                await eventually(self.has_a_done_item)
                 self.assertEqual(await ToolOutput.objects.acount(), 1)
                 self.tools.gates["Oslo"].set()
                 await answered

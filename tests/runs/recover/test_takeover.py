@@ -22,8 +22,9 @@ from responses_app.observability.records import EndedResponse
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.store.log.rows.event_codec import NO_DATA, pack_events
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, record_text, tokens
-from tests.support.store.stored_events import read_stored_events, stored_event
+from tests.support.store.stored_events import read_stored_events, row_frames
 from tests.support.waiting import LIMIT_S, eventually
 
 HEAD, TAIL = (
@@ -76,7 +77,8 @@ class TakeoverTest(ApiCase):
     async def has_deltas(self, uid: str) -> bool:
         """Return whether the log of the response has a delta of a text or of arguments."""
         types = ["response.output_text.delta", "response.function_call_arguments.delta"]
-        return await Event.objects.filter(response__uid=uid, type__in=types).aexists()
+        events = await read_stored_events(Event.objects.filter(response__uid=uid))
+        return any(event["type"] in types for event in events)
 
     async def whole(self, client: AsyncClient, uid: str) -> list[dict[str, Any]]:
         """Return the log to the end after a check of the rules."""
@@ -295,8 +297,8 @@ class TakeoverTest(ApiCase):
             await self.engine.start()
             last = await Event.objects.filter(response__uid=uid).order_by("-number").afirst()
             assert last is not None
-            json = orjson.dumps(stored_event(last)).decode()
-            await Event.objects.filter(pk=last.pk).aupdate(data=json.replace("Hello", "Howdy"), packed=None)
+            changed = [frame._replace(data=frame.data.replace(b"Hello", b"Howdy")) for frame in row_frames(last)]
+            await Event.objects.filter(pk=last.pk).aupdate(type="", data=NO_DATA.decode(), packed=pack_events(changed))
             manager.set_current(second)
             await second.start()
             events = await self.whole(client, uid)

@@ -45,6 +45,7 @@ from tests.support.runs.tool_scenarios import (
     recordings,
     without_ids,
 )
+from tests.support.store.stored_events import row_frames
 
 # A timeout inside of a query would leave the connection of all managers unusable, and the runs without an end: the time grows with
 # the number of scenarios.
@@ -135,7 +136,7 @@ class ScenarioCase(CutCase):
         await self.check_projections(client, events)
         rows = [one async for one in Event.objects.filter(response__uid=first["id"]).order_by("number")]
         self.results_within_rounds += count_results_within_rounds(rows)
-        ends = [1, *(row.number for row in rows[2:-1] if row.tokens is not None)]
+        ends = [1, *(row_frames(row)[-1].number for row in rows[1:-1] if row.tokens is not None)]
         number = ends[cut % len(ends)]
         await self.hub.close()
         await self.cut(rows[0].response_id, number, rows)

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.test import TransactionTestCase
 
 from responses_app.store.log.records import Append, ResponseLog
+from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.event_copy import copy_events
 from tests.support.store.log_records import frame, log
 
@@ -33,9 +34,10 @@ def execute(sql: str) -> list[tuple[int]]:
 
 
 def add_events(logs: Sequence[ResponseLog]) -> None:
-    """Add an event to each of `logs` at a time, as running streams do."""
-    for number in range(COMMITS):
-        copy_events([Append(log, [frame(number)]) for log in logs])
+    """Add a row to each of `logs` at a time, as running streams do: an event, or two where rows have several events."""
+    size = 2 if packing.allowed else 1
+    for start in range(0, size * COMMITS, size):
+        copy_events([Append(log, [frame(start + place) for place in range(size)]) for log in logs])
 
 
 def new_logs(first_key: int) -> list[ResponseLog]:
@@ -48,6 +50,10 @@ def new_logs(first_key: int) -> list[ResponseLog]:
 
 class EventCheckTest(TransactionTestCase):
     """Against the real database. Each test begins with a table that was never analysed."""
+
+    def test_commit_reads_one_row_for_each_new_row_of_several_events(self) -> None:
+        packing.allowed = True
+        self.test_commit_reads_one_event_for_each_new_event()
 
     def test_commit_reads_one_event_for_each_new_event(self) -> None:
         for place, (history, statements) in enumerate(HISTORIES.items()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import orjson
 import psycopg
 from django.db import IntegrityError, OperationalError, connections
 from django.test import TestCase, TransactionTestCase
@@ -17,7 +16,7 @@ from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.event_connection import EventConnection
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import frame, log
-from tests.support.store.stored_events import stored_event
+from tests.support.store.stored_events import row_frames
 from tests.support.waiting import eventually
 
 WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
@@ -43,7 +42,8 @@ class EventConnectionTest(TransactionTestCase):
         self.assertTrue(await link.commit([Append(self.log, frames, tokens=b"\x00\\\n\xff")]))
         self.assertEqual(await reader.frames(self.log.row.pk), frames)
         stored = [row async for row in Event.objects.order_by("number").values_list("tokens", flat=True)]
-        self.assertEqual(stored, [None, b"\x00\\\n\xff"])
+        # The last row of the append has the tokens.
+        self.assertEqual(stored, [*[None] * (0 if packing.allowed else 1), b"\x00\\\n\xff"])
         link.close()
 
     async def test_commits_larger_than_every_buffer_are_stored(self) -> None:
@@ -114,13 +114,28 @@ class PackedEventConnectionTest(EventConnectionTest):
         super().setUp()
         packing.allowed = True
 
+    async def test_events_of_an_append_share_a_row(self) -> None:
+        link, others = EventConnection(), log("resp_other")
+        await others.row.asave()
+        text = {"delta": " the castle in the hills"}
+        one, two = [frame(number, **text) for number in range(4)], [frame(0), frame(1)]
+        await link.commit([Append(self.log, one[:3], tokens=b"abc"), Append(others, two)])
+        await link.commit([Append(self.log, one[3:], tokens=b"d")])
+        rows = [
+            row
+            async for row in Event.objects.order_by("response_id", "number").values_list("number", "events", "type", "tokens")
+        ]
+        self.assertEqual(rows, [(0, 3, "", b"abc"), (3, None, "", b"d"), (0, 2, "", None)])
+        self.assertEqual((await reader.frames(self.log.row.pk), await reader.frames(others.row.pk)), (one, two))
+        link.close()
+
     async def test_the_row_is_a_third_of_the_json(self) -> None:
         link = EventConnection()
         fields: dict[str, Any] = {"output_index": 0, "content_index": 0, "delta": " the castle", "logprobs": []}
         one = frame(0, item_id=f"msg_{'01a219c761d174308451bee5d2862de9be16be51b8cd134d'}", **fields)
         await link.commit([Append(self.log, [one])])
         stored = await Event.objects.aget()
-        self.assertEqual((stored.data, stored_event(stored)), ("\n", orjson.loads(one.data)))
+        self.assertEqual((stored.data, row_frames(stored)), ("\n", [one]))
         self.assertLess(len(stored.packed or b"") / len(one.data), 0.4)
         link.close()
 

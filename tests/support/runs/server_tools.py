@@ -34,7 +34,7 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.log.token_log import unpack
 from tests.support.api.case import ApiCase, bare
-from tests.support.store.stored_events import stored_event
+from tests.support.store.stored_events import row_frames
 from tests.support.waiting import eventually
 
 LIMIT_S = 120.0
@@ -292,19 +292,21 @@ class CutCase(RoundsCase):
         events, cuts, entries, pk = [], [1], {}, 0
         async for row in Event.objects.filter(response__uid=uid).order_by("number"):
             pk = row.response_id
-            events.append(stored_event(row))
+            frames = row_frames(row)
+            events += [orjson.loads(frame.data) for frame in frames]
             if row.tokens is not None:
-                cuts.append(row.number)
-                entries[row.number] = unpack(bytes(row.tokens))
+                cuts.append(frames[-1].number)
+                entries[frames[-1].number] = unpack(bytes(row.tokens))
         return pk, events, cuts[:-1], entries
 
     async def cut(self, pk: int, number: int, saved: list[Any]) -> None:
         """Take the store back to the moment behind the event `number`, with no owner."""
         await Item.objects.filter(response=pk, direction=Direction.OUTPUT).adelete()
         await Event.objects.filter(response=pk).adelete()
-        await Event.objects.abulk_create([one for one in saved if one.number <= number])
-        done = [one for one in saved if one.number <= number and one.type == "response.output_item.done"]
-        closed = [stored_event(one)["item"]["id"] for one in done]
+        before = [one for one in saved if one.number <= number]
+        await Event.objects.abulk_create(before)
+        done = [frame for one in before for frame in row_frames(one) if frame.type == "response.output_item.done"]
+        closed = [orjson.loads(frame.data)["item"]["id"] for frame in done]
         await ToolOutput.objects.filter(response=pk).exclude(item_uid__in=closed).adelete()
         await Lease.objects.filter(pk=pk).adelete()
         await Response.objects.filter(pk=pk).aupdate(status="in_progress", ended_at=None)

@@ -8,14 +8,16 @@ import orjson
 from django.db.models import QuerySet
 
 from responses_app.models import Event
-from responses_app.store.log.rows.event_codec import LINE, unpack_event, unpack_line
+from responses_app.protocol.encoding import EventFrame
+from responses_app.store.log.rows.event_codec import LINE, unpack_line, unpack_row
 
 
 async def read_stored_events(events: QuerySet[Event]) -> list[Any]:
     """Return the events of a query, in the order of their numbers."""
-    return [orjson.loads(unpack_line(line)) async for line in events.order_by("number").values_list(LINE, flat=True)]
+    lines = events.order_by("number").values_list(LINE, flat=True)
+    return [orjson.loads(frame.data) async for line in lines for frame in unpack_line(line)]
 
 
-def stored_event(row: Event) -> Any:
-    """Return the event of a row."""
-    return orjson.loads(unpack_event(row.number, row.type, row.data.encode() if row.packed is None else row.packed))
+def row_frames(row: Event) -> list[EventFrame]:
+    """Return the events of a row."""
+    return unpack_row(row.number, row.type, row.data.encode() if row.packed is None else row.packed, row.ms)

@@ -8,7 +8,7 @@ import orjson
 
 from responses_app.models import Event, Response
 from responses_app.store.log.archive import archive_log
-from tests.support.store.stored_events import stored_event
+from tests.support.store.stored_events import row_frames
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import WebCase, made
 
@@ -22,7 +22,7 @@ def ended(status: str, terminal: str, **fields: Any) -> Response:
     row = made(f"resp_{status}", status=status)
     last = Event.objects.filter(response=row).order_by("number").last()
     assert last is not None
-    event = stored_event(last)
+    event = orjson.loads(row_frames(last)[-1].data)
     event["type"] = terminal
     event["response"].update(status=status, error=None, incomplete_details=None)
     event["response"].update(fields)

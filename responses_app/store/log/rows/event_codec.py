@@ -1,23 +1,27 @@
-"""Packed form of the JSON of an event in a row: without the opening, compressed by zstandard with the dictionary of the pages.
+"""Packed form of events in a row: lines as in a page, compressed by zstandard with the dictionary of the pages.
 
-The first byte is the form. A packed delta takes a third of the space of its JSON, in the table and in the WAL of Postgres.
+The first byte is the form. The consecutive events of an append share a row. A row, the entry of its index and its deletion cost more
+than a delta, and the events at the end of an item have the same text.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from django.db.models import BinaryField, F, Func, TextField, Value
+from django.db.models import BinaryField, F, Func, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 from zstandard import ZstdCompressionDict, ZstdCompressor, ZstdDecompressor
 
+from responses_app.models import Event
 from responses_app.protocol.encoding import EventFrame
-from responses_app.store.log.page_codec import add_opening, cut_opening, load_dictionary
+from responses_app.store.log.page_codec import add_opening, format_lines, load_dictionary, parse_lines
+from responses_app.store.log.records import Append
 
-# No JSON begins with this byte. A different form or dictionary gets another byte.
-FORM: Final = b"\x01"
+# No JSON begins with these bytes. A different form or dictionary gets another byte. An earlier version packed each event by itself.
+EVENT_FORM, LINES_FORM = b"\x01", b"\x02"
 # Content of the column `data` of a packed row: a process of an earlier version refuses to archive it.
 NO_DATA: Final = b"\n"
 # Level 6 saves eight percent and takes four times as long.
@@ -28,7 +32,7 @@ MAX_PACKED_BYTES: Final = 64 * 1024
 
 @dataclass(slots=True)
 class Packing:
-    """Whether this process packs rows: not while a process of an earlier version runs, which cannot read packed rows."""
+    """Whether this process packs rows: not while a process of an earlier version runs, which cannot read rows of several events."""
 
     allowed: bool = False
 
@@ -40,37 +44,93 @@ class Packing:
 packing: Final = Packing()
 
 
+class EventRow(NamedTuple):
+    """Columns of a row of events, apart from the response."""
+
+    number: int
+    type: str
+    data: bytes
+    ms: int
+    tokens: bytes | None
+    packed: bytes | None = None
+    events: int | None = None
+
+
 def _utf8(text: F | Concat) -> Func:
     return Func(text, Value("UTF8"), function="convert_to", output_field=BinaryField())
 
 
-# The stored JSON of an event in either form, for `unpack_event`.
-STORED: Final = Coalesce(F("packed"), _utf8(F("data")))
+# The content of a row in any form.
+_STORED: Final = Coalesce(F("packed"), _utf8(F("data")))
 STORED_SQL: Final = "COALESCE(packed, convert_to(data, 'UTF8'))"
-# Number, type and stored JSON in one value, for `unpack_line`.
+# For `unpack_row`.
+ROW: Final = ("number", "type", _STORED, "ms")
+# Number, type and content in one value, for `unpack_line`.
 _HEAD: Final = Concat(Cast("number", TextField()), Value(" "), F("type"), Value(" "), output_field=TextField())
-LINE: Final = Func(_utf8(_HEAD), STORED, arg_joiner=" || ", template="(%(expressions)s)", output_field=BinaryField())
+LINE: Final = Func(_utf8(_HEAD), _STORED, arg_joiner=" || ", template="(%(expressions)s)", output_field=BinaryField())
+# The number of the last event of a row.
+LAST: Final = F("number") + Coalesce(F("events"), 1) - 1
 
 
-def pack_event(frame: EventFrame) -> bytes | None:
-    """Return the packed JSON of an event; None if the row gets the JSON itself."""
-    if not packing.allowed or len(frame.data) > MAX_PACKED_BYTES:
-        return None
-    return FORM + _threads.compressor.compress(cut_opening(frame.type, frame.number, frame.data))
+def rows_from(pk: int, number: int) -> QuerySet[Event]:
+    """Return the rows of the event `number` of a log and of all events behind it, in order."""
+    rows = Event.objects.filter(response_id=pk)
+    first = rows.filter(number__lte=number).order_by("-number").values("number")[:1]
+    return rows.filter(number__gte=Coalesce(Subquery(first), number)).order_by("number")
 
 
-def unpack_event(number: int, kind: str, stored: bytes | memoryview) -> bytes:
-    """Return the JSON of an event from the value of STORED. Raises ZstdError for a damaged row."""
+def event_rows(append: Append) -> list[EventRow]:
+    """Return the rows of an append. The last row has the tokens."""
+    packs = packing.allowed
+    groups = list(_groups(append.frames)) if packs else [[frame] for frame in append.frames]
+    tokens = [*[None] * (len(groups) - 1), append.tokens]
+    return [_row(group, packs, one) for group, one in zip(groups, tokens[: len(groups)], strict=True)]
+
+
+def pack_events(frames: Sequence[EventFrame]) -> bytes:
+    """Pack consecutive events, for a row with number and time of the first."""
+    lines = b"".join(format_lines(frames, frames[0].number, frames[0].ms))
+    return LINES_FORM + _threads.compressor.compress(lines)
+
+
+def unpack_row(number: int, kind: str, stored: bytes | memoryview, ms: int) -> list[EventFrame]:
+    """Return the events of a row from the values of ROW. Raises ZstdError for a damaged row."""
     value = bytes(stored)
-    if not value.startswith(FORM):
-        return value
-    return add_opening(kind, number, _threads.decompressor.decompress(value[1:]))
+    if not value.startswith((EVENT_FORM, LINES_FORM)):
+        return [EventFrame(number, kind, value, ms)]
+    unpacked = _threads.decompressor.decompress(value[1:])
+    if value.startswith(EVENT_FORM):
+        return [EventFrame(number, kind, add_opening(kind, number, unpacked), ms)]
+    return [
+        EventFrame(place, type, add_opening(type, place, body), time)
+        for place, type, time, body in parse_lines(unpacked, number, ms)
+    ]
 
 
-def unpack_line(line: bytes | memoryview) -> bytes:
-    """Return the JSON of an event from the value of LINE. Raises ZstdError for a damaged row."""
+def unpack_line(line: bytes | memoryview) -> list[EventFrame]:
+    """Return the events of a row, without times, from the value of LINE. Raises ZstdError for a damaged row."""
     number, kind, stored = bytes(line).split(b" ", 2)
-    return unpack_event(int(number), kind.decode(), stored)
+    return unpack_row(int(number), kind.decode(), stored, 0)
+
+
+def _groups(frames: Sequence[EventFrame]) -> Iterator[list[EventFrame]]:
+    """Split frames into those of rows. A frame above the limit has a row of its own."""
+    group, size = list[EventFrame](), 0
+    for frame in frames:
+        if group and size + len(frame.data) > MAX_PACKED_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(frame)
+        size += len(frame.data)
+    if group:
+        yield group
+
+
+def _row(group: Sequence[EventFrame], packs: bool, tokens: bytes | None) -> EventRow:
+    first = group[0]
+    if not packs or len(first.data) > MAX_PACKED_BYTES:
+        return EventRow(first.number, first.type, first.data, first.ms, tokens)
+    return EventRow(first.number, "", NO_DATA, first.ms, tokens, pack_events(group), len(group) if len(group) > 1 else None)
 
 
 class _ThreadCodecs(threading.local):

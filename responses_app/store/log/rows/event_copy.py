@@ -12,9 +12,9 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn
 
 from responses_app.store.log.records import Append
-from responses_app.store.log.rows.event_codec import pack_event
+from responses_app.store.log.rows.event_codec import event_rows
 
-COPY_SQL = b"COPY responses_app_event (response_id, number, type, data, packed, ms, tokens) FROM STDIN"
+COPY_SQL = b"COPY responses_app_event (response_id, number, type, data, packed, ms, tokens, events) FROM STDIN"
 # libpq may accept nothing of a buffer larger than its own free space, so it gets at most so many bytes at a time.
 MAX_COPY_BYTES = 64 * 1024
 
@@ -46,14 +46,21 @@ def _copy(link: PGconn, rows: bytes) -> PQGen[None]:
 
 
 def _rows(append: Append) -> Iterator[bytes]:
-    """Format frames for COPY. JSON contains no raw tab or line break, so only backslashes need escaping."""
-    pk, last = append.log.row.pk, len(append.frames) - 1
-    for position, frame in enumerate(append.frames):
-        encoded = append.tokens if position == last else None
-        packed = pack_event(frame)
-        data = frame.data.replace(b"\\", b"\\\\") if packed is None else rb"\n"
-        columns = (pk, frame.number, frame.type.encode(), data, _bytea(packed), frame.ms, _bytea(encoded))
-        yield b"%d\t%d\t%b\t%b\t%b\t%d\t%b\n" % columns
+    """Format rows for COPY. JSON contains no raw tab or line break, so only backslashes need escaping."""
+    for row in event_rows(append):
+        data = row.data.replace(b"\\", b"\\\\") if row.packed is None else rb"\n"
+        events = b"\\N" if row.events is None else b"%d" % row.events
+        columns = (
+            append.log.row.pk,
+            row.number,
+            row.type.encode(),
+            data,
+            _bytea(row.packed),
+            row.ms,
+            _bytea(row.tokens),
+            events,
+        )
+        yield b"%d\t%d\t%b\t%b\t%b\t%d\t%b\t%b\n" % columns
 
 
 def _bytea(value: bytes | None) -> bytes:
