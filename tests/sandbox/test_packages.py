@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -56,3 +57,12 @@ def test_failed_installation_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(packages.PackagesMissing, match="verbatim-no-such-package"):
         packages.install(tmp_path)
     assert not packages.is_installed(tmp_path)
+
+
+def test_missing_installer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = PathFinder.find_spec
+    monkeypatch.setattr(PathFinder, "find_spec", lambda name, *path: None if name == "pip" else find(name, *path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(packages.PackagesMissing, match="neither pip nor uv is installed"):
+        packages.install(tmp_path / "sandbox")

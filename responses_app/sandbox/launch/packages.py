@@ -22,6 +22,7 @@ FOLDER = "sandbox"
 INSTALL_LIMIT_S = 900.0
 FONT_CACHE = ".matplotlib"
 MAX_MESSAGE = 500
+NO_INSTALLER = "neither pip nor uv is installed beside the server"
 # Words of pip and uv about a package index that does not answer.
 UNREACHABLE = (
     *("NewConnectionError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "name resolution", "NameResolutionError"),
@@ -145,7 +146,7 @@ def _run(command: list[str], environment: os._Environ[str] | dict[str, str]) -> 
             command, env=dict(environment), capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S
         )
     except FileNotFoundError as error:
-        raise PackagesMissing(str(error), "neither pip nor uv is installed") from error
+        raise PackagesMissing(NO_INSTALLER, NO_INSTALLER) from error
     except subprocess.TimeoutExpired as error:
         raise PackagesMissing(str(error), f"pip took more than {INSTALL_LIMIT_S:.0f} seconds") from error
     except OSError as error:
