@@ -65,6 +65,21 @@ def test_events_come_back_whole(number: int, contents: list[dict[str, object]], 
     assert unpack_row(number, kinds[0], events[0].data, events[0].ms) == events[:1]
 
 
+@given(digits=st.binary(min_size=24, max_size=24), text=st.text())
+def test_ids_come_back_whole(digits: bytes, text: str) -> None:
+    item, other = f"msg_{digits.hex()}", f"rs_{bytes(reversed(digits)).hex()}"
+    events = [
+        frame(number, item_id=one, delta=f"{text} {item} {digits.hex()}") for number, one in enumerate((item, other, item))
+    ]
+    packed = pack_events(events)
+    assert unpack_row(0, "", packed, events[0].ms) == events
+
+
+def test_id_takes_its_bytes() -> None:
+    sizes = [len(pack_events([frame(5, item_id=one, delta=" the castle")])) for one in ("msg_", f"msg_{'01a2b3c4d5e6' * 4}")]
+    assert sizes[1] - sizes[0] <= 26
+
+
 def test_rows_of_the_version_before_are_read() -> None:
     dictionary = page_codec.load_dictionary()
     one = frame(7, delta=" the castle")

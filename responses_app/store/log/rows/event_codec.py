@@ -6,6 +6,7 @@ than a delta, and the events at the end of an item have the same text.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ from typing import Final, NamedTuple
 
 from django.db.models import BinaryField, F, Func, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Concat
-from zstandard import ZstdCompressionDict, ZstdCompressor, ZstdDecompressor
+from zstandard import (
+    FORMAT_ZSTD1_MAGICLESS,
+    ZstdCompressionDict,
+    ZstdCompressionParameters,
+    ZstdCompressor,
+    ZstdDecompressor,
+)
 
 from responses_app.models import Event
 from responses_app.protocol.encoding import EventFrame
@@ -21,7 +28,12 @@ from responses_app.store.log.page_codec import add_opening, format_lines, load_d
 from responses_app.store.log.records import Append
 
 # No JSON begins with these bytes. A different form or dictionary gets another byte. An earlier version packed each event by itself.
-EVENT_FORM, LINES_FORM = b"\x01", b"\x02"
+EVENT_FORM, LINES_FORM, ID_FORM = b"\x01", b"\x02", b"\x03"
+# Compressed, the digits of an id take 32 bytes, half of a delta. ID_FORM has those of the first id as bytes before the lines, and a mark
+# in each of their places, which JSON never contains.
+_DIGITS: Final = re.compile(rb"(?<=_)[0-9a-f]{48}(?=\")")
+_DIGITS_BYTES: Final = 24
+_MARK: Final = b"\x03"
 # Content of the column `data` of a packed row: a process of an earlier version refuses to archive it.
 NO_DATA: Final = b"\n"
 # Level 6 saves eight percent and takes four times as long.
@@ -90,20 +102,24 @@ def event_rows(append: Append) -> list[EventRow]:
 def pack_events(frames: Sequence[EventFrame]) -> bytes:
     """Pack consecutive events, for a row with number and time of the first."""
     lines = b"".join(format_lines(frames, frames[0].number, frames[0].ms))
-    return LINES_FORM + _threads.compressor.compress(lines)
+    match = _DIGITS.search(lines)
+    if match is None or _MARK in lines:
+        return LINES_FORM + _threads.compressor.compress(lines)
+    digits = match[0]
+    return ID_FORM + bytes.fromhex(digits.decode()) + _threads.compressor.compress(lines.replace(digits, _MARK))
 
 
 def unpack_row(number: int, kind: str, stored: bytes | memoryview, ms: int) -> list[EventFrame]:
     """Return the events of a row from the values of ROW. Raises ZstdError for a damaged row."""
     value = bytes(stored)
-    if not value.startswith((EVENT_FORM, LINES_FORM)):
+    form = value[:1]
+    if form == EVENT_FORM:
+        return [EventFrame(number, kind, add_opening(kind, number, _threads.event_decompressor.decompress(value[1:])), ms)]
+    if form not in (LINES_FORM, ID_FORM):
         return [EventFrame(number, kind, value, ms)]
-    unpacked = _threads.decompressor.decompress(value[1:])
-    if value.startswith(EVENT_FORM):
-        return [EventFrame(number, kind, add_opening(kind, number, unpacked), ms)]
     return [
         EventFrame(place, type, add_opening(type, place, body), time)
-        for place, type, time, body in parse_lines(unpacked, number, ms)
+        for place, type, time, body in parse_lines(_unpack_lines(value), number, ms)
     ]
 
 
@@ -111,6 +127,13 @@ def unpack_line(line: bytes | memoryview) -> list[EventFrame]:
     """Return the events of a row, without times, from the value of LINE. Raises ZstdError for a damaged row."""
     number, kind, stored = bytes(line).split(b" ", 2)
     return unpack_row(int(number), kind.decode(), stored, 0)
+
+
+def _unpack_lines(value: bytes) -> bytes:
+    if value.startswith(LINES_FORM):
+        return _threads.decompressor.decompress(value[1:])
+    start = 1 + _DIGITS_BYTES
+    return _threads.decompressor.decompress(value[start:]).replace(_MARK, value[1:start].hex().encode())
 
 
 def _groups(frames: Sequence[EventFrame]) -> Iterator[list[EventFrame]]:
@@ -137,15 +160,18 @@ class _ThreadCodecs(threading.local):
     """Compressor and decompressor of each thread: neither is safe to share."""
 
     def __init__(self) -> None:
-        self.compressor = ZstdCompressor(level=LEVEL, dict_data=_dictionary, write_dict_id=False)
-        self.decompressor = ZstdDecompressor(dict_data=_dictionary)
+        self.compressor = ZstdCompressor(dict_data=_dictionary, compression_params=_PARAMETERS)
+        self.decompressor = ZstdDecompressor(dict_data=_dictionary, format=FORMAT_ZSTD1_MAGICLESS)
+        self.event_decompressor = ZstdDecompressor(dict_data=_dictionary)
 
 
 def _load() -> ZstdCompressionDict:
     dictionary = load_dictionary()
-    dictionary.precompute_compress(level=LEVEL)
+    dictionary.precompute_compress(compression_params=_PARAMETERS)
     return dictionary
 
 
+# Without the four bytes by which programs recognise the format.
+_PARAMETERS: Final = ZstdCompressionParameters.from_level(LEVEL, format=FORMAT_ZSTD1_MAGICLESS, write_dict_id=False)
 _dictionary: Final = _load()
 _threads: Final = _ThreadCodecs()
