@@ -13,7 +13,6 @@ from responses_app.dialects.base import Turn
 from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items.selection import drop_earlier_reasoning
-from responses_app.runs.prepare.length.prompt import size_of
 from responses_app.runs.prepare.long_work import WorkSize
 from responses_app.runs.prepare.media import documents
 from responses_app.runs.prepare.prompt_context import PromptContext
@@ -40,7 +39,7 @@ async def convert(context: PromptContext) -> ConvertedTurn:
         turn = _turn(context, items)
         if context.offer is not None:
             turn = _with_server_tools(turn, context.offer, withholds=context.withholds_tools)
-    size = size_of(turn)
+    size = long_work.size_of(turn)
     to_functions = partial(as_functions.to_functions, turn, context.grammars.ebnf)
     turn, origins = await long_work.apart(project, size is WorkSize.LONG, to_functions)
     return ConvertedTurn(turn, origins, size)

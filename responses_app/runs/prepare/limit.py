@@ -11,12 +11,11 @@ from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare.convert import ConvertedTurn
 from responses_app.runs.prepare.grammars import check_constraints
 from responses_app.runs.prepare.length import skipping
-from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
 from responses_app.runs.prepare.prefix_cache import cache_salt
 from responses_app.runs.prepare.prompt_context import PromptContext
-from responses_app.runs.prepare.render import Rendering
+from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt, Rendering
 from responses_app.validation.errors import invalid
 
 MIN_TOP_P = 1e-6

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from responses_app.dialects.base import Turn
 from responses_app.errors import RateLimited
 
 T = TypeVar("T")
@@ -45,12 +46,26 @@ class WorkSize(Enum):
     LONG = "long"
 
 
-def work_size(characters: int, items: int, tools: int) -> WorkSize:
-    """Return the size of the work on a prompt with so many characters, items and tools."""
-    if items > LONG_ITEMS or tools > LONG_TOOLS or characters > LONG_TEXT:
+def size_of(turn: Turn) -> WorkSize:
+    """Return the size of the work of rendering `turn`. Many items or tools are long work, whatever their texts."""
+    items, tools = len(turn.items), len(turn.tools)
+    if items > LONG_ITEMS or tools > LONG_TOOLS:
+        return WorkSize.LONG
+    characters = len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) + text_size(turn.format)
+    if characters > LONG_TEXT:
         return WorkSize.LONG
     is_short = items <= SHORT_ITEMS and tools <= SHORT_TOOLS and characters <= SHORT_TEXT
     return WorkSize.SHORT if is_short else WorkSize.MEDIUM
+
+
+def text_size(value: object) -> int:
+    """Count the characters of all texts in items or tools."""
+    if isinstance(value, str):
+        return len(value)
+    # The types of JSON, as a check of an abstract class takes ten times as long.
+    if isinstance(value, dict):
+        return sum(map(text_size, value.values()))
+    return sum(map(text_size, value)) if isinstance(value, list | tuple) else 0
 
 
 async def run_sized(project: str, size: WorkSize, function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:

@@ -1,1 +1,1 @@
-"""Length of a prompt: counted with the images, and shortened by dropping the oldest items."""
+"""Length of a prompt: shortened by dropping the oldest items, which the next turn need not read."""

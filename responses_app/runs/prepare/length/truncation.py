@@ -13,8 +13,9 @@ from django.conf import settings
 from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.runs.prepare.length.prompt import PromptRenderer, RenderedPrompt, text_size
 from responses_app.runs.prepare.length.skipping import NeedsAllItems, count_early, skip_units
+from responses_app.runs.prepare.long_work import text_size
+from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt
 from responses_app.store.content.history import ConversationContext, SkippedItems
 
 # Estimate: characters of text per token, and tokens of an item beside its text.
