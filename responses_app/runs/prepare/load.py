@@ -18,7 +18,7 @@ from responses_app.runs.prepare.length.skipping import all_items_for_errors, che
 from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prefix_cache import session_id
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
-from responses_app.runs.server_tools import approvals, executors, recorded_items
+from responses_app.runs.server_tools import approvals, executors
 from responses_app.store.content import history, tool_outputs
 from responses_app.store.content.history import ConversationContext, FindSkipped
 
@@ -31,8 +31,7 @@ async def load(
     With `find_skipped`, items that no prompt has space for are not read. Raises NeedsAllItems if these are needed all the same.
     """
     request = context.create_request
-    await recorded_items.check_original(request.project, request.rerun_of)
-    await executors.check_resources(request.project, request.tools)
+    await executors.check_resources(request)
     before = await _previous(request, find_skipped) if before is None else before
     with all_items_for_errors(before):
         return await _load(context, before)

@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import orjson
 from asgiref.sync import sync_to_async
 
+from responses_app.errors import InvalidRequest
+from responses_app.models import Direction, Item, Response
+from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, McpApprovalRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.ids import new_id
+from responses_app.runs.ids import is_id, new_id
 from responses_app.runs.server_tools import approval_address
-from responses_app.runs.server_tools.asking import AskingExecutor
-from responses_app.runs.server_tools.recorded_items import load_recorded_items
-from responses_app.store.content import approvals
-from responses_app.tools.base import ToolExecutor
-from responses_app.tools.composite import CompositeExecutor
+from responses_app.runs.server_tools.call_parser import OpeningParser, ServerCallParser
+from responses_app.store.content import approvals, tool_outputs
+from responses_app.tools.base import Json, ToolExecutor
+from responses_app.tools.composite import CompositeExecutor, CompositeOffer
 from responses_app.tools.declaration import ServerTool, ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp import servers
 from responses_app.tools.mcp.executor import BoundApprovals, McpExecutor
 from responses_app.tools.mcp.sessions import McpSessions
+from responses_app.tools.recorded.calls import CALL_TYPES
 from responses_app.tools.recorded.executor import RecordedExecutor, RecordedSessions
 from responses_app.tools.registry import SERVER_TOOLS
 
+# An approved call is in a later response of the thread than its request.
+MAX_RECORDED_ITEMS: Final = 500
 # Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
 ToolFactory: TypeAlias = Callable[[CreateRequest, str], ToolExecutor | None]
 
@@ -41,12 +47,30 @@ def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None
     return executor
 
 
-async def check_resources(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
-    """Check what `tools` refer to, such as containers and files. Raises InvalidRequest, NotFound."""
+async def check_resources(create_request: CreateRequest) -> None:
+    """Check what the request refers to: the original of a rerun, containers, files. Raises InvalidRequest, NotFound."""
+    project, original, tools = create_request.project, create_request.rerun_of, create_request.tools
+    if original is not None and not (
+        is_id(original) and await Response.objects.filter(project=project, uid=original).aexists()
+    ):
+        raise InvalidRequest(f"Response with id '{original}' not found.", param="rerun.of", code="response_not_found")
     for tool in SERVER_TOOLS:
         declared = tool.find(tools)
         if declared is not None:
             await tool.check(project, declared, f"tools[{tools.index(declared)}]")
+
+
+async def load_recorded_items(project: str, uid: str) -> Sequence[Mapping[str, Any]]:
+    """Load the calls of server tools of a response, and of later responses of the thread that are no reruns, with the results."""
+    original = await Response.objects.filter(project=project, uid=uid).only("pk", "thread").afirst()
+    if original is None:
+        return []
+    items = Item.objects.filter(response_id=original.pk) | Item.objects.filter(
+        response__thread=original.thread, response__project=project, response__rerun_of="", response_id__gt=original.pk
+    )
+    calls = items.filter(direction=Direction.OUTPUT, type__in=CALL_TYPES).order_by("response_id", "pk")
+    bodies = [body async for body in calls.values_list("body", flat=True)[:MAX_RECORDED_ITEMS]]
+    return await tool_outputs.with_outputs(project, [orjson.loads(body) for body in bodies])
 
 
 def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
@@ -79,3 +103,36 @@ def _open(tool: ServerTool, create_request: CreateRequest, uid: str) -> ToolExec
     path = f"tools[{list(create_request.tools).index(declared)}]"
     executor = tool.open(ToolCallContext(declared, path, create_request.project, uid, new_id))
     return AskingExecutor(tool, executor) if executor is not None and create_request.asks_before_calls else executor
+
+
+class AskingOffer(CompositeOffer):
+    """Offer of a server tool whose calls open as requests for approval with the server label `label`."""
+
+    def __init__(self, label: str, inner: CompositeOffer) -> None:
+        super().__init__([inner])
+        self._label = label
+
+    def opening(self, function: str) -> Delta | None:
+        """Return the request for an approval; None for functions of other tools or of the client."""
+        return None if super().opening(function) is None else McpApprovalRequest(self._label, function, "")
+
+
+class AskingExecutor(CompositeExecutor):
+    """Executor of a server tool, a `ToolExecutor`. Calls run in the response whose input approves the calls."""
+
+    def __init__(self, tool: ServerTool, inner: ToolExecutor) -> None:
+        super().__init__([inner])
+        self._tool = tool
+
+    def offer(self, items: Sequence[Json]) -> AskingOffer:
+        """Return the offer of the tool."""
+        return AskingOffer(self._tool.approval_label, super().offer(items))
+
+    def openings(self, items: Sequence[Json]) -> list[Delta]:
+        """Return the openings of the approved calls, as if the model wrote the calls now."""
+        calls = [
+            delta
+            for request in self._tool.approved_requests(items)
+            for delta in (Call(request["name"]), Arguments(request["arguments"]), EndItem())
+        ]
+        return ServerCallParser(OpeningParser(calls), super().offer(items)).finish()
