@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from hashlib import sha256
 from typing import Any, Final
 
 import orjson
@@ -119,6 +120,21 @@ class CreateRequest:
         most: int = settings.RESPONSES_TOOL_CALLS
         granted = most if self.granted_calls is None else self.granted_calls
         return min(most, granted, self.echo.get("max_tool_calls") or most)
+
+    @property
+    def cache_salt(self) -> str | None:
+        """Salt of the prefix cache for the project and the `prompt_cache_key`; None if a setting shares the cache with all projects.
+
+        Usage shows the cached part of a prompt. With a shared cache a project could find out the prompts of another one.
+        """
+        if not self.cache_key and settings.RESPONSES_SHARED_PREFIX_CACHE:
+            return None
+        digest = sha256()
+        for part in (self.project, self.cache_key) if self.cache_key else (self.project,):
+            data = part.encode("utf-8", "surrogatepass")
+            # The length makes the text of each pair of names unique: ("a/b", "c") is not ("a", "b/c").
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.hexdigest()
 
     def dump(self) -> str:
         """Return the request as JSON without what is stored elsewhere (`STORED_ELSEWHERE`), and fields with their default."""

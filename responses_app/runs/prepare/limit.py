@@ -13,7 +13,6 @@ from responses_app.runs.prepare.grammars import check_constraints
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
-from responses_app.runs.prepare.prefix_cache import cache_salt
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt, Rendering
 from responses_app.validation.errors import invalid
@@ -87,7 +86,7 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         sampling,
         constraint,
         priority=request.priority,
-        cache_salt=cache_salt(request.project, request.cache_key),
+        cache_salt=request.cache_salt,
         images=prompt.images,
         length=prompt.length if prompt.measured else None,
         owner=request.project,

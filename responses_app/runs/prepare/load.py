@@ -14,30 +14,45 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items import conversation, selection
 from responses_app.runs.prepare.items.selection import SelectedItems
-from responses_app.runs.prepare.length.skipping import all_items_for_errors, check_compactions
+from responses_app.runs.prepare.length.skipping import check_compactions
 from responses_app.runs.prepare.media import rows
-from responses_app.runs.prepare.prefix_cache import session_id
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
-from responses_app.runs.server_tools import approvals, executors
+from responses_app.runs.server_tools import approvals
 from responses_app.store.content import history, tool_outputs
 from responses_app.store.content.history import ConversationContext, FindSkipped
 
 
-async def load(
-    context: PromptContext, before: ConversationContext | None, find_skipped: FindSkipped | None = None
-) -> PromptContext:
-    """Load what the request refers to. `before` is the context that the request continues; None has it looked up. Raises ApiError.
+async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped | None = None) -> ConversationContext:
+    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError.
 
-    With `find_skipped`, items that no prompt has space for are not read. Raises NeedsAllItems if these are needed all the same.
+    With `find_skipped`, items that no prompt has space for are not read.
     """
-    request = context.create_request
-    await executors.check_resources(request)
-    before = await _previous(request, find_skipped) if before is None else before
-    with all_items_for_errors(before):
-        return await _load(context, before)
+    if create_request.conversation is not None:
+        return await conversation.context(create_request.project, create_request.conversation, find_skipped)
+    uid = create_request.previous_response_id
+    if uid is None:
+        return NO_CONTEXT
+    context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
+    if context is None:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if not context.has_ended:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' is still in progress.",
+            param="previous_response_id",
+            code="previous_response_not_ready",
+        )
+    return context
 
 
-async def _load(context: PromptContext, before: ConversationContext) -> PromptContext:
+async def load(context: PromptContext, before: ConversationContext) -> PromptContext:
+    """Load what the request refers to. `before` is the context that the request continues. Raises ApiError.
+
+    Raises NeedsAllItems if a compaction replaces items of `before` that were not read.
+    """
     check_compactions(before)
     request = context.create_request
     input_items = await _own_items(request)
@@ -59,7 +74,7 @@ async def _load(context: PromptContext, before: ConversationContext) -> PromptCo
             items=items,
             references=selected.references,
             media=await rows.load_media(request, before, input_items),
-            session=session_id(request, before.thread, context.uid),
+            session=_session_id(request, before.thread, context.uid),
         )
     )
 
@@ -80,32 +95,9 @@ async def load_again(context: PromptContext, before: ConversationContext, input_
             items=await tool_outputs.with_outputs(request.project, selected.items),
             references=selected.references,
             media=await rows.load_previous([*before.keys, *input_context.keys], [*before.items, *input_context.items]),
-            session=session_id(request, before.thread, context.uid),
+            session=_session_id(request, before.thread, context.uid),
         )
     )
-
-
-async def _previous(create_request: CreateRequest, find_skipped: FindSkipped | None) -> ConversationContext:
-    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError."""
-    if create_request.conversation is not None:
-        return await conversation.context(create_request.project, create_request.conversation, find_skipped)
-    uid = create_request.previous_response_id
-    if uid is None:
-        return NO_CONTEXT
-    context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
-    if context is None:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
-    if not context.has_ended:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' is still in progress.",
-            param="previous_response_id",
-            code="previous_response_not_ready",
-        )
-    return context
 
 
 async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
@@ -130,6 +122,17 @@ def _no_vision(
     error = content.no_vision(where)
     message = str(error) if where.startswith("input") else f"What '{where}' continues has images, and {content.TEXT_ONLY}."
     return InvalidRequest(message, param=where, code=error.code)
+
+
+def _session_id(create_request: CreateRequest, thread: str, uid: str) -> str:
+    """Return the session of the response `uid`: equal for all turns of a chain, for engines that cache prefixes.
+
+    `thread` is the id of the conversation, or of the first response of the chain. A `prompt_cache_key` comes before the chain,
+    since the prefix cache is separate for each key, and other chains with the key may share a prefix.
+    """
+    if create_request.cache_key and create_request.conversation is None:
+        return create_request.cache_salt or uid
+    return thread or uid
 
 
 async def _with_tools(context: PromptContext) -> PromptContext:

@@ -17,12 +17,13 @@ from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems, all_items_for_errors
 from responses_app.runs.prepare.limit import limit
-from responses_app.runs.prepare.load import load, load_again
+from responses_app.runs.prepare.load import find_previous, load, load_again
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import render
 from responses_app.runs.prepare.resolve import resolve
-from responses_app.store.content.history import ConversationContext, FindSkipped
+from responses_app.runs.server_tools.executors import check_resources
+from responses_app.store.content.history import ConversationContext
 from responses_app.tools.base import ToolOffer
 
 
@@ -65,18 +66,16 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
     """Prepare a response; nothing is stored. `before` is the context that the request continues; None has it looked up. Raises ApiError."""
     request = context.create_request
     await check_grammars(request.project, request.tools, request.input)
+    await check_resources(request)
     if before is None and skipping.is_possible(context):
         with suppress(NeedsAllItems):
-            return await _plan(context, None, partial(skipping.find, request.model))
-    return await _plan(context, before)
+            return await _plan(context, await find_previous(request, partial(skipping.find, request.model)))
+    return await _plan(context, await find_previous(request) if before is None else before)
 
 
-async def _plan(
-    context: PromptContext, before: ConversationContext | None, find_skipped: FindSkipped | None = None
-) -> PreparedRequest:
-    context = await load(context, before, find_skipped)
-    with all_items_for_errors(context.before):
-        context = await resolve(context)
+async def _plan(context: PromptContext, before: ConversationContext) -> PreparedRequest:
+    with all_items_for_errors(before):
+        context = await resolve(await load(context, before))
         return PreparedRequest(context, *await build(context))
 
 

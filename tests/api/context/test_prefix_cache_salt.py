@@ -9,9 +9,13 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 
 from responses_app.models import ApiKey
-from responses_app.runs.prepare.prefix_cache import cache_salt
+from responses_app.runs.create_request import CreateRequest
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.websocket_case import SocketCase
+
+
+def cache_salt(project: str, cache_key: str | None) -> str | None:
+    return CreateRequest(project=project, key=None, model="m", input=(), cache_key=cache_key).cache_salt
 
 
 def test_every_pair_of_names_has_a_salt_of_its_own() -> None:
