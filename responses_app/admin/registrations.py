@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from responses_app.admin.actions import ACTIONS
 from responses_app.admin.audit import Audited
+from responses_app.admin.filters import HasTimeFilter
 from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
 from responses_app.models import (
     ApiKey,
@@ -195,7 +196,7 @@ class ApiKeyAdmin(Audited, PlainTitleAdmin):
     """API keys, to rename or revoke. The key page and `manage.py createkey` create keys, and show the secret."""
 
     list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
-    list_filter = ("project", ("revoked_at", admin.EmptyFieldListFilter))
+    list_filter = ("project", ("revoked_at", HasTimeFilter))
     readonly_fields = ("prefix", "created_at", "last_used_at")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -214,7 +215,7 @@ class WebhookEndpointAdmin(ReadOnlyAdmin):
     """Webhook endpoints of all projects. The page of webhooks and the API create and change these."""
 
     list_display = ("uid", "name", "project", "url", "created_at", "disabled_at")
-    list_filter = ("project", ("disabled_at", admin.EmptyFieldListFilter))
+    list_filter = ("project", ("disabled_at", HasTimeFilter))
     search_fields = ("uid__startswith", "name")
 
 

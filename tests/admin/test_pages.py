@@ -116,6 +116,18 @@ class AdminTest(TestCase):
         self.assertEqual(self.client.post(f"{base}{key.pk}/change/", form).status_code, 302)
         self.assertIsNone(ApiKey.find(secret))
 
+    def test_lists_of_keys_are_filtered_by_revoked_with_yes_and_no(self) -> None:
+        key, _ = ApiKey.make("lost")
+        ApiKey.objects.filter(pk=key.pk).update(revoked_at="2026-11-20T12:00:00Z")
+        page = self.client.get("/admin/responses_app/apikey/").content.decode()
+        self.assertInHTML("<summary>By revoked</summary>", page)
+        self.assertNotIn("Not empty", page)
+        for word, names in (("Yes", ["lost"]), ("No", ["admin test"])):
+            link = re.search(rf'<a href="([^"]*revoked_at__isempty[^"]*)">\s*{word}</a>', page)
+            assert link, word
+            shown = self.client.get(f"/admin/responses_app/apikey/{link[1]}").content.decode()
+            self.assertEqual(re.findall(r"field-name[^>]*><a[^>]*>([^<]+)", shown), names)
+
     def test_items_are_found_by_the_id_of_their_response(self) -> None:
         page = self.client.get("/admin/responses_app/item/?q=resp_1").content.decode()
         self.assertEqual(sorted(re.findall(r"field-uid[^>]*><a[^>]*>([^<]+)", page)), ["msg_resp_1", "msg_resp_1_out"])
