@@ -56,5 +56,8 @@ def duration(ms: float) -> str:
 
 @register.simple_tag
 def zone() -> SafeString:
-    """Return the name of the zone of the pages. The script replaces it by words about the zone of the browser."""
-    return format_html('<span data-zone="{0}">{0}</span>', formatted(timezone.localtime(), "T"))
+    """Return the name of the zone of the pages with a full stop, for the end of a line. The script replaces the name by words.
+
+    Text behind the name would move when the script replaces the name.
+    """
+    return format_html('<span data-zone="{0}">{0}.</span>', formatted(timezone.localtime(), "T"))

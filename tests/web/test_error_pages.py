@@ -156,7 +156,7 @@ class FiltersTest(WebCase):
         made("resp_1")
         page = self.page("/responses")
         self.assertRegex(page, r"Nov 19, (2026, )?19:00:00")
-        self.assertRegex(page, r'Times in <span data-zone="E[SD]T">E[SD]T</span>\.')
+        self.assertRegex(page, r'Times in <span data-zone="E[SD]T">E[SD]T\.</span>')
         self.assertIn("2026-11-19 19:00:00 EST", self.page("/responses/resp_1"))
         self.assertIn("resp_1", self.page("/responses?since=2026-11-19T18:59&until=2026-11-19T19:01"))
 

@@ -37,6 +37,7 @@ def test_times_are_local_and_utc_on_hover(chat_server: Server, chromium: Browser
         assert page.evaluate(SHIFT) < 0.01, path
     page.goto(f"{chat_server.url}/keys")
     expect(page.get_by_text("Times in your time zone (UTC on hover).")).to_be_visible()
+    assert page.evaluate(SHIFT) < 0.002
     page.context.close()
 
 

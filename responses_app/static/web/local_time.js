@@ -24,7 +24,7 @@ function showLocal() {
     if (time.textContent !== text) time.textContent = text;
   }
   for (const zone of document.querySelectorAll("[data-zone]")) {
-    const text = `your time zone (${zone.dataset.zone} on hover)`;
+    const text = `your time zone (${zone.dataset.zone} on hover).`;
     if (zone.textContent !== text) zone.textContent = text;
   }
 }
