@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from django.contrib.auth.models import User
+from playwright.sync_api import Browser, expect
 
 from responses_app.connect.agents.table import AGENTS
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from tests.support.api.case import ApiCase
+from tests.support.server.serve_command import Server
 
 
 class ConnectPageTest(ApiCase):
@@ -42,3 +45,16 @@ class ConnectPageTest(ApiCase):
             await self.hub.start()
             self.assertEqual((await client.get("/connect?model=m")).status_code, 200)
             self.assertEqual((await client.get("/connect?model=nope")).status_code, 404)
+
+
+@pytest.mark.browser
+def test_connect_page_opens_one_client_at_a_time_without_scripts(chat_server: Server, chromium: Browser) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page.goto(f"{chat_server.url}/connect")
+    first, last = next(iter(AGENTS)), list(AGENTS)[-1]
+    expect(page.locator(f"#{first}-command")).to_be_visible()
+    expect(page.locator(f"#{last}-command")).to_be_hidden()
+    page.get_by_role("heading", name=AGENTS[last].title).click()
+    expect(page.locator(f"#{last}-command")).to_be_visible()
+    expect(page.locator(f"#{first}-command")).to_be_hidden()
+    page.close()
