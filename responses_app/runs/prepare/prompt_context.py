@@ -23,7 +23,7 @@ from responses_app.runs.prepare.media.rows import LoadedMedia
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolExecutor, ToolOffer
-from responses_app.tools.outputs.pictures import PromptPictures
+from responses_app.tools.outputs.output_limit import PromptPictures
 
 NO_CONTEXT = ConversationContext((), (), "", "completed")
 

@@ -12,7 +12,7 @@ from responses_app.runs.prepare.media import images
 from responses_app.runs.prepare.media.images import decode_images
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.tools.functions.as_functions import custom_tool_formats
-from responses_app.tools.outputs.pictures import PromptPictures, choose_pictures
+from responses_app.tools.outputs.output_limit import PromptPictures, choose_pictures
 
 
 async def resolve(context: PromptContext) -> PromptContext:

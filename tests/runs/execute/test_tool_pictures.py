@@ -106,7 +106,7 @@ class SeeingModelTest(SeeingCase, RoundsCase):
 
     async def test_newest_pictures_are_seen_above_the_limits(self) -> None:
         for name, value in (("MAX_PICTURES", 1), ("MAX_PIXELS", 12), ("MAX_BYTES", len(BLUE) + 60)):
-            with self.subTest(name=name), patch(f"responses_app.tools.outputs.pictures.{name}", value):
+            with self.subTest(name=name), patch(f"responses_app.tools.outputs.output_limit.{name}", value):
                 self.tools = FixedTools(mcp_result(mcp_image(RED)))
                 async with self.serving(*self.lines(*self.lines())) as client:
                     made = await self.made(client)

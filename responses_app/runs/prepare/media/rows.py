@@ -85,8 +85,10 @@ async def load_new(project: str, sent_items: Items, items: Items, param: str = "
     stored = await store.by_ids(project, uids) if uids else {}
     missing = [document for document in documents if document.key not in stored]
     media = NewMedia(shown, documents, stored, {}, param)
-    _check_number("files", len(missing), MAX_FILES, param)
-    _check_number("images", len(media.missing_images), MAX_IMAGES, param)
+    for kind, count, most in (("files", len(missing), MAX_FILES), ("images", len(media.missing_images), MAX_IMAGES)):
+        if count > most:
+            message = f"Invalid '{param}': too many {kind}. Expected at most {most} {kind}, but got {count}."
+            raise InvalidRequest(message, param=param, code="array_above_max_length")
     file_ids = {uid for uid in [*media.missing_images, *(str(one.part.get("file_id")) for one in missing)] if is_id(uid)}
     records = await files.find_all(project, file_ids, datetime.now(UTC)) if file_ids else {}
     return NewMedia(shown, documents, stored, records, param)
@@ -100,12 +102,6 @@ async def load_previous(keys: Sequence[int], items: Items) -> LoadedMedia | None
     if not is_stored and not data_urls:
         return None
     return LoadedMedia(await store.by_keys(keys) if is_stored else {}, data_urls)
-
-
-def _check_number(kind: str, count: int, most: int, param: str) -> None:
-    if count > most:
-        message = f"Invalid '{param}': too many {kind}. Expected at most {most} {kind}, but got {count}."
-        raise InvalidRequest(message, param=param, code="array_above_max_length")
 
 
 def _listed(items: Items) -> list[ImageReference]:
