@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import TypeAlias
 
 from responses_app.errors import ApiError
 
-_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
-_PART = re.compile(r"\.(?:content|output)\[(\d+)\](.*)", re.DOTALL)
-_TOOL = re.compile(r"tools\[(\d+)\](.*)", re.DOTALL)
+# Step of a path, with the separator: a name as `.name`, or an index as `[0]`.
+_STEP = re.compile(r"[.\[][^.\[]*|[^.\[]+")
+Steps: TypeAlias = tuple[str, ...]
 
 
 class RequestPaths:
@@ -34,18 +35,21 @@ class RequestPaths:
         self.items: Sequence[str] = ()
         self.parts: Mapping[tuple[int, int], str] = {}
         self.tools: Sequence[str] = ()
-        self._fields, self._inside, self._inside_tools, self._words = fields, inside, inside_tools, words
+        self._fields, self._inside, self._inside_tools = _by_steps(fields), _by_steps(inside), _by_steps(inside_tools)
+        self._words = words
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
-        if (item := _ITEM.fullmatch(path)) and int(item[1]) < len(self.items):
-            number, key = int(item[1]), item[2]
-            if (part := _PART.fullmatch(key)) and (number, int(part[1])) in self.parts:
-                return self.parts[number, int(part[1])] + self._key(part[2])
-            return self.items[number] + self._key(key)
-        if (tool := _TOOL.fullmatch(path)) and int(tool[1]) < len(self.tools):
-            return self.tools[int(tool[1])] + _rename(tool[2], self._inside_tools)
-        return _rename(path, self._fields)
+        steps = _split(path)
+        number, key = _index(steps[1:2]), steps[2:]
+        if steps[:1] == ("input",) and 0 <= number < len(self.items):
+            part = number, _index(key[1:2])
+            if key[:1] in ((".content",), (".output",)) and part in self.parts:
+                return self.parts[part] + _rename_all(key[2:], self._inside)
+            return self.items[number] + _rename_all(key, self._inside)
+        if steps[:1] == ("tools",) and 0 <= number < len(self.tools):
+            return self.tools[number] + _rename_first(key, self._inside_tools)
+        return _rename_first(steps, self._fields)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -63,14 +67,33 @@ class RequestPaths:
                 error.status = HTTPStatus.NOT_FOUND
             raise
 
-    def _key(self, key: str) -> str:
-        names = "|".join(map(re.escape, self._inside))
-        return re.sub(rf"(?:{names})(?=$|[.\[])", lambda match: self._inside[match[0]], key)
+
+def _split(path: str) -> Steps:
+    return tuple(_STEP.findall(path))
 
 
-def _rename(path: str, names: Mapping[str, str]) -> str:
-    """Return `path` with the first of `names` that the path begins with replaced."""
+def _by_steps(names: Mapping[str, str]) -> Mapping[Steps, str]:
+    return {_split(ours): theirs for ours, theirs in names.items()}
+
+
+def _index(steps: Steps) -> int:
+    """Return the index that `steps` consist of; -1 for other steps."""
+    return int(steps[0][1:-1]) if steps and re.fullmatch(r"\[\d+\]", steps[0]) else -1
+
+
+def _rename_first(steps: Steps, names: Mapping[Steps, str]) -> str:
+    """Return the path of `steps` with the first of `names` that the path begins with replaced."""
     for ours, theirs in names.items():
-        if path == ours or path.startswith((f"{ours}.", f"{ours}[")):
-            return theirs + path[len(ours) :]
+        if steps[: len(ours)] == ours:
+            return theirs + "".join(steps[len(ours) :])
+    return "".join(steps)
+
+
+def _rename_all(steps: Steps, names: Mapping[Steps, str]) -> str:
+    """Return the path of `steps` with each of `names` replaced, wherever it stands."""
+    path, place = "", 0
+    while place < len(steps):
+        ours = next((one for one in names if steps[place : place + len(one)] == one), steps[place : place + 1])
+        path += names.get(ours, "".join(ours))
+        place += len(ours)
     return path
