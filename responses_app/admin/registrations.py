@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import DateTimeField, QuerySet
+from django.forms import SplitDateTimeField
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -16,6 +17,7 @@ from responses_app.admin.actions import ACTIONS
 from responses_app.admin.audit import Audited
 from responses_app.admin.filters import HasTimeFilter
 from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
+from responses_app.admin.widgets import LabelledDateTime
 from responses_app.models import (
     ApiKey,
     Conversation,
@@ -197,6 +199,7 @@ class ApiKeyAdmin(Audited, PlainTitleAdmin):
 
     list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
     list_filter = ("project", ("revoked_at", HasTimeFilter))
+    formfield_overrides = {DateTimeField: {"widget": LabelledDateTime, "form_class": SplitDateTimeField}}  # noqa: RUF012 (so declared by Django)
     readonly_fields = ("prefix", "created_at", "last_used_at")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -116,6 +116,12 @@ class AdminTest(TestCase):
         self.assertEqual(self.client.post(f"{base}{key.pk}/change/", form).status_code, 302)
         self.assertIsNone(ApiKey.find(secret))
 
+    def test_each_input_of_a_key_has_a_label(self) -> None:
+        key, _ = ApiKey.make("labelled")
+        page = self.client.get(f"/admin/responses_app/apikey/{key.pk}/change/").content.decode()
+        inputs = re.findall(r'<input[^>]* name="(?:revoked_at|expires_at)_[01]"[^>]*>', page)
+        self.assertEqual([re.findall('aria-label="([^"]+)"', one) for one in inputs], [["Date"], ["Time"]] * 2)
+
     def test_lists_of_keys_are_filtered_by_revoked_with_yes_and_no(self) -> None:
         key, _ = ApiKey.make("lost")
         ApiKey.objects.filter(pk=key.pk).update(revoked_at="2026-11-20T12:00:00Z")
