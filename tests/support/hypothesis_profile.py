@@ -1,4 +1,4 @@
-"""The profile of hypothesis: no deadlines, as machines are slow at times, and failures kept in `.hypothesis/examples`.
+"""The profile of hypothesis: no limits of time, as machines are slow at times, and failures kept in `.hypothesis/examples`.
 
 A run tries 30 % of the examples, and all of them with `TEST_EXAMPLES=all` in the environment.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 ROOT = Path(__file__).parents[2]
@@ -25,5 +25,12 @@ def examples(count: int) -> int:
 def load() -> None:
     """Load the profile; the failures are tried first in the next run."""
     database = DirectoryBasedExampleDatabase(FAILURES)
-    settings.register_profile("verbatim", deadline=None, print_blob=True, database=database, max_examples=examples(DEFAULT))
+    settings.register_profile(
+        "verbatim",
+        deadline=None,
+        suppress_health_check=(HealthCheck.too_slow,),
+        print_blob=True,
+        database=database,
+        max_examples=examples(DEFAULT),
+    )
     settings.load_profile("verbatim")
