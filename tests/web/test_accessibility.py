@@ -154,9 +154,11 @@ def walk_by_keyboard(page: Page, path: str) -> None:
     for _ in range(12):
         page.keyboard.press("Tab")
         here = page.evaluate(
-            "() => { const one = document.activeElement; const style = getComputedStyle(one);"
+            "() => { const one = document.activeElement;"
+            # The field of the chat shows the focus by the frame around it.
+            " const shown = [one, one.parentElement].some((part) => part && getComputedStyle(part).outlineStyle !== 'none');"
             " window.seen = (window.seen ?? 0) + 1; one.dataset.place ??= window.seen;"
-            " return [one.tagName + one.dataset.place, style.outlineStyle !== 'none' || one === document.body] }"
+            " return [one.tagName + one.dataset.place, shown || one === document.body] }"
         )
         assert here[0] != before or here[0].startswith("BODY"), (path, here)
         assert here[1], (path, here)
