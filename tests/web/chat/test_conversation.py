@@ -163,6 +163,7 @@ def test_regenerating_branches_and_the_branches_can_be_gone_through(visitor: Vis
     first = visitor.last.locator(".message").text_content() or ""
     visitor.last.get_by_role("button", name="Regenerate").click()
     expect(visitor.last).to_contain_text("2 of 2")
+    visitor.wait_for_end()
     second = visitor.last.locator(".message").text_content() or ""
     assert first != second
     visitor.send_and_wait("twice", "answer.")

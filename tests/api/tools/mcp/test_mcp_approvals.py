@@ -19,6 +19,7 @@ from responses_app.store.content import approvals
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
 from tests.support.runs.server_tools import START, answer
+from tests.support.store.stored_events import row_frames
 
 DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
 DELETE_TWICE = DELETE.replace("<|call|>", "<|end|>") + START + DELETE.replace("a.txt", "b.txt")
@@ -66,7 +67,9 @@ class UsedApprovalsTest(McpCase):
             approved = [answer_to(request["id"])]
             made = await self.made(client, previous_response_id=first["id"], input=approved, tools=[self.tool])
         row = await Response.objects.aget(uid=made["id"])
-        times = {event.type: event.ms async for event in Event.objects.filter(response=row).order_by("-number")}
+        rows = [event async for event in Event.objects.filter(response=row).order_by("number")]
+        frames = [frame for event in rows for frame in row_frames(event)]
+        times = {frame.type: frame.ms for frame in reversed(frames)}
         assert row.time_to_first_token_ms is not None
         longest_ms = times["response.output_text.delta"] - times["response.mcp_call.completed"]
         self.assertLessEqual(row.time_to_first_token_ms, longest_ms)
