@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any, Final
 
 from django.apps import AppConfig
@@ -47,9 +48,11 @@ class ResponsesConfig(AppConfig):
         add_defaults(settings, vars(import_module("project.settings")))
 
     def ready(self) -> None:
-        """Register the system checks of the project, and silence the lines of a pool whose database is away."""
+        """Register the system checks of the project, and name a database that is away in a sentence."""
         if (logger := logging.getLogger("psycopg.pool")).level == logging.NOTSET:
             logger.setLevel(logging.ERROR)
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = show_exception
         register(check_account_model)
         register(check_urls)
         register(check_database, Tags.database)
@@ -79,6 +82,19 @@ def add_defaults(project: Any, defaults: dict[str, Any]) -> None:
         project.TEMPLATES[0]["DIRS"] = [*project.TEMPLATES[0]["DIRS"], folder]
     pool = defaults["DATABASES"]["default"]["OPTIONS"]["pool"]
     project.DATABASES["default"].setdefault("OPTIONS", {}).setdefault("pool", pool)
+
+
+def show_exception(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Write a sentence in place of the traceback of a database that is away, which ends a command of Django or of an app."""
+    from django.db import OperationalError
+
+    if isinstance(error, OperationalError) and "--traceback" not in sys.argv:
+        from responses_app.store.database_problems import unreachable_problem
+
+        if problem := unreachable_problem():
+            sys.stderr.write(f"{sys.argv[0]}: {problem}.\n")
+            return
+    sys.__excepthook__(kind, error, traceback)
 
 
 def check_account_model(**_options: Any) -> list[CheckMessage]:

@@ -27,10 +27,15 @@ READ_SIZE: Final = 64 * 1024
 _LEVEL: Final = re.compile(r"(?:\([^)]*\) )?(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
 
 
+def is_json() -> bool:
+    """Return whether RESPONSES_LOG_FORMAT asks for JSON."""
+    return os.environ.get("RESPONSES_LOG_FORMAT") == "json"
+
+
 @contextmanager
 def json_output(*descriptors: int) -> Iterator[None]:
     """Write each line on the descriptors as a JSON object during the context, if RESPONSES_LOG_FORMAT is `json`."""
-    if os.environ.get("RESPONSES_LOG_FORMAT") != "json":
+    if not is_json():
         yield
         return
     converter = _Converter(descriptors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -24,12 +25,15 @@ def test_sandbox_on_the_network_needs_a_token() -> None:
 
 
 @pytest.mark.slow
-def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path, form: str) -> None:
     url = f"unix:{tmp_path / 'own.sock'}"
     environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path), "RESPONSES_SANDBOX_RUN_TIMEOUT": "1"}
     # No package index: the runner offers the standard library alone.
     environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    process = subprocess.Popen([sys.executable, ROOT / "manage.py", "sandbox", "--listen", url], env=environ)
+    command = [sys.executable, ROOT / "manage.py", "sandbox", "--listen", url]
+    with (tmp_path / "output").open("wb") as out:
+        process = subprocess.Popen(command, env=environ | {"RESPONSES_LOG_FORMAT": form}, stdout=out, stderr=out)
     try:
         wait_until((tmp_path / "own.sock").exists)
         started = Runner(url, process)
@@ -40,3 +44,14 @@ def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+    lines = (tmp_path / "output").read_text().splitlines()
+    messages = [json.loads(line)["message"] for line in lines] if form == "json" else lines
+    assert messages[0] == f"Serving the sandbox at {url}; Ctrl-C ends it."
+
+
+def test_refusal_of_a_start_is_json(tmp_path: Path) -> None:
+    environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path), "RESPONSES_LOG_FORMAT": "json", "RESPONSES_SANDBOX_TOKEN": ""}
+    command = [sys.executable, ROOT / "manage.py", "sandbox", "--listen", "http://127.0.0.1:1"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert "RESPONSES_SANDBOX_TOKEN" in json.loads(done.stderr)["message"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from responses_app.sandbox.launch import installer, launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.processes.sandbox_starter import socket_url
 from responses_app.tools.sandbox_access import runner_options
+from responses_app.utils.json_output import is_json, json_output
 
 
 class Command(BaseCommand):
@@ -31,6 +34,12 @@ class Command(BaseCommand):
             help="unix:/path, or http://host:port with RESPONSES_SANDBOX_TOKEN (default: a socket in the data folder)",
         )
         parser.add_argument("--prepare", action="store_true", help="install the packages of the containers, and exit")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run the command. With RESPONSES_LOG_FORMAT=json each line is a JSON object, apart from the help."""
+        descriptors = () if "--help" in argv or "-h" in argv else (1, 2)
+        with json_output(*descriptors):
+            super().run_from_argv(argv)
 
     def handle(self, *_args: Any, listen: str | None, prepare: bool, **_options: Any) -> None:
         """Run the command."""
@@ -49,8 +58,7 @@ class Command(BaseCommand):
             self._install(folder)
         else:
             command.append("--without-packages")
-        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-        os.execve(sys.executable, [*command, "--options", runner_options().to_json()], environ)  # noqa: S606
+        _run([*command, "--options", runner_options().to_json()], {**os.environ, "PYTHONPATH": str(ROOT)})
 
     def _install(self, folder: Path) -> None:
         """Install the packages in the background. The process ends with the runner, which this process becomes."""
@@ -69,3 +77,14 @@ class Command(BaseCommand):
         except (packages.PackagesMissing, OSError) as error:
             raise CommandError(f"the packages could not be installed: {error}") from error
         self.stdout.write(f"The packages are in {place}.")
+
+
+def _run(command: list[str], environ: dict[str, str]) -> None:
+    """Replace this process by the runner. For output in JSON the process stays, and passes signals on."""
+    if not is_json():
+        os.execve(sys.executable, command, environ)  # noqa: S606
+    process = subprocess.Popen(command, env=environ)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: process.send_signal(number))
+    code = process.wait()
+    sys.exit(code if code >= 0 else 128 - code)

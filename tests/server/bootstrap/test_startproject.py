@@ -110,7 +110,13 @@ def test_people_of_the_project_are_in_the_admin(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("command", "start"),
-    [("migrate", "?: (verbatim.E004) The database"), ("createkey mine", "CommandError: the database"), ("doctor", "FAILED")],
+    [
+        ("migrate", "?: (verbatim.E004) The database"),
+        ("createkey mine", "CommandError: the database"),
+        ("doctor", "FAILED"),
+        ("createsuperuser --noinput --username a --email a@b.c", "manage.py: the database"),
+        ("showmigrations", "manage.py: the database"),
+    ],
 )
 def test_database_that_is_away_is_named_in_a_sentence(site: Site, command: str, start: str) -> None:
     settings = site.folder / "mysite/settings.py"
