@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
@@ -27,3 +28,14 @@ class DatabaseCommand(BaseCommand):
             if (problem := describe_database_error(error)) is None:
                 raise
             raise CommandError(problem) from error
+
+
+def check_server_url(url: str) -> None:
+    """Check the value of an option `--url`. Raises CommandError for another scheme, no host or a wrong port."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise CommandError("--url must be like https://verbatim.example.com or http://127.0.0.1:8000")

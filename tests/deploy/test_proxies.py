@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -14,6 +17,7 @@ from websockets.sync.client import connect
 from tests.support.deploy import proxies
 from tests.support.deploy.proxies import DEPLOY, Proxy
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 
 # Larger than the limit of JSON bodies, which is 64 MiB.
 FILE_MIB = 72
@@ -21,6 +25,14 @@ MIB = 2**20
 # Seconds without a byte that each proxy must allow: heartbeats are off for a client that does not stream.
 QUIET_S = 75
 SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+class EmptyAnswers(BaseHTTPRequestHandler):
+    """Answers every GET with 200 and no body."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +119,32 @@ def test_an_error_stays_the_json_of_the_server(
     answer = client.post(path, **options)  # type: ignore[arg-type]
     assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/json")
     assert answer.json()["error"]["message"]
+
+
+def test_the_log_of_the_proxy_has_the_request_id_and_no_key(proxy: Proxy, client: httpx2.Client, served: Server) -> None:
+    answer = client.get("/v1/models", headers={"x-api-key": served.key})
+    wait_until(lambda: answer.headers["x-request-id"] in proxy.log.read_text(), explain=proxy.log.read_text)
+    assert served.key not in proxy.log.read_text()
+
+
+@pytest.mark.parametrize("name", sorted(proxies.COMMANDS))
+def test_a_server_that_is_away_is_named_in_json(name: str, tmp_path: Path) -> None:
+    if reason := proxies.missing(name):
+        pytest.skip(reason)
+    upstream = ThreadingHTTPServer(("127.0.0.1", 0), EmptyAnswers)
+    threading.Thread(target=upstream.serve_forever, daemon=True).start()
+    with proxies.proxy(name, upstream.server_port, tmp_path / "proxy") as proxy, proxy.client() as client:
+        upstream.shutdown()
+        upstream.server_close()
+        answer = client.post("/v1/responses", json={})
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, "application/json")
+    assert answer.json()["error"] == {
+        "message": "The server is away, or restarts. Try again in a moment.",
+        "type": "server_error",
+        "param": None,
+        "code": "server_error",
+    }
+    assert int(answer.headers["Retry-After"]) > 0
 
 
 def test_a_websocket_passes(proxy: Proxy, served: Server) -> None:

@@ -31,7 +31,7 @@ def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path, form: str) -> No
     environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path), "RESPONSES_SANDBOX_RUN_TIMEOUT": "1"}
     # No package index: the runner offers the standard library alone.
     environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    command = [sys.executable, ROOT / "manage.py", "sandbox", "--listen", url]
+    command = [sys.executable, str(ROOT / "manage.py"), "sandbox", "--listen", url]
     with (tmp_path / "output").open("wb") as out:
         process = subprocess.Popen(command, env=environ | {"RESPONSES_LOG_FORMAT": form}, stdout=out, stderr=out)
     try:
@@ -51,7 +51,7 @@ def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path, form: str) -> No
 
 def test_refusal_of_a_start_is_json(tmp_path: Path) -> None:
     environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path), "RESPONSES_LOG_FORMAT": "json", "RESPONSES_SANDBOX_TOKEN": ""}
-    command = [sys.executable, ROOT / "manage.py", "sandbox", "--listen", "http://127.0.0.1:1"]
+    command = [sys.executable, str(ROOT / "manage.py"), "sandbox", "--listen", "http://127.0.0.1:1"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0
     assert "RESPONSES_SANDBOX_TOKEN" in json.loads(done.stderr)["message"]

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from django.core import checks as django_checks
 from django.core.management.base import CommandError, CommandParser
@@ -17,7 +16,7 @@ from django.db import connection
 from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
 from responses_app.installation.data_dir import data_dir
-from responses_app.management.base import DatabaseCommand
+from responses_app.management.base import DatabaseCommand, check_server_url
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts
@@ -53,8 +52,8 @@ class Command(DatabaseCommand):
 
     def handle(self, *_args: Any, url: str | None, key: str | None, wait: float, json: bool, **_options: Any) -> None:
         """Run the command."""
-        if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-            raise CommandError("--url must be like https://verbatim.example.com")
+        if url:
+            check_server_url(url)
         findings = list[Finding]()
         for finding in run_checks(_all_checks(url, key, wait)):
             findings.append(finding)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from responses_app.management.base import DatabaseCommand
+from responses_app.management.base import DatabaseCommand, check_server_url
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
 from responses_app.web.accounts import sign_in
@@ -24,8 +24,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *_args: Any, username: str | None, url: str, **_options: Any) -> None:
         """Run the command."""
-        if not url.startswith(("http://", "https://")):
-            raise CommandError("--url must be like https://verbatim.example.com")
+        check_server_url(url)
         user = User.objects.filter(username=username).first() if username else sign_in.operator()
         if user is None:
             raise CommandError(f"No account is named {username!r}. Leave the name out to sign in as the operator.")

@@ -90,6 +90,8 @@ def check_answer(url: str) -> CheckResults:
             FAILED,
             f"The proxy answers {answer.status_code}: the server behind it is away. Start it, or correct the upstream address.",
         )
+    elif answer.has_redirect_location:
+        yield FAILED, f"{url} redirects to {answer.headers['Location']}. Give --url the address that clients should use."
     elif answer.status_code != httpx2.codes.OK or "x-request-id" not in answer.headers:
         yield (
             FAILED,

@@ -9,6 +9,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,21 @@ def test_a_server_that_is_away_is_named_and_ends_the_checks() -> None:
     findings = list(run_checks(proxy.checks(f"http://127.0.0.1:{free_port()}", "sk", 0)))
     assert [finding.name for finding in findings] == ["TLS", "proxy"]
     assert "does not answer" in findings[1].message
+
+
+def test_a_redirect_is_named() -> None:
+    class Redirect(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(308)
+            self.send_header("Location", "https://example.com/health/live")
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirect) as redirecting:
+        threading.Thread(target=redirecting.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{redirecting.server_port}"
+        findings = {finding.name: finding.message for finding in run_checks(proxy.checks(url, "sk-any", 0))}
+        redirecting.shutdown()
+    assert f"{url} redirects to https://example.com/health/live. Give --url the address" in findings["proxy"]
 
 
 def test_checks_without_a_key_are_skipped_and_a_wrong_key_is_named(shared: Server) -> None:

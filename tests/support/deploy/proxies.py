@@ -30,12 +30,13 @@ START_LIMIT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Running proxy: `url` begins with https, `port` takes TLS, `plain_port` redirects, `context` trusts the certificate."""
+    """Running proxy: `port` takes TLS, `plain_port` redirects, `context` trusts the certificate, `log` has its lines."""
 
     name: str
     port: int
     plain_port: int
     context: ssl.SSLContext
+    log: Path
 
     @property
     def url(self) -> str:
@@ -83,7 +84,7 @@ def proxy(name: str, upstream_port: int, folder: Path, *other_ports: int) -> Ite
                 return False
 
         wait_until(is_ready, limit_s=START_LIMIT_S, poll_s=0.1, explain=log.read_text)
-        yield Proxy(name, port, plain_port, context)
+        yield Proxy(name, port, plain_port, context, log)
     finally:
         process.terminate()
         process.wait(60)
@@ -105,6 +106,7 @@ def _nginx(folder: Path, port: int, plain_port: int, upstream: int) -> tuple[lis
         "127.0.0.1:8000": f"127.0.0.1:{upstream}",
         "server_name verbatim.example.com;": "server_name localhost;",
         "/etc/letsencrypt/live/verbatim.example.com": str(folder),
+        "/var/log/nginx/verbatim.log": str(folder / "log"),
     }
     (folder / "verbatim.conf").write_text(changed(DEPLOY / "nginx" / "verbatim.conf", replacements))
     paths = "".join(f"{kind}_temp_path {folder}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -132,6 +134,7 @@ def _caddy(folder: Path, port: int, plain_port: int, upstream: int) -> tuple[lis
 
 def _haproxy(folder: Path, port: int, plain_port: int, upstream: int) -> tuple[list[str], Path, dict[str, str]]:
     replacements = {
+        "log /dev/log local0": "log stdout format raw local0",
         "bind :443 ": f"bind 127.0.0.1:{port} ",
         "bind :80\n": f"bind 127.0.0.1:{plain_port}\n",
         "/etc/haproxy/cert.pem": str(folder / "cert.pem"),
