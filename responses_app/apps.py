@@ -128,4 +128,4 @@ def check_database(*, databases: Sequence[str] | None = None, **_options: Any) -
 
     if "default" not in (databases or ()) or not (problem := connection_problem()):
         return []
-    return [Error(f"The database does not answer ({problem}).", hint=f"{remedy()}.", id="verbatim.E004")]
+    return [Error(f"The database does not answer ({problem}).", hint=f"{remedy(problem)}.", id="verbatim.E004")]

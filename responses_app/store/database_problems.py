@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import psycopg
@@ -21,6 +22,7 @@ ENCODING = "UTF8"
 NAMED = "Start Postgres, or correct DATABASE_URL"
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
 HOSTED = "Start Postgres, or correct DATABASES in the settings of the project"
+FULL = "Free space on the disk of Postgres with another program, as a deletion in Postgres writes before it frees"
 SETTINGS = "project.settings"
 
 
@@ -35,7 +37,7 @@ def connection_problem() -> str | None:
 
 def unreachable_problem() -> str | None:
     """Return that the database does not answer, the reason and what to do. None if the database accepts a connection."""
-    return _unreachable(problem) if (problem := connection_problem()) else None
+    return describe_unreachable(problem) if (problem := connection_problem()) else None
 
 
 def is_hosted() -> bool:
@@ -63,16 +65,25 @@ def describe_database_error(error: DatabaseError) -> str | None:
     if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
-        return _unreachable(connection_problem() or str(error).rstrip())
+        return describe_unreachable(connection_problem() or str(error).rstrip())
     return None
 
 
-def _unreachable(reason: str) -> str:
-    return f"the database does not answer ({reason}). {remedy()}"
+def describe_driver_error(error: psycopg.Error) -> str:
+    """Return a sentence about an error of the driver: the message of Postgres, or that the database does not answer."""
+    reason = " ".join(str(error).split())
+    return describe_unreachable(reason) if error.sqlstate is None else reason
 
 
-def remedy() -> str:
-    """Return what to do about a database that does not answer."""
+def describe_unreachable(reason: str) -> str:
+    """Return a sentence with the reason of an unreachable database, and the remedy."""
+    return f"the database does not answer ({reason}). {remedy(reason)}"
+
+
+def remedy(reason: str) -> str:
+    """Return the remedy for an unreachable database, by the reason."""
+    if os.strerror(errno.ENOSPC) in reason:
+        return FULL
     if is_hosted():
         return HOSTED
     return NAMED if os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") else EMBEDDED

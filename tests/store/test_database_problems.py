@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from django.db import DatabaseError, NotSupportedError, OperationalError, connection, transaction
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from responses_app.store import database_problems
-from responses_app.store.database_problems import describe_database_error, encoding_problem
+from responses_app.store.database_problems import describe_database_error, describe_driver_error, encoding_problem
 
 
 def error_of(sql: str) -> DatabaseError:
@@ -54,3 +55,16 @@ def test_a_database_needs_the_encoding_utf8(encoding: str | None, is_usable: boo
     sentence = encoding_problem(encoding)
     assert (sentence is None) == is_usable
     assert is_usable or f"has the encoding {encoding}" in (sentence or "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("FATAL:  could not write init file: No space left on device", "Free space on the disk of Postgres"),
+        ("Connection refused", "Start Postgres, or correct DATABASE_URL"),
+    ],
+)
+def test_the_remedy_fits_the_reason(monkeypatch: pytest.MonkeyPatch, reason: str, remedy: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    sentence = describe_driver_error(psycopg.OperationalError(reason))
+    assert sentence.startswith(f"the database does not answer ({' '.join(reason.split())}). {remedy}")

@@ -13,7 +13,7 @@ from responses_app.server.backup import embedded
 from responses_app.server.backup.manifest import BackupError
 from responses_app.server.backup.writing import has_secret_file, write_backup
 from responses_app.store import audit_log
-from responses_app.store.database_problems import NO_TABLES
+from responses_app.store.database_problems import NO_TABLES, describe_driver_error
 
 
 class Command(DatabaseCommand):
@@ -35,8 +35,12 @@ class Command(DatabaseCommand):
                 audit_log.record(audit_log.command(), "backup", str(folder.resolve()))
         except psycopg.errors.UndefinedTable as error:
             raise CommandError(f"{NO_TABLES}. Message of Postgres: {error.diag.message_primary}") from error
-        except (BackupError, psycopg.Error, OSError) as error:
+        except psycopg.Error as error:
+            raise CommandError(describe_driver_error(error)) from error
+        except BackupError as error:
             raise CommandError(str(error).strip()) from error
+        except OSError as error:
+            raise CommandError(f"no backup was made: {error}. Name a new folder with enough space for all files.") from error
         rows = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())
         self.stdout.write(f"{folder}: {len(manifest.files)} files, {manifest.total_bytes:,} bytes; {rows}.")
         if manifest.missing:

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from responses_app.management.base import DatabaseCommand
 from responses_app.server.backup import embedded, restoring
 from responses_app.server.backup.manifest import BackupError
+from responses_app.store.database_problems import describe_driver_error
 
 
 class Command(DatabaseCommand):
@@ -38,7 +39,9 @@ class Command(DatabaseCommand):
                 return
             with embedded.database(needs_stopped_server=True):
                 rows = restoring.restore(folder, overwrite=overwrite)
-        except (BackupError, psycopg.Error, OSError) as error:
+        except psycopg.Error as error:
+            raise CommandError(describe_driver_error(error)) from error
+        except (BackupError, OSError) as error:
             raise CommandError(str(error).strip()) from error
         self.stdout.write(f"Restored: {', '.join(f'{count} {name}' for name, count in rows.items())}.")
         self.stdout.write("Next: start the server. With an ASGI server other than bin/serve, run manage.py migrate before.")

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from responses_app.installation.keyring import encryption_keys
 
@@ -65,16 +65,17 @@ class Manifest:
     def read(cls, folder: Path) -> Self:
         """Read the manifest of a folder. Raises BackupError."""
         try:
-            raw: dict[str, Any] = json.loads((folder / NAME).read_text())
+            raw = json.loads((folder / NAME).read_text())
         except FileNotFoundError:
             raise BackupError(f"{folder} has no {NAME}, so it is no complete backup. Make another one.") from None
         except (OSError, ValueError) as error:
             raise BackupError(f"{folder / NAME} cannot be read: {error}") from error
-        if raw.get("format") != FORMAT:
-            raise BackupError(
-                f"The backup has the format {raw.get('format')!r}. Restore it with a later version of the server."
-            )
-        return cls(**{**raw, "files": [BackupFile(**entry) for entry in raw["files"]]})
+        if isinstance(raw, dict) and raw.get("format", FORMAT) != FORMAT:
+            raise BackupError(f"The backup has the format {raw['format']!r}. Restore it with a later version of the server.")
+        try:
+            return cls(**{**raw, "files": [BackupFile(**entry) for entry in raw["files"]]})
+        except (KeyError, TypeError):
+            raise BackupError(f"{folder / NAME} is not what backup writes. Use another copy of the backup.") from None
 
     @property
     def total_bytes(self) -> int:

@@ -41,7 +41,9 @@ def run(arguments: Sequence[str | Path], environ: dict[str, str]) -> str:
     """Run a program and return the output. Raises BackupError with the end of the messages."""
     done = subprocess.run([str(one) for one in arguments], env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BackupError(failure(str(arguments[0]), done.stderr))
+        raise BackupError(
+            failure(str(arguments[0]), done.stderr or f"it ended with status {done.returncode}, without a message")
+        )
     return done.stdout
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +42,20 @@ _MIGRATIONS_SQL: Final = "SELECT app, max(name) FROM django_migrations GROUP BY 
 
 
 def write_backup(folder: Path) -> Manifest:
-    """Write a backup into a new or empty folder and return the manifest. Raises BackupError and psycopg.Error."""
+    """Write a backup into a new or empty folder and return the manifest. A failure leaves no file, and no folder that was new.
+
+    Raises BackupError, OSError and psycopg.Error.
+    """
+    is_new = not folder.exists()
     _make_empty(folder)
+    try:
+        return _write(folder)
+    except BaseException:
+        _remove(folder, is_new=is_new)
+        raise
+
+
+def _write(folder: Path) -> Manifest:
     with psycopg.connect(**session_parameters()) as link:
         link.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         snapshot = str(_value(link, "SELECT pg_export_snapshot()"))
@@ -81,6 +94,15 @@ def _make_empty(folder: Path) -> None:
     if any(folder.iterdir()):
         raise BackupError(f"{folder} is not empty. Name a new folder.")
     folder.chmod(0o700)
+
+
+def _remove(folder: Path, *, is_new: bool) -> None:
+    """Remove the files of an unfinished backup, and the folder if `is_new`."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if is_new:
+            folder.rmdir()
 
 
 def _dump(folder: Path, snapshot: str, server_major: int) -> BackupFile:

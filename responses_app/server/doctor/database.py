@@ -58,7 +58,7 @@ def checks() -> list[tuple[str, Check]]:
 def check_connection() -> CheckResults:
     """Check that the database of DATABASE_URL accepts a connection."""
     if problem := connection_problem():
-        yield FAILED, f"The database does not answer ({problem}). {remedy()}."
+        yield FAILED, f"The database does not answer ({problem}). {remedy(problem)}."
     else:
         yield OK, "The database answers."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import shutil
 import stat
@@ -109,7 +110,9 @@ def check_storage() -> CheckResults:
             return
     except Exception as error:
         # Each storage has exceptions of its own.
-        yield FAILED, f"The storage of files cannot be used ({type(error).__name__}: {error}). Check RESPONSES_FILE_STORAGE."
+        is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        action = "Free space on its disk." if is_full else "Check RESPONSES_FILE_STORAGE."
+        yield FAILED, f"The storage of files cannot be used ({type(error).__name__}: {error}). {action}"
         return
     yield OK, "The storage of files writes, reads and deletes."
     try:

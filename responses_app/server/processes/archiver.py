@@ -110,7 +110,7 @@ def main() -> None:
     attempts = 0
     while True:
         try:
-            archive_with_lock()
+            archive_with_lock(is_first=attempts == 0)
             attempts = 0
         except DatabaseError as error:
             attempts += 1
@@ -121,8 +121,8 @@ def main() -> None:
         time.sleep(TRY_EVERY_S)
 
 
-def archive_with_lock() -> None:
-    """Archive what is due, for ever, unless another process does. Raises DatabaseError."""
+def archive_with_lock(*, is_first: bool) -> None:
+    """Archive due logs for ever, unless another process does. The first attempt logs the start. Raises DatabaseError."""
     from responses_app.store.log.archiver import KEEPALIVE_SQL, Archiver, archiver_lock
 
     archiver = Archiver()
@@ -131,7 +131,8 @@ def archive_with_lock() -> None:
             return
         with connection.cursor() as cursor:
             cursor.execute(KEEPALIVE_SQL)
-        logger.info("this host archives")
+        if is_first:
+            logger.info("this host archives")
         while True:
             for _ in archiver.archive_due(datetime.now(UTC)):
                 pass

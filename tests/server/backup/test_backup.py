@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import DATABASE, ROLE, default_url
-from responses_app.server.backup.manifest import DUMP, NAME
+from responses_app.server.backup.manifest import DUMP, NAME, BackupError, Manifest
 from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
 from tests.support.web.chat_visitor import tape
@@ -103,6 +106,22 @@ def test_check_writes_nothing_and_finds_each_change(backup: Path, tmp_path: Path
     assert not (tmp_path / "data" / "postgres").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[]", "is not what backup writes"),
+        ('{"format": 1, "files": [1]}', "is not what backup writes"),
+        ('{"format": 1, "files": []}', "is not what backup writes"),
+        ('{"format": 2}', "Restore it with a later version"),
+        ("{", "cannot be read"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(BackupError, match=sentence):
+        Manifest.read(tmp_path)
+
+
 def test_a_backup_needs_an_empty_folder(server: Server, tmp_path: Path) -> None:
     (tmp_path / "old").write_text("x")
     done = manage(server.folder, "backup", str(tmp_path))
@@ -110,6 +129,16 @@ def test_a_backup_needs_an_empty_folder(server: Server, tmp_path: Path) -> None:
     done = manage(server.folder, "backup", "/proc/verbatim")
     assert done.returncode == 1
     assert "/proc/verbatim cannot be made (No such file or directory). Name a folder that this account may make." in done.stderr
+
+
+def test_a_backup_that_fails_leaves_nothing(server: Server, backup: Path, tmp_path: Path) -> None:
+    command = f"ulimit -f 8; exec {sys.executable} {ROOT}/manage.py backup {tmp_path}/backup"
+    environ = {**os.environ, "RESPONSES_DATA_DIR": str(server.folder)}
+    environ.pop("DATABASE_URL", None)
+    done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("CommandError: ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_without_tables_is_named(server: Server, tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ class BatchTest(TestCase):
         with lost, self.assertRaises(OperationalError):
             list(Archiver().archive_due(LATER))
 
+    def test_attempts_beside_a_full_disk_are_announced_once(self) -> None:
+        full = mock.patch.object(Archiver, "archive_due", side_effect=OperationalError("no space left"))
+        with full, self.assertLogs("responses.archive", "INFO") as log:
+            for is_first in (True, False, False):
+                with self.assertRaises(OperationalError):
+                    process.archive_with_lock(is_first=is_first)
+        self.assertEqual(len(log.output), 1)
+
     def test_damaged_log_stops_no_others_and_is_tried_again_later(self) -> None:
         logs = stored_logs(3, 4, 5)
         damaged, now = list(logs)[1], [0.0]
