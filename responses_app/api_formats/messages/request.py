@@ -10,6 +10,7 @@ from django.conf import settings
 
 from responses_app.access.model_access import find
 from responses_app.api_formats.client_body import dump_client_body
+from responses_app.api_formats.messages.client_tools import CLIENT_TOOLS, client_tool
 from responses_app.api_formats.messages.input_items import InputItems
 from responses_app.api_formats.messages.mcp_toolsets import TOOLSET, mcp_tools
 from responses_app.api_formats.messages.message import NO_THREADS
@@ -206,8 +207,10 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if kind.startswith("code_execution_"):
         validate(CodeTool, tool, loc)
         return {"type": "code_interpreter", "container": {"type": "auto"}}
-    allowed = "'custom', 'web_search_20250305', 'code_execution_20250522', 'mcp_toolset'"
-    raise invalid_value(json_path((*loc, "type")), kind, allowed)
+    if kind in CLIENT_TOOLS:
+        return client_tool(tool, loc)
+    allowed = ("custom", "web_search_20250305", "code_execution_20250522", TOOLSET, *CLIENT_TOOLS)
+    raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
 
 
 def _web_search(search: SearchTool, loc: Loc) -> dict[str, Any]:

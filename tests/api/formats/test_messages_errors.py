@@ -78,7 +78,7 @@ class MessagesErrorsTest(MessagesCase):
             (ran("mcp", {}, 5), "messages[0].content[1].content"),
             (ran("mcp", {}, [5]), "messages[0].content[1].content[0]"),
             ({"mcp_servers": [{"type": "url", "name": "a", "url": "http://x"}]}, "'mcp_servers[0].url'"),
-            ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0].type"),
+            ({"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}, "tools[0].type"),
             ({"thinking": {"type": "disabled", "budget_tokens": 2048}}, "thinking.budget_tokens"),
             ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
             ({"tool_choice": {"type": "auto", "name": "x"}}, "tool_choice.name"),
