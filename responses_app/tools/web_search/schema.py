@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from responses_app.validation.base import Array, CallEnding, Direct, Objects, StrictModel, validate
 from responses_app.validation.errors import Loc
@@ -66,12 +66,23 @@ class WebSearchTool(SearchOptions):
     external_web_access: bool | None = None
 
 
+class SearchAction(BaseModel):
+    """Action of an earlier web search, whose texts the model reads. Other servers may add fields."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    query: str | None = None
+    queries: Array[str] | None = None
+    url: str | None = None
+    pattern: str | None = None
+
+
 class WebSearchCallInput(StrictModel):
     """Web search, or an opened page, in the input."""
 
     type: Literal["web_search_call"]
     id: str | None = None
-    action: dict[str, Any] | None = None
+    action: SearchAction | None = None
     results: Objects | None = None
     status: CallEnding | None = None
 

@@ -179,6 +179,7 @@ class ServerItemsTest(ApiCase):
                 ({"type": "mcp_call", "name": "f", "arguments": "{}"}, "missing_required_parameter", "input[0].server_label"),
                 ({**ASKED, "arguments": {}}, "invalid_type", "input[0].arguments"),
                 ({**ITEMS["web_search_call"][0], "status": "odd"}, "invalid_value", "input[0].status"),
+                ({**ITEMS["web_search_call"][0], "action": {"queries": 7}}, "invalid_type", "input[0].action.queries"),
                 ({**ITEMS["file_search_call"][0], "zzz": 1}, "unknown_parameter", "input[0].zzz"),
                 ({**FOUND[0], "execution": "client"}, "missing_required_parameter", "input[0].call_id"),
             ):
