@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from responses_app.api_formats.call_results import check_results
-from responses_app.api_formats.chat_completions.schema import MESSAGES, PARTS
+from responses_app.api_formats.chat_completions.message_schema import MESSAGES, PARTS
 from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type

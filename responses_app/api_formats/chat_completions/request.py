@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from responses_app.access.model_access import find
 from responses_app.api_formats.chat_completions.messages import convert_messages
 from responses_app.api_formats.chat_completions.schema import (
     REFUSED,
@@ -20,6 +21,7 @@ from responses_app.api_formats.chat_completions.schema import (
     ChatResponseFormat,
     CustomChoice,
     FunctionChoice,
+    TemplateOptions,
 )
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.paths import RequestPaths
@@ -80,6 +82,8 @@ SAME = (
     "prompt_cache_retention",
     "prompt_cache_options",
     "service_tier",
+    "top_k",
+    "ignore_eos",
 )
 
 
@@ -101,9 +105,10 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     if body.n not in (None, 1):
         message = f"Unsupported value: 'n' is {body.n}. This server makes one completion for each request."
         raise InvalidRequest(message, param="n", code="unsupported_value")
-    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS)
+    effort, path = _effort(body)
+    paths = RequestPaths({**FIELDS, "reasoning.effort": path}, INSIDE, INSIDE_TOOLS, WORDS)
     items, paths.items = convert_messages(body.messages)
-    fields = _fields(body)
+    fields = _fields(body, effort)
     paths.tools = [
         SEARCH if tool["type"] == "web_search" else f"tools[{index}].{tool['type']}"
         for index, tool in enumerate(fields["tools"])
@@ -122,13 +127,28 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     return ChatRequest(order, bool(body.stream_options and body.stream_options.include_usage), paths)
 
 
-def _fields(body: ChatCompletionRequest) -> dict[str, Any]:
+def _effort(body: ChatCompletionRequest) -> tuple[str | None, str]:
+    """Return the effort, and the parameter that sets the effort: `chat_template_kwargs` if there is no `reasoning_effort`."""
+    options = body.chat_template_kwargs or TemplateOptions()
+    thinks = options.thinking if options.enable_thinking is None else options.enable_thinking
+    if thinks is None or body.reasoning_effort is not None:
+        return body.reasoning_effort, "reasoning_effort"
+    served = find(body.model or settings.RESPONSES_DEFAULT_MODEL)
+    # A model that does not reason has no efforts.
+    effort = ("medium" if thinks else "none") if served is not None and served.efforts else None
+    return (
+        effort,
+        "chat_template_kwargs.thinking" if options.enable_thinking is None else "chat_template_kwargs.enable_thinking",
+    )
+
+
+def _fields(body: ChatCompletionRequest, effort: str | None) -> dict[str, Any]:
     """Return the body of Responses without the input. Raises InvalidRequest."""
     fields: dict[str, Any] = {name: getattr(body, name) for name in SAME}
     if body.stream_options is not None:
         fields["stream_options"] = {"include_obfuscation": body.stream_options.include_obfuscation}
-    if body.reasoning_effort is not None:
-        fields["reasoning"] = {"effort": body.reasoning_effort}
+    if effort is not None:
+        fields["reasoning"] = {"effort": effort}
     fields["text"] = {"format": _format(body.response_format), "verbosity": body.verbosity}
     if body.logprobs:
         fields |= {"include": [create_response.LOGPROBS], "top_logprobs": body.top_logprobs}

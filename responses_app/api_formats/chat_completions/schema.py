@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from responses_app.schemas.tools import Name
-from responses_app.validation.base import ARRAY_LIMIT, Array, CalledName, CallId, Effort, LongText, Objects, StrictModel
+from responses_app.validation.base import ARRAY_LIMIT, Array, Effort, Objects, StrictModel
 
 # Fields that are refused unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
@@ -128,6 +128,20 @@ class ChatSearchOptions(StrictModel):
     user_location: dict[str, Any] | None = None
 
 
+class ChatPrediction(StrictModel):
+    """`prediction`, which has no effect: the answer is the same without it."""
+
+    type: Literal["content"]
+    content: str | Objects
+
+
+class TemplateOptions(StrictModel):
+    """`chat_template_kwargs` of vLLM: the options that switch the reasoning, of which templates have either."""
+
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+
+
 class ChatCompletionRequest(StrictModel):
     """Schema of the body; `messages` are validated one by one, and values that mean the same in Responses are validated there."""
 
@@ -156,7 +170,7 @@ class ChatCompletionRequest(StrictModel):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     modalities: Array[Literal["text"]] | None = None
-    prediction: Any = None
+    prediction: ChatPrediction | None = None
     web_search_options: ChatSearchOptions | None = None
     user: str | None = None
     safety_identifier: str | None = None
@@ -164,127 +178,7 @@ class ChatCompletionRequest(StrictModel):
     prompt_cache_retention: str | None = None
     prompt_cache_options: dict[str, Any] | None = None
     service_tier: str | None = None
-
-
-class InstructionMessage(StrictModel):
-    """Message of the system or the developer."""
-
-    role: Literal["system", "developer"]
-    content: Any
-    name: str | None = None
-
-
-class UserMessage(StrictModel):
-    """Message of the user."""
-
-    role: Literal["user"]
-    content: Any
-    name: str | None = None
-
-
-class CalledFunction(StrictModel):
-    """`function` of an earlier call."""
-
-    name: CalledName
-    arguments: LongText
-
-
-class CalledCustomTool(StrictModel):
-    """`custom` of an earlier call."""
-
-    name: CalledName
-    input: LongText
-
-
-class ToolCall(StrictModel):
-    """Earlier call of the model. Clients that join streamed chunks send the `index` back."""
-
-    id: CallId
-    type: Literal["function", "custom"] = "function"
-    function: CalledFunction | None = None
-    custom: CalledCustomTool | None = None
-    index: int | None = None
-
-
-class AssistantMessage(StrictModel):
-    """Earlier answer of the model. The reasoning has the name of DeepSeek's API or the newer one of vLLM."""
-
-    role: Literal["assistant"]
-    content: Any = None
-    refusal: LongText | None = None
-    reasoning_content: LongText | None = None
-    reasoning: LongText | None = None
-    tool_calls: Array[ToolCall] | None = None
-    name: str | None = None
-    # Parts of an answer that clients send back, and that the model does not read.
-    annotations: Any = None
-    parsed: Any = None
-
-
-class ToolMessage(StrictModel):
-    """Result of a call, sent by the client."""
-
-    role: Literal["tool"]
-    tool_call_id: CallId
-    content: Any
-    name: str | None = None
-
-
-MESSAGES: Mapping[str, type[StrictModel]] = {
-    "system": InstructionMessage,
-    "developer": InstructionMessage,
-    "user": UserMessage,
-    "assistant": AssistantMessage,
-    "tool": ToolMessage,
-}
-
-
-class ImageUrl(StrictModel):
-    """`image_url` of a part."""
-
-    url: str
-    detail: Literal["low", "high", "auto", "original"] | None = None
-
-
-class ChatFile(StrictModel):
-    """`file` of a part."""
-
-    file_id: str | None = None
-    file_data: str | None = None
-    filename: str | None = None
-
-
-class ChatTextPart(StrictModel):
-    """Text of a message."""
-
-    type: Literal["text"]
-    text: LongText
-
-
-class ChatImagePart(StrictModel):
-    """Image of a message."""
-
-    type: Literal["image_url"]
-    image_url: ImageUrl
-
-
-class ChatFilePart(StrictModel):
-    """File of a message."""
-
-    type: Literal["file"]
-    file: ChatFile
-
-
-class ChatRefusalPart(StrictModel):
-    """Earlier refusal of the model."""
-
-    type: Literal["refusal"]
-    refusal: LongText
-
-
-PARTS: Mapping[str, type[StrictModel]] = {
-    "text": ChatTextPart,
-    "image_url": ChatImagePart,
-    "file": ChatFilePart,
-    "refusal": ChatRefusalPart,
-}
+    # Not in OpenAI's API, but in those of other servers.
+    top_k: Annotated[int, Field(ge=0)] | None = None
+    ignore_eos: bool | None = None
+    chat_template_kwargs: TemplateOptions | None = None

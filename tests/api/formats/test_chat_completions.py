@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from django.test import AsyncClient, override_settings
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionDeleted
 
 from responses_app.models import Response
-from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_logprobs, record_text
+from tests.support.api.case import HARMONY, THOUGHT, TOOL, WEATHER, ApiCase, record_logprobs, record_text
 
 HI = [{"role": "user", "content": "Hi"}]
 FUNCTION = {"type": "function", "function": {key: value for key, value in TOOL.items() if key != "type"}}
@@ -114,6 +115,41 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual(of_chat.sampling, of_response.sampling)
             self.assertEqual((of_chat.sampling.seed, of_chat.sampling.max_tokens), (7, 50))
             self.assertEqual(of_chat.sampling.bias, {50: -100, 7: 1.5})
+
+    async def test_parameters_of_other_servers_have_their_effect(self) -> None:
+        kwargs = ({"enable_thinking": True}, {"thinking": True}, {"enable_thinking": False}, {"thinking": False})
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            await self.completion(client, top_k=20, ignore_eos=True)
+            (made,) = self.engine.requests
+            self.assertEqual((made.sampling.top_k, made.sampling.ignore_eos), (20, True))
+            for one in kwargs[:2]:
+                await self.completion(client, chat_template_kwargs=one, reasoning_effort=None)
+                self.assertEqual(self.engine.requests[-1].prompt, made.prompt)
+            # This model always reasons.
+            for one in kwargs[2:]:
+                path = f"chat_template_kwargs.{next(iter(one))}"
+                answer = await self.chat(client, chat_template_kwargs=one)
+                self.refused(answer, 400, "unsupported_value", path, "'none' is not supported")
+        with patch.object(HARMONY, "efforts", ()):
+            async with self.serving(*[record_text(THOUGHT)] * 4) as client:
+                for one in kwargs:
+                    await self.completion(client, chat_template_kwargs=one)
+        with patch.object(HARMONY, "efforts", ("none", "medium")):
+            async with self.serving(record_text(THOUGHT)) as client:
+                await self.completion(client, chat_template_kwargs={"enable_thinking": False}, reasoning_effort="medium")
+
+    async def test_marks_for_the_cache_in_parts_change_nothing(self) -> None:
+        marks: list[dict[str, Any]] = [
+            {},
+            {"cache_control": {"type": "ephemeral"}},
+            {"prompt_cache_breakpoint": {"mode": "explicit"}},
+        ]
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
+            for mark in marks:
+                parts = [{"type": "text", "text": "Hi", **mark}]
+                await self.completion(client, messages=[{"role": role, "content": parts} for role in ("system", "user")])
+            plain, *marked = (request.prompt for request in self.engine.requests)
+            self.assertEqual(marked, [plain, plain])
 
     async def test_errors_have_the_words_of_the_format(self) -> None:
         image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
@@ -227,6 +263,9 @@ class ChatCompletionsTest(ApiCase):
                 "invalid_json_schema",
             ),
             ({"colour": 1}, "colour", "unknown_parameter"),
+            ({"prediction": "x"}, "prediction", "invalid_type"),
+            ({"top_k": -1}, "top_k", "integer_below_min_value"),
+            ({"chat_template_kwargs": {"tools": 1}}, "chat_template_kwargs.tools", "unknown_parameter"),
         ]
         async with self.serving() as client:
             for body, param, code in cases:

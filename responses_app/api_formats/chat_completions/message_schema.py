@@ -1,0 +1,139 @@
+"""Schemas of the messages of `POST /v1/chat/completions`, and of the parts of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from responses_app.validation.base import Array, CalledName, CallId, LongText, StrictModel
+
+
+class InstructionMessage(StrictModel):
+    """Message of the system or the developer."""
+
+    role: Literal["system", "developer"]
+    content: Any
+    name: str | None = None
+
+
+class UserMessage(StrictModel):
+    """Message of the user."""
+
+    role: Literal["user"]
+    content: Any
+    name: str | None = None
+
+
+class CalledFunction(StrictModel):
+    """`function` of an earlier call."""
+
+    name: CalledName
+    arguments: LongText
+
+
+class CalledCustomTool(StrictModel):
+    """`custom` of an earlier call."""
+
+    name: CalledName
+    input: LongText
+
+
+class ToolCall(StrictModel):
+    """Earlier call of the model. Clients that join streamed chunks send the `index` back."""
+
+    id: CallId
+    type: Literal["function", "custom"] = "function"
+    function: CalledFunction | None = None
+    custom: CalledCustomTool | None = None
+    index: int | None = None
+
+
+class AssistantMessage(StrictModel):
+    """Earlier answer of the model. The reasoning has the name of DeepSeek's API or the newer one of vLLM."""
+
+    role: Literal["assistant"]
+    content: Any = None
+    refusal: LongText | None = None
+    reasoning_content: LongText | None = None
+    reasoning: LongText | None = None
+    tool_calls: Array[ToolCall] | None = None
+    name: str | None = None
+    # Parts of an answer that clients send back, and that the model does not read.
+    annotations: Any = None
+    parsed: Any = None
+
+
+class ToolMessage(StrictModel):
+    """Result of a call, sent by the client."""
+
+    role: Literal["tool"]
+    tool_call_id: CallId
+    content: Any
+    name: str | None = None
+
+
+MESSAGES: Mapping[str, type[StrictModel]] = {
+    "system": InstructionMessage,
+    "developer": InstructionMessage,
+    "user": UserMessage,
+    "assistant": AssistantMessage,
+    "tool": ToolMessage,
+}
+
+
+class ImageUrl(StrictModel):
+    """`image_url` of a part."""
+
+    url: str
+    detail: Literal["low", "high", "auto", "original"] | None = None
+
+
+class ChatFile(StrictModel):
+    """`file` of a part."""
+
+    file_id: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class ChatPart(StrictModel):
+    """Part of a message. Every prefix is cached, so marks of OpenAI's and Anthropic's clients for the cache have no effect."""
+
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None
+
+
+class ChatTextPart(ChatPart):
+    """Text of a message."""
+
+    type: Literal["text"]
+    text: LongText
+
+
+class ChatImagePart(ChatPart):
+    """Image of a message."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+class ChatFilePart(ChatPart):
+    """File of a message."""
+
+    type: Literal["file"]
+    file: ChatFile
+
+
+class ChatRefusalPart(StrictModel):
+    """Earlier refusal of the model."""
+
+    type: Literal["refusal"]
+    refusal: LongText
+
+
+PARTS: Mapping[str, type[StrictModel]] = {
+    "text": ChatTextPart,
+    "image_url": ChatImagePart,
+    "file": ChatFilePart,
+    "refusal": ChatRefusalPart,
+}
