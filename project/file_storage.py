@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -14,6 +15,7 @@ from responses_app.utils.json_setting import split_url
 # Query parameters of the URL, which are options of the same names of the back end `S3Storage` of django-storages.
 OPTIONS = frozenset({"endpoint_url", "region_name", "addressing_style", "signature_version", "access_key", "secret_key"})
 FORMS = "RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1 or file:///srv/files"
+S3_COMMAND = "pip install 'django-storages[s3]'"
 # Bytes of a file that are held in memory while the file is read; the rest is in a temporary file.
 MAX_MEMORY_BYTES = 1024 * 1024
 
@@ -43,3 +45,10 @@ def file_storage(url: str, folder: Path) -> dict[str, Any]:
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {**options, "default_acl": None, "file_overwrite": False, "max_memory_size": MAX_MEMORY_BYTES},
     }
+
+
+def check_package(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of STORAGES. Raises ImproperlyConfigured if the package of the storage is not installed."""
+    if find_spec(entry["BACKEND"].partition(".")[0]) is None:
+        raise ImproperlyConfigured(f"RESPONSES_FILE_STORAGE names a bucket, which needs the extra s3: {S3_COMMAND}")
+    return entry

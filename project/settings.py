@@ -17,7 +17,7 @@ from project.env import (
     envstr,
     replica_database,
 )
-from project.file_storage import file_storage
+from project.file_storage import check_package, file_storage
 from project.model_limits import parse_limits, parse_prices
 from project.tls import cookie_name, proxy_header, trusted_proxies
 from responses_app.installation.addresses import (
@@ -153,7 +153,7 @@ RESPONSES_UPLOAD_DIR = DATA_DIR / "uploads"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "files": file_storage(envstr("RESPONSES_FILE_STORAGE"), DATA_DIR / "files"),
+    "files": check_package(file_storage(envstr("RESPONSES_FILE_STORAGE"), DATA_DIR / "files")),
 }
 RESPONSES_FILE_MIB = envint("RESPONSES_FILE_MIB", 512, minimum=1)
 RESPONSES_FILES_PER_PROJECT = envint("RESPONSES_FILES_PER_PROJECT", 10_000, minimum=0)

@@ -16,12 +16,19 @@ COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 def secret_key(data_dir: Path) -> str:
     """Return the key in `data_dir/secret_key`, created at the first call. API keys are hashed with this key.
 
-    Raises ImproperlyConfigured for a folder that cannot be made or written to.
+    Raises ImproperlyConfigured for a folder that cannot be made or written to, and for a short key.
     """
+    file = data_dir / "secret_key"
     try:
-        return load_or_create(data_dir / "secret_key", secrets.token_urlsafe(48))
+        value = load_or_create(file, secrets.token_urlsafe(48))
     except OSError as error:
         raise ImproperlyConfigured(str(UnusableFolder(data_dir, error))) from None
+    if len(value) < MIN_LENGTH:
+        raise ImproperlyConfigured(
+            f"{file} has fewer than {MIN_LENGTH} characters: put the file of a backup in its place. Without it the next start "
+            "makes a new key, and API keys are unknown then"
+        )
+    return value
 
 
 def check_secret_key(value: str) -> str:

@@ -22,6 +22,7 @@ from responses_app.store import audit_log, refused_requests, search_index, webho
 from responses_app.store.content import approvals, orphans
 from responses_app.store.db import count_sessions
 from responses_app.store.files import container_files, files, pending
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.limits import usage
 from responses_app.store.log.archiver import Archiver, archiver_lock
 from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
@@ -176,8 +177,8 @@ async def _in_thread(work: Work) -> None:
         raise
 
 
-def _warn(name: str, error: DatabaseError) -> None:
-    """Log an error of the database, at most once a minute for each task: a full disk or a database that is away lasts."""
+def _warn(name: str, error: Exception) -> None:
+    """Log an error at most once a minute for each task: a full disk, or a database or storage that is away, lasts."""
     now = time.monotonic()
     if now - _warned.get(name, -math.inf) >= WARN_EVERY_S:
         _warned[name] = now
@@ -190,7 +191,7 @@ def _run_steps(work: Work, stop: threading.Event) -> None:
         for _ in work(datetime.now(UTC)):
             if not pacing.pause():
                 return
-    except DatabaseError as error:
+    except (DatabaseError, StorageUnavailable) as error:
         _warn(work.__name__, error)
     except Exception:
         # The next run of the task continues.

@@ -18,6 +18,7 @@ from responses_app.errors import (
     ServiceUnavailable,
 )
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.storage_report.storage_state import is_disk_full
 
 logger = logging.getLogger("responses.api")
@@ -33,6 +34,9 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
         return InvalidRequest(str(error), code="container_quota_exceeded")
     if isinstance(error, DiskFull):
         return InsufficientStorage(str(error))
+    if isinstance(error, StorageUnavailable):
+        logger.error("%s storage of files: %s. `manage.py doctor` checks RESPONSES_FILE_STORAGE", request_id, error)
+        return ServiceUnavailable("The storage of files does not answer. Try again in a moment.")
     if isinstance(error, RequestDataTooBig):
         return PayloadTooLarge("The body of your request is larger than 64 MiB.")
     if isinstance(error, UnreadablePostError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.file_storage import file_storage
+from project.file_storage import check_package, file_storage
 
 FOLDER = Path("/data/files")
 
@@ -31,6 +31,13 @@ def test_url_names_bucket_prefix_and_options() -> None:
         "addressing_style": "path",
     }
     assert {name: entry["OPTIONS"][name] for name in expected_options} == expected_options
+
+
+def test_a_storage_whose_package_is_missing_is_named_with_the_command() -> None:
+    entry = file_storage("", FOLDER)
+    assert check_package(entry) == entry
+    with pytest.raises(ImproperlyConfigured, match=r"needs the extra s3: pip install 'django-storages\[s3\]'"):
+        check_package({"BACKEND": "no_such_package.backends.s3.S3Storage"})
 
 
 @pytest.mark.parametrize(

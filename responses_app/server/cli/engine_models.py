@@ -93,7 +93,9 @@ def _listed(url: str) -> Models | NoModelList:
     place = location(url)
     try:
         answer = _get_with_retry(f"{place}/v1/models", headers, url)
-        return {model["id"]: model for model in answer.raise_for_status().json()["data"]}
+        if answer.is_error:
+            raise ValueError(f"GET {urlsplit(place).path}/v1/models is answered {answer.status_code}")
+        return {model["id"]: model for model in answer.json()["data"]}
     except httpx2.TransportError as error:
         return NoModelList(f"the engine at {urlsplit(place).netloc} is away ({error}): start it, or correct its URL")
     except (httpx2.HTTPError, ValueError, KeyError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,13 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 ALIAS = "files"
 # The server sends a chunk after the client has read the chunk before, and looks every 20 ms.
 CHUNK_BYTES = 1024 * 1024
+
+
+class StorageUnavailable(Exception):
+    """Storage that cannot be written or read: a folder of another account or without a disk, or a bucket that is away.
+
+    The message has the kind and the text of the cause, for the log.
+    """
 
 
 class LocalFile(StorageFile):  # type: ignore[type-arg]
@@ -39,8 +47,8 @@ def local_folder() -> Path | None:
 
 
 def save(path: Path, name: str) -> None:
-    """Move the local file `path` into the storage as `name`. Raises OSError and errors of the storage."""
-    with path.open("rb") as stream:
+    """Move the local file `path` into the storage as `name`. Raises OSError and StorageUnavailable."""
+    with path.open("rb") as stream, _named_errors():
         stored = storage().save(name, LocalFile(path, stream))
     if stored != name:
         storage().delete(stored)
@@ -53,20 +61,22 @@ def exists(name: str) -> bool:
 
 
 def delete(name: str) -> None:
-    """Delete the file `name` from the storage, if the file exists."""
-    storage().delete(name)
+    """Delete the file `name` from the storage, if the file exists. Raises StorageUnavailable."""
+    with _named_errors():
+        storage().delete(name)
 
 
 def read(name: str, limit: int) -> bytes:
-    """Read the file `name`, at most `limit` bytes. Raises FileNotFoundError and errors of the storage."""
-    with storage().open(name) as stream:
+    """Read the file `name`, at most `limit` bytes. Raises FileNotFoundError and StorageUnavailable."""
+    with _named_errors(), storage().open(name) as stream:
         data: bytes = stream.read(limit)
         return data
 
 
 async def open_chunks(name: str) -> AsyncIterator[bytes]:
-    """Open the file `name` and return an iterator over the bytes. Raises FileNotFoundError and errors of the storage."""
-    return _iter_chunks(await _in_thread(storage().open, name))
+    """Open the file `name` and return an iterator over the bytes. Raises FileNotFoundError and StorageUnavailable."""
+    with _named_errors():
+        return _iter_chunks(await _in_thread(storage().open, name))
 
 
 async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
@@ -76,6 +86,17 @@ async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
             yield chunk
     finally:
         stream.close()
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Raise StorageUnavailable in place of the errors of a storage, each of which has its own, apart from FileNotFoundError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise StorageUnavailable(f"{type(error).__name__}: {error}") from error
 
 
 async def _in_thread(function: Any, *args: Any) -> Any:

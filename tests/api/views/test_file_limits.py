@@ -68,6 +68,19 @@ class FileLimitsTest(ApiCase):
                 assert words in first[1]["message"]
         assert [path.name for path in self.folder.glob("*/*")] == []
 
+    async def test_a_storage_that_cannot_be_used_is_named_without_a_traceback(self) -> None:
+        (self.folder / "files").touch()
+        with self.assertLogs("responses.api", "ERROR") as log:
+            first, second = await self.refusals(("/v1/files", "/v1/containers/cntr_1/files"))
+        assert first == second
+        assert (first[0], first[1]["code"]) == (503, "server_error")
+        assert first[1]["message"] == "The storage of files does not answer. Try again in a moment."
+        assert len(log.records) == 2
+        for record in log.records:
+            assert record.exc_info is None
+            assert record.getMessage().startswith("req_")
+            assert "`manage.py doctor` checks RESPONSES_FILE_STORAGE" in record.getMessage()
+
     async def test_responses_and_copies_go_on_while_the_disk_is_almost_full(self) -> None:
         with override_settings(**FULL_DISK, **NO_BYTES):
             async with self.serving(record_text(HELLO)) as client:

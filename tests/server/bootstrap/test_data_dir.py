@@ -47,6 +47,12 @@ def test_a_secret_key_that_is_made_is_long_enough(tmp_path: Path) -> None:
     assert check_secret_key(secret_key(tmp_path))
 
 
+def test_a_damaged_secret_key_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret_key").write_text("abc\n")
+    with pytest.raises(ImproperlyConfigured, match="secret_key has fewer than 32 characters: put the file of a backup"):
+        secret_key(tmp_path)
+
+
 def test_a_new_folder_is_closed_to_others_and_an_existing_one_keeps_its_mode(tmp_path: Path) -> None:
     os.close(lock(tmp_path / "new"))
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700

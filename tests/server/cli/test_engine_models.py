@@ -141,6 +141,24 @@ def test_several_urls_in_a_model_are_checked() -> None:
         models_setting(("x=http://a:1?tokenizer=t,http://b:1",), None, build)
 
 
+def test_a_server_without_models_is_named_in_a_line() -> None:
+    class WithoutModels(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), WithoutModels) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(InvalidModelSpec) as refused:
+                setting(f"http://127.0.0.1:{other.server_port}/path")
+        finally:
+            other.shutdown()
+    assert str(refused.value) == (
+        f"the engine at 127.0.0.1:{other.server_port} does not list its models "
+        "(GET /path/v1/models is answered 404); name them with --model"
+    )
+
+
 def test_none_of_the_engines_lists_its_models() -> None:
     with pytest.raises(InvalidModelSpec, match="is away"):
         setting("http://127.0.0.1:9?start_wait=0", "http://127.0.0.1:11?start_wait=0")
