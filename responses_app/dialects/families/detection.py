@@ -214,8 +214,8 @@ def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
     if family is UNKNOWN and None in (evidence.reasoning_parser, evidence.tool_parser):
         kind = f"model_type {evidence.model_type!r}" if evidence.model_type else "a model without config.json"
         yield (
-            f"The family of the model is not recognised ({kind}): only <think> reasoning and <tool_call> JSON calls are parsed. "
-            "Name the parsers with reasoning_parser and tool_parser."
+            f"The family of the model is not recognised ({kind}): only <think> reasoning and <tool_call> JSON calls are parsed, "
+            "other calls of this model will be shown as text. Name the parsers with reasoning_parser and tool_parser."
         )
 
 

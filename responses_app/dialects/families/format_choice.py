@@ -5,24 +5,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.constraints.structural_tag import regex
+from responses_app.dialects.families.derived_format import DERIVED, derived_calls, derived_reasoning
 from responses_app.dialects.families.detection import Detection, ReadBack, Source
-from responses_app.dialects.families.read_back import read_turn, reads_calls, reads_reasoning
+from responses_app.dialects.families.read_back import read_turn, reads_calls, reads_keys, reads_reasoning
+from responses_app.dialects.families.turn_set import TurnSet, Variants
 from responses_app.dialects.families.unread_output import SpecialTokens, keep_unread
-from responses_app.dialects.families.written_turns import (
-    ANSWER,
-    EMPTY,
-    ONE,
-    OTHER,
-    RICH,
-    THOUGHT,
-    TurnWriter,
-    WrittenTurn,
-)
-from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.families.written_turns import ANSWER, TurnWriter, WrittenTurn
+from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
 from responses_app.dialects.formats.table import CALLS, REASONING, output_format
 
 logger = logging.getLogger(__name__)
@@ -31,10 +26,9 @@ logger = logging.getLogger(__name__)
 _MAX_SHOWN = 120
 # End of a prompt that opens reasoning.
 _REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
+_TAG = re.compile(r"<\w+>")
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
-Variants = list[WrittenTurn]
-"""Turn in the forms that a template takes; a format has to read one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,9 @@ class _Chooser:
         self._tokens = tokens
         self._fit = fit
         self._writer = TurnWriter(template, sorted(tokens.stops))
+        self._turns = TurnSet(self._writer)
+        self._derived_calls: CallFormat | None = None
+        self._derived_reasoning: ReasoningFormat | None = None
 
     def choose(self) -> FormatChoice:
         """Return the first pair of parsers that reads the turns, or else the detected pair with warnings."""
@@ -79,66 +76,45 @@ class _Chooser:
         calls_read = reasoning_read = ReadBack.NOT_WRITTEN
         if self._is_off("tool_parser", tools):
             calls_read = ReadBack.NOT_CHECKED
-        elif self._call_turns:
+        elif self._turns.calls:
             reader, read_back = self._choose_calls(reasoning, tools)
             # Tools that the template does not describe are described in the format that is read.
             if read_back is ReadBack.EQUAL or self._writer.shows_tools():
                 tools, calls_read = reader, read_back
         if self._is_off("reasoning_parser", reasoning):
             reasoning_read = ReadBack.NOT_CHECKED
-        elif self._reasoning_turns:
+        elif self._turns.reasoning:
             reasoning, reasoning_read = self._choose_reasoning(reasoning, tools)
         elif self._unread_opening(reasoning) and "reasoning_parser" not in detection.named:
             readers = (each for each in self._reasoning_candidates() if not self._unread_opening(each))
             reasoning = next(readers, reasoning)
         chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
-        output = self._format(reasoning, tools)
+        output = self._without_answer_tags(self._format(reasoning, tools))
         return FormatChoice(self._explained(chosen), self._with_unread_parts(output, chosen))
 
+    def _without_answer_tags(self, output: OutputFormat) -> OutputFormat:
+        """Return `output` without the tags that the template writes around every answer."""
+        for turn in self._turns.plain[:1]:
+            before, _, behind = read_turn(turn, output, self._written_tokens).text.partition(ANSWER)
+            tag = (before or turn.opening.rpartition("\n")[2]).strip()
+            if _TAG.fullmatch(tag) and behind.strip() == f"</{tag[1:]}":
+                head = output.answer_head or regex(f"{tag}\n?")
+                return replace(output, ignored=(*output.ignored, tag, behind.strip()), answer_head=head)
+        return output
+
     def _with_unread_parts(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
-        calls = [turn for variants in self._call_turns + self._rich_turns for turn in variants]
-        reasoning = [turn for variants in self._reasoning_turns for turn in variants]
-        return keep_unread(output, chosen, self._tokens, calls, reasoning, self._plain_text)
-
-    @cached_property
-    def _call_turns(self) -> list[Variants]:
-        """Turns with calls of strings: alone, several, and beside text."""
-        one = self._writer.write(calls=[ONE])
-        if not one:
-            return []
-        return [one, self._writer.write(calls=[ONE, OTHER]), self._writer.write(calls=[ONE], content=ANSWER)]
-
-    @cached_property
-    def _rich_turns(self) -> list[Variants]:
-        """Turns with arguments of all types, and without any: templates write some of these unlike their models."""
-        return [self._writer.write(calls=[RICH]), self._writer.write(calls=[EMPTY]), self._writer.write(calls=[RICH, EMPTY])]
-
-    @cached_property
-    def _reasoning_turns(self) -> list[Variants]:
-        """Turns with reasoning before text and before a call, if the template writes the reasoning."""
-        turns = [self._writer.write(content=ANSWER, reasoning=THOUGHT)]
-        if self._call_turns:
-            turns += [self._writer.write(calls=[ONE], reasoning=THOUGHT)]
-        return [written for turn in turns if (written := [each for each in turn if each.reasoning])]
-
-    @cached_property
-    def _plain_turns(self) -> Variants:
-        return self._writer.write(content=ANSWER)
-
-    @cached_property
-    def _plain_text(self) -> str:
-        """Text of a plain turn, whose tokens are no part of a call or reasoning."""
-        return "".join(turn.text for turn in self._plain_turns)
+        calls = [turn for variants in self._turns.calls + self._turns.rich for turn in variants]
+        reasoning = [turn for variants in self._turns.reasoning for turn in variants]
+        return keep_unread(output, chosen, self._tokens, calls, reasoning, self._turns.plain_text)
 
     @cached_property
     def _written_tokens(self) -> frozenset[str]:
         """Special tokens in the turns: a tokenizer may have thousands of others."""
-        turns = [*self._call_turns, *self._rich_turns, *self._reasoning_turns, self._plain_turns]
-        text = "\n".join(turn.text for variants in turns for turn in variants)
+        text = self._turns.text
         return frozenset(token for token in self._tokens.special if token in text)
 
     def _choose_calls(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
-        turns, rich = self._call_turns, self._rich_turns
+        turns, rich = self._turns.calls, self._turns.rich
         is_read = self._reads(reads_calls, turns, reasoning, tools)
         if "tool_parser" in self._detection.named:
             return tools, ReadBack.EQUAL if is_read else ReadBack.DIFFERENT
@@ -149,25 +125,43 @@ class _Chooser:
         best = [each for each in readers if self._reads(self._reads_all, rich, reasoning, each)]
         if not best and is_read:
             return tools or _DEFAULT_CALLS, ReadBack.EQUAL
+        if not readers and self._derives_calls(reasoning):
+            return DERIVED, ReadBack.EQUAL
         return (*best, *readers, tools)[0], ReadBack.EQUAL if readers else ReadBack.DIFFERENT
 
     def _choose_reasoning(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
-        is_read = self._reads(reads_reasoning, self._reasoning_turns, reasoning, tools)
+        is_read = self._reads(reads_reasoning, self._turns.reasoning, reasoning, tools)
         if "reasoning_parser" in self._detection.named:
             return reasoning, ReadBack.EQUAL if is_read else ReadBack.DIFFERENT
         if is_read:
             return reasoning or _DEFAULT_REASONING, ReadBack.EQUAL
         for each in self._reasoning_candidates():
-            if self._reads(reads_reasoning, self._reasoning_turns, each, tools):
+            if self._reads(reads_reasoning, self._turns.reasoning, each, tools):
                 return each, ReadBack.EQUAL
+        for derived in derived_reasoning(self._turns.reasoning[0], self._turns.plain_text):
+            self._derived_reasoning = derived
+            if self._reads(reads_reasoning, self._turns.reasoning, DERIVED, tools):
+                return DERIVED, ReadBack.EQUAL
         return reasoning, ReadBack.DIFFERENT
+
+    def _derives_calls(self, reasoning: str | None) -> bool:
+        """Derive the format of the calls from the turns. Return True if it reads the turns."""
+        one, two = self._turns.calls[:2]
+        for derived in derived_calls(one, two, self._turns.rich[0], self._turns.plain_text):
+            self._derived_calls = derived
+            with suppress(ValueError):  # a marker begins another
+                if self._reads(self._reads_all, self._turns.calls, reasoning, DERIVED) and self._reads(
+                    reads_keys, self._turns.rich, reasoning, DERIVED
+                ):
+                    return True
+        return False
 
     def _reads_all(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
         """Return True if `output` reads the calls, and every part of a call: no text remains, and no token is hidden."""
-        if any(token in turn.text and token not in self._plain_text for token in hidden):
+        if any(token in turn.text and token not in self._turns.plain_text for token in hidden):
             return False
         # The tokenizer may not name all tokens around a turn: those stand around a plain text too.
-        plain = "".join(read_turn(each, output, hidden).text for each in self._plain_turns[:1])
+        plain = "".join(read_turn(each, output, hidden).text for each in self._turns.plain[:1])
         before, _, behind = map(_compact, plain.partition(ANSWER))
         text = _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind)
         return reads_calls(turn, output, hidden) and text == _compact(turn.content)
@@ -175,7 +169,7 @@ class _Chooser:
     def _unread_opening(self, reasoning: str | None) -> str:
         """Return the marker with which a prompt opens the reasoning, empty if the format `reasoning` has the marker."""
         prompt = self._writer.prompt.rstrip()
-        begins = REASONING[reasoning].begins if reasoning else ()
+        begins = REASONING[reasoning].begins if reasoning in REASONING else ()
         opening = _REASONING_OPENING.search(prompt)
         return opening[0] if opening and not prompt.endswith(begins) else ""
 
@@ -186,7 +180,7 @@ class _Chooser:
     def _call_candidates(self) -> list[str]:
         """Return the declared formats of calls, those of other families that fit first."""
         likely = [tools for _, _, tools in self._detection.alternatives]
-        text = "".join(turn.text for variants in self._call_turns for turn in variants)
+        text = "".join(turn.text for variants in self._turns.calls for turn in variants)
         shown = [name for name, calls in CALLS.items() if any(mark in text for mark in (*calls.begins, *calls.leads))]
         return list(dict.fromkeys(name for name in (*likely, _DEFAULT_CALLS, *shown) if name in shown))
 
@@ -207,7 +201,11 @@ class _Chooser:
         return all(any(reads(turn, output, hidden) for turn in variants) for variants in turns if variants)
 
     def _format(self, reasoning: str | None, tools: str | None) -> OutputFormat:
-        return self._fit(output_format(reasoning, tools))
+        declared = [None if name == DERIVED else name for name in (reasoning, tools)]
+        output = self._fit(output_format(*declared))
+        if reasoning == DERIVED:
+            output = replace(output, reasoning=self._derived_reasoning)
+        return replace(output, calls=self._derived_calls) if tools == DERIVED else output
 
     def _explained(self, chosen: Detection) -> Detection:
         """Return the detection with its source and its warnings."""
@@ -226,7 +224,7 @@ class _Chooser:
             yield (
                 f"The chat template writes calls in a form that {_reader('tool parser', chosen.tool_parser)}: "
                 "calls of this model will be shown as text. "
-                f"The template writes {_shown(self._unread(self._call_turns, chosen, reads_calls))}"
+                f"The template writes {_shown(self._unread(self._turns.calls, chosen, reads_calls))}"
             )
         elif chosen.tool_parser is None and not chosen.is_unknown and self._writer.shows_tools() and not chosen.named:
             yield (
@@ -242,7 +240,7 @@ class _Chooser:
             yield (
                 f"The chat template writes reasoning in a form that {_reader('reasoning parser', chosen.reasoning_parser)}: "
                 "reasoning of this model will be shown as text, or text as reasoning. "
-                f"The template writes {_shown(self._unread(self._reasoning_turns, chosen, reads_reasoning))}"
+                f"The template writes {_shown(self._unread(self._turns.reasoning, chosen, reads_reasoning))}"
             )
 
     def _unread(

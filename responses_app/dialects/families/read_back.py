@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,12 @@ def reads_calls(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]
     return all(read_turn(turn, output, hidden, piece).calls == turn.calls for piece in (0, _PIECE))
 
 
+def reads_keys(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
+    """Return True if `output` reads the names of the calls and the keys of their arguments."""
+    read = read_turn(turn, output, hidden)
+    return [(name, _keys(values)) for name, values in read.calls] == [(name, _keys(values)) for name, values in turn.calls]
+
+
 def reads_reasoning(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
     """Return True if `output` separates the reasoning of a turn from the text, whole and in small pieces."""
     reads = [read_turn(turn, output, hidden, piece) for piece in (0, _PIECE)]
@@ -82,6 +88,10 @@ def _collect(deltas: Sequence[Delta]) -> ReadTurn:
 
 def _texts(deltas: Sequence[Delta], kind: type[ReasoningDelta] | type[TextDelta]) -> Iterator[str]:
     return (delta.text for delta in deltas if isinstance(delta, kind))
+
+
+def _keys(arguments: Any) -> Any:
+    return set(arguments) if isinstance(arguments, Mapping) else arguments
 
 
 def _json(text: str) -> Any:

@@ -70,7 +70,7 @@ _CALL_FORMS = [
 _REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought", THINKING_PART)
 # A printed list of parts is no text.
 _NOTATION = (f"'thinking': '{THOUGHT}", f'"thinking": "{THOUGHT}')
-_PARTIAL_TAG = re.compile(r"[<\[【][^<>\[\]【】]*$")
+PARTIAL_TAG = re.compile(r"[<\[【][^<>\[\]【】]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,4 +214,4 @@ def _common_opening(prompt: str, whole: str) -> str:
     if whole.startswith(prompt):
         return prompt
     same = next((at for at, (one, other) in enumerate(zip(prompt, whole, strict=False)) if one != other), len(whole))
-    return _PARTIAL_TAG.sub("", whole[:same])
+    return PARTIAL_TAG.sub("", whole[:same])

@@ -16,16 +16,22 @@ from responses_app.dialects.families.detection import Detection, Evidence, ReadB
 from responses_app.dialects.families.format_choice import FormatChoice, choose_format
 from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
+from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.protocol.deltas import Call, ReasoningDelta, TextDelta
+from tests.support.dialects.families.cases import TOOLS, Item, OutputCase, cases
 from tests.support.dialects.families.checkpoint_folder import write_checkpoint
 from tests.support.dialects.families.family_format import FamilyFormat
 from tests.support.dialects.families.formats.registry import FAMILIES
+from tests.support.dialects.families.open_families import items_of
 from tests.support.dialects.parser_driver import CHATML, WEATHER, parse_chunks, problems_of, turn
 
 OSLO = ("get_weather", {"city": "Oslo"})
 STOPS = frozenset({"<|im_end|>"})
+# Families whose calls have a form that cannot be derived: names of parameters as elements, and a word as the marker.
+UNREAD = {"minimax-m3", "phi-4-mini"}
 ONE_CALL = "'\n<tool_call>\n' + call.function | tojson + '\n</tool_call>'"
 
 
@@ -89,24 +95,50 @@ def test_detected_format_reads_what_the_template_of_a_family_writes(name: str) -
 
 
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.has_calls and family.tools])
-def test_calls_with_other_markers_are_a_warning_and_their_tokens_are_kept(name: str) -> None:
+def test_calls_with_other_markers_are_read_in_the_form_that_the_template_writes(name: str) -> None:
     other = with_other_calls(FAMILIES[name], choose(FAMILIES[name])[1].output)
     if other is None:  # calls without markers have nothing to rename
         assert choose(FAMILIES[name])[1].output.calls.leads  # type: ignore[union-attr]
         return
     choice = choose(other)[1]
-    assert choice.detection.calls is ReadBack.DIFFERENT
-    assert any("calls of this model will be shown as text" in warning for warning in choice.detection.warnings)
-    assert choice.output.keeps_markers
-    written = other.write_calls([OSLO])
-    assert {token for token in tokens_of(other) if token in written} <= {*choice.output.markers, other.eos}
+    if name in UNREAD:
+        assert choice.detection.calls is ReadBack.DIFFERENT
+        assert any("calls of this model will be shown as text" in warning for warning in choice.detection.warnings)
+        assert choice.output.keeps_markers
+        written = other.write_calls([OSLO])
+        assert {token for token in tokens_of(other) if token in written} <= {*choice.output.markers, other.eos}
+        return
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.detection.chosen_by == "reading what the chat template writes"
+    assert choice.detection.warnings == ()
+    for case in cases(other):
+        if not case.is_quiet:
+            assert read_by_letters(choice.output, case) == list(case.expected), case.name
 
 
-@pytest.mark.parametrize("name", ["hermes-2-pro", "deepseek-v3.1", "kimi-k2", "glm-4.6", "qwen3-coder"])
+def read_by_letters(output: OutputFormat, case: OutputCase) -> list[Item]:
+    """Read an output character by character."""
+    deltas, schemas = DeltaBuffer(), {tool["name"]: tool.get("parameters", {}) for tool in TOOLS}
+    is_open = bool(output.reasoning and case.expected[0][0] == "reasoning" and output.reasoning.begins[0] not in case.output)
+    scanner = FormatScanner(deltas, output, schemas.__contains__, schemas, thinking=is_open)
+    for char in output.opening + case.output:
+        scanner.feed(char)
+    scanner.end()
+    return items_of(deltas.take_rest())
+
+
+def shown(family: FamilyFormat) -> FamilyFormat:
+    """Return the family with calls of a form that cannot be derived: the name stands behind the arguments."""
+    call = "{{- '<|act|>' + call.function.arguments | tojson + '<|of|>' + call.function.name + '<|done|>' }}"
+    special = (*family.special, "<|act|>", "<|of|>", "<|done|>")
+    tools = "{{- tools | tojson }}"
+    return dataclasses.replace(family, model_type="other", tools=tools, call=call, calls=("", "", ""), special=special)
+
+
+@pytest.mark.parametrize("name", ["hermes-2-pro", "deepseek-v3.1", "qwen3-coder"])
 @pytest.mark.filterwarnings("ignore")
 def test_text_of_an_unknown_call_is_whole_and_is_a_problem(name: str, tmp_path: Path) -> None:
-    other = with_other_calls(FAMILIES[name], choose(FAMILIES[name])[1].output)
-    assert other is not None
+    other = shown(FAMILIES[name])
     dialect, family = open_checkpoint(*opened(other, tmp_path))
     assert isinstance(dialect, ChatDialect)
     assert any("calls of this model will be shown as text" in warning for warning in family.warnings)
@@ -130,23 +162,47 @@ def opened(family: FamilyFormat, folder: Path) -> tuple[Checkpoint, Detection]:
     return checkpoint, checkpoint.detect_family()
 
 
+NEW_CALL = "'<|act|>' + call.function.arguments | tojson + '<|of|>' + call.function.name"
+
+
 def test_a_template_with_reasoning_and_calls_of_a_new_form_is_not_silent() -> None:
-    template = CHATML.replace(ONE_CALL, "'<|call:start|>' + call.function.name + '<|args|>' + call.function.arguments | tojson")
-    choice = choose_for(template, "<|call:start|>", "<|args|>", model_type="new_model")
+    choice = choose_for(CHATML.replace(ONE_CALL, NEW_CALL), "<|act|>", "<|of|>", model_type="new_model")
     (warning,) = choice.detection.warnings
     assert warning.startswith("The chat template writes calls in a form that no known tool parser reads: calls of this model")
-    assert "<|call:start|>get_markplan<|args|>" in warning
+    assert '<|act|>{"place": "markfirst town"}<|of|>get_markplan' in warning
     assert choice.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
-    assert choice.output.kept == ("<|args|>", "<|call:start|>")
-    assert choice.output.unknown_calls == ("<|call:start|>",)
+    assert choice.output.kept == ("<|act|>", "<|of|>")
+    assert choice.output.unknown_calls[0].startswith("<|act|>")
 
 
-def test_reasoning_of_a_new_form_is_not_silent() -> None:
-    template = CHATML.replace("'<think>\n'", "'<|begin of idea|>'").replace("'\n</think>\n\n'", "'<|end of idea|>'")
-    choice = choose_for(template, "<|begin of idea|>", "<|end of idea|>", model_type="qwen3")
+@pytest.mark.parametrize(("begin", "end"), [("<|begin of idea|>", "<|end of idea|>"), ("◁idea▷\n", "\n◁/idea▷\n")])
+def test_reasoning_of_a_new_form_is_read_as_the_template_writes_it(begin: str, end: str) -> None:
+    template = CHATML.replace("'<think>\n'", f"'{begin}'").replace("'\n</think>\n\n'", f"'{end}'")
+    choice = choose_for(template, begin.strip(), end.strip(), model_type="qwen3")
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+    assert (choice.detection.tool_parser, choice.detection.warnings) == ("hermes", ())
+    assert choice.output.reasoning is not None
+    assert (choice.output.reasoning.begins, choice.output.reasoning.ends) == ((begin.strip(),), (end.strip(),))
+
+
+def test_reasoning_of_a_new_form_that_the_prompt_opens_is_read() -> None:
+    template = CHATML.replace("'<think>\n'", "'<|idea|>'").replace("'\n</think>\n\n'", "'<|/idea|>'")
+    choice = choose_for(template.replace("{{- '<|im_start|>assistant\n' }}", "{{- '<|im_start|>assistant\n<|idea|>' }}"))
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+
+
+def test_reasoning_that_cannot_be_told_from_the_answer_is_a_warning() -> None:
+    template = CHATML.replace("'<think>\n'", "'I: '").replace("'\n</think>\n\n'", "' '")
+    choice = choose_for(template, model_type="qwen3")
     assert choice.detection.reasoning is ReadBack.DIFFERENT
     assert any("reasoning of this model will be shown as text" in warning for warning in choice.detection.warnings)
-    assert choice.output.kept == ("<|begin of idea|>", "<|end of idea|>")
+
+
+def test_tags_around_every_answer_are_no_text() -> None:
+    template = CHATML.replace("{{- message.content }}", "{{- '<reply>' + message.content + '</reply>' if message.content }}")
+    choice = choose_for(template, model_type="qwen3")
+    assert choice.output.ignored == ("<reply>", "</reply>")
+    assert choice.output.answer_head is not None
 
 
 @pytest.mark.parametrize(

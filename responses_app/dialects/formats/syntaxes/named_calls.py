@@ -20,7 +20,9 @@ class NamedCalls(SectionSyntax):
     """Section of calls `call_begin` name `argument_begin` JSON `call_end`, between `begin` and `end`.
 
     Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
-    head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name.
+    head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name,
+    with `id_begin` behind it.
+    White space around these texts is that of the grammar.
     """
 
     begin: str
@@ -32,16 +34,19 @@ class NamedCalls(SectionSyntax):
     index_separator: str = ""
     fenced: bool = False
     name_begin: str = ""
+    id_begin: str = ""
+    # Text between two calls of a section.
+    separator: str = ""
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
         marker: str | None = begin
-        if begin == self.begin:
+        if begin == self.begin.strip():
             yield from reader.skip_space()
             marker = yield from reader.accept(*self._nexts)
         if marker is None:
             raise NotACall
-        while marker == self.call_begin:
+        while marker == self.call_begin.strip():
             yield from self._call(reader, calls)
             yield from reader.skip_space()
             marker = yield from reader.accept(*self._nexts)
@@ -49,24 +54,26 @@ class NamedCalls(SectionSyntax):
     @property
     def _nexts(self) -> tuple[str, ...]:
         """Markers of the next call, and of the end of the section."""
-        return (self.call_begin, self.end) if self.end else (self.call_begin,)
+        call_begin, end = self.call_begin.strip(), self.end.strip()
+        return (call_begin, end) if end else (call_begin,)
 
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        return (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end, self.name_begin)
+        texts = (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end, self.name_begin, self.id_begin)
+        return tuple(text.strip() for text in texts)
 
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return (self.begin if self.end else "") or self.call_begin
+        return ((self.begin if self.end else "") or self.call_begin).strip()
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section, or tags of calls, with or without the beginning of a section that has no end."""
         one = [self._tag(tool) for tool in tools]
         if not self.end:
             return [*one, *({**each, "begin": self.begin + each["begin"]} for each in one if self.begin)]
-        return [tag(self.begin, tags(one, "\n" if self.fenced else "", only_one=only_one), self.end)]
+        return [tag(self.begin, tags(one, "\n" if self.fenced else self.separator, only_one=only_one), self.end)]
 
     def _tag(self, tool: Tool) -> Format:
         name, values = str(tool["name"]), arguments(dict(tool))
@@ -75,6 +82,9 @@ class NamedCalls(SectionSyntax):
         if self.name_begin:
             content = sequence(_ID, literal(f"{self.name_begin}{name}{self.argument_begin}"), values)
             return tag(self.call_begin, content, self._tail())
+        if self.id_begin:
+            content = sequence(literal(self.id_begin), _ID, literal(self.argument_begin), values)
+            return tag(f"{self.call_begin}{name}", content, self._tail())
         if not self.index_separator:
             return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail())
         content = sequence(one_of([literal("0"), regex(r"\d{1,4}")]), literal(self.argument_begin), values)
@@ -84,7 +94,8 @@ class NamedCalls(SectionSyntax):
         return f"\n```{self.call_end}" if self.fenced else self.call_end
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        head, stop = yield from reader.read_until(Markers(self.argument_begin, self.call_end, self.end, self.call_begin))
+        call_end = self.call_end.strip()
+        head, stop = yield from reader.read_until(Markers(self.argument_begin, call_end, *self._nexts))
         if stop != self.argument_begin:
             raise NotACall
         kind = ""
@@ -97,14 +108,15 @@ class NamedCalls(SectionSyntax):
         yield from reader.skip_space()
         calls.open(self._name(head))
         calls.add_misplaced(kind)
-        yield from reader.pass_json(Markers(self.call_end, self.end, self.call_begin), calls.write)
+        yield from reader.pass_json(Markers(call_end, *self._nexts), calls.write)
         calls.close()
         yield from reader.skip_space("`" if self.fenced else "")
-        yield from reader.accept(self.call_end)
+        yield from reader.accept(call_end)
         calls.commit()
 
     def _name(self, head: str) -> str:
         name = head.rpartition(self.name_begin)[2].strip() if self.name_begin else head.strip()
+        name = name.partition(self.id_begin)[0].strip() if self.id_begin else name
         if self.index_separator:
             before, _, index = name.rpartition(self.index_separator)
             name = before if before and index.strip().isdigit() else name

@@ -1,0 +1,54 @@
+"""Turns by which an output format is checked, written with the chat template of a model."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from responses_app.dialects.families.written_turns import ANSWER, EMPTY, ONE, OTHER, RICH, THOUGHT, TurnWriter, WrittenTurn
+
+Variants = list[WrittenTurn]
+"""Turn in the forms that a template takes; a format has to read one of these."""
+
+
+class TurnSet:
+    """Turns with calls, with reasoning, and with neither. A turn is written when first used."""
+
+    def __init__(self, writer: TurnWriter) -> None:
+        self._writer = writer
+
+    @cached_property
+    def calls(self) -> list[Variants]:
+        """Turns with calls of strings: alone, several, and beside text. Empty if the template writes no calls."""
+        one = self._writer.write(calls=[ONE])
+        if not one:
+            return []
+        return [one, self._writer.write(calls=[ONE, OTHER]), self._writer.write(calls=[ONE], content=ANSWER)]
+
+    @cached_property
+    def rich(self) -> list[Variants]:
+        """Turns with arguments of all types, and without any: templates write some of these unlike their models."""
+        return [self._writer.write(calls=[RICH]), self._writer.write(calls=[EMPTY]), self._writer.write(calls=[RICH, EMPTY])]
+
+    @cached_property
+    def reasoning(self) -> list[Variants]:
+        """Turns with reasoning before text and before a call, if the template writes the reasoning."""
+        turns = [self._writer.write(content=ANSWER, reasoning=THOUGHT)]
+        if self.calls:
+            turns += [self._writer.write(calls=[ONE], reasoning=THOUGHT)]
+        return [written for turn in turns if (written := [each for each in turn if each.reasoning])]
+
+    @cached_property
+    def plain(self) -> Variants:
+        """Turn with text alone."""
+        return self._writer.write(content=ANSWER)
+
+    @cached_property
+    def plain_text(self) -> str:
+        """Text of a plain turn, whose tokens are no part of a call or reasoning."""
+        return "".join(turn.text for turn in self.plain)
+
+    @property
+    def text(self) -> str:
+        """Text of all turns."""
+        turns = [*self.calls, *self.rich, *self.reasoning, self.plain]
+        return "\n".join(turn.text for variants in turns for turn in variants)
