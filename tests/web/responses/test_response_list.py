@@ -86,6 +86,9 @@ class ListTest(WebCase):
         self.assertIn("Hi from resp_a", page)
         self.assertIn("A &quot;quoted&quot; &lt;b&gt;answer&lt;/b&gt;", page)
         self.assertIn("<td>12<td>3<td>40<td>0.12<td>21.3<td>", page)
+        # The text stands where a sheet at the right leaves it free.
+        self.assertLess(page.index("Input → output"), page.index(">Model</th>"))
+        self.assertLess(page.index("Hi from resp_a"), page.index("<td>12<td>3"))
 
     def test_a_decision_about_a_call_is_the_input_of_its_row(self) -> None:
         for uid, approve in (("resp_a", True), ("resp_d", False)):
@@ -126,7 +129,7 @@ class ListTest(WebCase):
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
-        self.assertIn("<td>60,000<td>0.12<td><td>0.12<td>", self.page("/responses"))
+        self.assertIn("<td>60,000<td>0.12<td><td>0.12", self.page("/responses"))
 
     def test_an_invalid_filter_is_reported_and_ignored(self) -> None:
         made()
@@ -273,7 +276,10 @@ class ListTest(WebCase):
         self.assertIn("The newest refused requests of this time are shown.", page)
 
     def test_an_empty_list_is_small(self) -> None:
-        self.assertLess(len(self.page("/responses")), 10_000)
+        page = self.page("/responses")
+        self.assertLess(len(page), 10_000)
+        self.assertIn('data-copy="#curl"', page)
+        self.assertIn('<span class="shortcuts" hidden>', page)
 
 
 class PlanTest(WebCase):
