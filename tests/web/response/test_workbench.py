@@ -308,6 +308,17 @@ def test_long_and_hostile_json_stays_text(page: Page, chat_server: Server) -> No
     expect(page).not_to_have_title("owned")
 
 
+def test_words_of_a_table_are_whole_on_a_phone(page: Page, chat_server: Server) -> None:
+    table = "| Berth | Ship | Cargo |\n|---|---|---|\n| 1 | Borealis, with a long name that needs the whole line | 1,200 |"
+    messages = [{"role": "assistant", "content": table}, {"role": "user", "content": "greetings"}]
+    uid = chat_server.ask(model="chat", input=messages).json()["id"]
+    page.set_viewport_size({"width": 320, "height": 844})
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    heights = page.locator(".markdown th").evaluate_all("cells => cells.map(cell => cell.clientHeight)")
+    assert len(heights) == 3
+    assert max(heights) < 40
+
+
 def test_json_of_calls_and_answers_has_colours_and_a_copy_button(
     chat_server: Server, page: Page, asked: Asked, axe: str
 ) -> None:
