@@ -41,6 +41,17 @@ def test_times_are_local_and_utc_on_hover(chat_server: Server, chromium: Browser
     page.context.close()
 
 
+def test_inspector_of_the_chat_has_local_times(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    page = opened(chromium, signed_in, scripts=True)
+    page.goto(f"{chat_server.url}/chat/{uid}")
+    page.get_by_role("button", name="Properties of this response").click()
+    time = page.get_by_role("complementary", name="Properties of the response").locator("time")
+    local = datetime.fromisoformat(time.get_attribute("datetime") or "").astimezone(BERLIN)
+    expect(time).to_contain_text(f"{local:%Y-%m-%d %H:%M:%S} GMT")
+    page.context.close()
+
+
 def test_rows_of_live_updates_are_local(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     page = opened(chromium, signed_in, scripts=True)
     page.goto(f"{chat_server.url}/responses?live=1")

@@ -25,6 +25,7 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     panel = page.get_by_role("complementary", name="Properties of the response")
     expect(panel).to_contain_text(visitor.uid)
     expect(panel).to_contain_text("Finish reason")
+    expect(panel.get_by_role("button", name="Copy response ID")).to_be_visible()
     expect(info).to_have_attribute("aria-expanded", "true")
     assert violations(page, axe) == []
     box, answer = panel.bounding_box(), visitor.last.bounding_box()

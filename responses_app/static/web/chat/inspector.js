@@ -1,5 +1,7 @@
 // Inspector: the properties of an answer beside the conversation, or in a sheet on a phone. Loaded with its first use.
+import { showCopyButtons } from "../copy.js";
 import { fetchFragment } from "../items.js";
+import "../local_time.js";
 import { button, el } from "./dom.js";
 
 // Resolves also after a failure, as the inspector works without its styles.
@@ -24,7 +26,9 @@ export async function show(url, control) {
   document.querySelector("main").append(panel);
   panel.focus({ preventScroll: true });
   const fragment = await fetchFragment(url);
-  if (opener === control) content.replaceChildren(fragment ?? el("p", { class: "bad" }, "The properties can’t be loaded."));
+  if (opener !== control) return;
+  content.replaceChildren(fragment ?? el("p", { class: "bad" }, "The properties can’t be loaded."));
+  showCopyButtons();
 }
 
 function close() {
