@@ -20,7 +20,7 @@ from responses_app.web.render.block_parts import (
     text_part,
 )
 from responses_app.web.render.file_citations import with_links
-from responses_app.web.render.item_titles import duration_text, item_label, item_state, item_title
+from responses_app.web.render.item_titles import duration_text, is_unfinished, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import truncate, visible
@@ -92,9 +92,9 @@ class ItemBlock:
 
     @property
     def state(self) -> str:
-        """Return the state, with the duration of a tool of the server."""
+        """Return the state, with the duration of a tool of the server that has ended."""
         state = item_state(self.item, is_answered=self.pair is not None)
-        took = duration_text(self.took_ms / 1000) if self.took_ms is not None else ""
+        took = "" if self.took_ms is None or is_unfinished(self.item) else duration_text(self.took_ms / 1000)
         return " · ".join(filter(None, (state, took)))
 
     @property

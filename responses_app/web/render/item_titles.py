@@ -16,6 +16,7 @@ SERVER_TOOLS: Final = {
     "mcp_approval_response": ("Approval", "Decision"),
 }
 PAGE_ACTIONS: Final = {"open_page": "Open page", "find_in_page": "Find in page"}
+UNFINISHED: Final = {"in_progress": "Writing…", "interpreting": "Running…", "searching": "Running…"}
 STATES: Final = {"failed": "Failed", "incomplete": "Cut off"}
 CLIENT_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 
@@ -44,6 +45,11 @@ def item_label(item: Mapping[str, Any]) -> str:
     return visible(f"Call to {name}{of_server}" if name else _words(kind))
 
 
+def is_unfinished(item: Mapping[str, Any]) -> bool:
+    """Return whether the model still writes the item, or its tool still runs."""
+    return item.get("status") in UNFINISHED
+
+
 def item_state(item: Mapping[str, Any], *, is_answered: bool) -> str:
     """Return the state of a call: what it waits for, or how it ended. Empty for an output."""
     kind, status = str(item.get("type")), str(item.get("status") or "")
@@ -53,8 +59,8 @@ def item_state(item: Mapping[str, Any], *, is_answered: bool) -> str:
         return "" if is_answered else "Approval needed"
     if kind.endswith("_output") or kind == "mcp_approval_response":
         return ""
-    if status in ("in_progress", "interpreting", "searching"):
-        return "Writing…"
+    if is_unfinished(item):
+        return UNFINISHED[status]
     if kind in CLIENT_CALLS and not is_answered and status != "incomplete":
         return "Waiting for result"
     return STATES.get(status, "Done")

@@ -11,6 +11,7 @@ from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor, tape
 
 pytestmark = pytest.mark.browser
+BORDER = "box => getComputedStyle(box).borderColor"
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,9 @@ def test_an_approved_call_runs_and_the_answer_follows(demo_visitor: Visitor) -> 
     page.reload()
     expect(call).to_contain_text("sunny")
     expect(approval).to_contain_text("Approved")
+    expect(approval).to_contain_text("Answered in resp_")
+    # The colour of a call that waits for a person is gone.
+    assert approval.evaluate(BORDER) == call.evaluate(BORDER)
     expect(page.get_by_role("button", name="Approve get_weather")).to_have_count(0)
 
 

@@ -9,6 +9,7 @@ import orjson
 from django.contrib.auth.models import User
 
 from responses_app.models import Direction, Event, Response
+from responses_app.web.render.item_blocks import ItemBlock
 from tests.support.web.page_case import WebCase, item, made, snapshot
 
 TEXT_PART = {"type": "output_text", "text": "**Sunny** [a](/x)", "annotations": []}
@@ -95,6 +96,7 @@ class FragmentTest(WebCase):
         page = self.page("/responses/resp_9/items/mcp_1/fragment")
         self.assertIn('aria-label="Call to look of demo"', page)
         self.assertIn("Writing…", page)
+        self.assertEqual(ItemBlock({**call, "status": "searching"}, [], took_ms=900).state, "Running…")
         self._log(row, 1, "response.output_item.done", {**call, "arguments": "{}", "output": "fine", **DONE})
         self.assertRegex(self.page("/responses/resp_9/items/mcp_1/fragment"), "(?s)Done.*fine")
 
