@@ -23,6 +23,7 @@ class UsagePageTest(WebCase):
     def test_page_and_csv_show_the_sums(self) -> None:
         with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}, RESPONSES_CURRENCY="EUR"):
             page = self.page("/usage?days=7")
+        self.assertIn('href="?days=7" aria-current="page">7 days</a>', page)
         for text in ("2,000", "154", "Cost (EUR)", "3.00", "&lt;m&gt;", "key of q"):
             self.assertIn(text, page)
         answer = self.client.get("/usage.csv")

@@ -52,7 +52,9 @@ class KeysTest(WebCase):
             key = ApiKey.objects.get()
             self.assertEqual((key.requests_per_minute, key.max_concurrent, key.allowed_models), (60, None, ["m"]))
             self.assertIn("60 per minute, m", self.page("/keys"))
-            self.assertIn('value="60"', self.page(f"/keys/{key.pk}"))
+            page = self.page(f"/keys/{key.pk}")
+            for fragment in ('value="60"', f'href="/keys/{key.pk}/rotate"', f'href="/keys/{key.pk}/revoke"'):
+                self.assertIn(fragment, page)
             ApiKey.objects.update(revoked_at=timezone.now())
             self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "max_concurrent": "2"}), "/keys")
         key.refresh_from_db()
