@@ -25,7 +25,7 @@ MAX_PIXELS = 50_000_000
 # MIME encoders insert white space into base64.
 _WHITE_SPACE = b" \t\n\r\v\f"
 # The headers of most images are within so many characters of base64.
-_HEADER_CHARS = 65_536
+HEADER_CHARS = 65_536
 _ORIENTATION_TAG = 0x0112
 # Orientations of EXIF that turn an image by 90 degrees.
 _TURNED = range(5, 9)
@@ -86,9 +86,17 @@ def decode_data_url(url: str) -> bytes:
 
 def header_size(url: str) -> ImageSize | None:
     """Return the size in the header of a data URL, turned by the EXIF orientation. Decode no pixels. None if the header does not parse."""
-    start = url[: url.find(",") + 1 + _HEADER_CHARS]
     try:
-        with _open(decode_data_url(start)) as image:
+        start = decode_data_url(url[: url.find(",") + 1 + HEADER_CHARS])
+    except InvalidImage:
+        return None
+    return size_of(start)
+
+
+def size_of(start: bytes) -> ImageSize | None:
+    """Return the size in the header of an image that begins with `start`, as `header_size` does."""
+    try:
+        with _open(start) as image:
             is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION_TAG) in _TURNED
             return ImageSize(*(image.size[::-1] if is_turned else image.size))
     except Exception:  # Pillow's parsers raise exceptions of any class.

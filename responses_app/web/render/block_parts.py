@@ -68,9 +68,13 @@ class BlockPart:
         return f"{len(self.text) + self.left_out:,}"
 
 
-def picture_part(position: int, url: object) -> BlockPart:
-    """Return the part of the image at `position`, with the size of a data URL, so that the page reserves the exact space."""
-    size = header_size(url) if isinstance(url, str) and is_data_url(url) else None
+def picture_part(position: int, url: object, size: ImageSize | None = None) -> BlockPart:
+    """Return the part of the image at `position`, with its size, so that the page reserves the exact space.
+
+    `size` is the size of an image that is no data URL, None if unknown.
+    """
+    if isinstance(url, str) and is_data_url(url):
+        size = header_size(url)
     if size is None or not size.area:
         return BlockPart(image=position)
     scale = min(1, MAX_PICTURE_HEIGHT / size.height)

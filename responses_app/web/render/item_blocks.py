@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from responses_app.images.decode import ImageSize
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content.tool_outputs import ToolOutputSummary
 from responses_app.web.render import mcp_fields, tool_fields
@@ -119,12 +120,14 @@ TEMPLATES: Final = [
 class ItemRenderer:
     """Renderer of items as blocks, with a budget of Markdown characters per page.
 
-    `tool_outputs` are stored outputs of server tools for the model, by item id.
+    `tool_outputs` are stored outputs of server tools for the model, by item id. `picture_sizes` are sizes of stored input images, by
+    the id of the item and the URL or the file id of the image.
     """
 
     markdown_budget: int = MAX_MARKDOWN_CHARS
     max_text_chars: int = MAX_TEXT_CHARS
     tool_outputs: Mapping[str, ToolOutputSummary] = field(default_factory=dict)
+    picture_sizes: Mapping[tuple[str, str], ImageSize] = field(default_factory=dict)
     _calls: dict[str, ItemBlock] = field(default_factory=dict)
 
     def blocks(self, items: Iterable[Mapping[str, Any]]) -> list[ItemBlock]:
@@ -163,14 +166,18 @@ class ItemRenderer:
         content = item.get("content")
         parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else list(content or ())
         summary = [] if _copies(item.get("summary"), content) else list(item.get("summary") or ())
-        shown = [self._part(part, position) for position, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)]
+        uid = str(item.get("id"))
+        shown = [
+            self._part(part, position, uid) for position, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)
+        ]
         encrypted = item.get("encrypted_content")
         return shown or ([BlockPart(note=f"Encrypted reasoning, {len(str(encrypted))} characters")] if encrypted else [])
 
-    def _part(self, part: Mapping[str, Any], position: int) -> BlockPart:
+    def _part(self, part: Mapping[str, Any], position: int, uid: str) -> BlockPart:
         kind = str(part.get("type"))
         if kind == "input_image":
-            return picture_part(position, part.get("image_url"))
+            url = image_source(part)
+            return picture_part(position, url, self.picture_sizes.get((uid, url)))
         if kind == "input_file":
             name = part.get("filename") or part.get("file_id") or part.get("file_url") or ""
             return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"))
@@ -184,6 +191,11 @@ class ItemRenderer:
             return BlockPart(html=markdown(with_links(text, annotations) if annotations else fenced_json(text)))
         shown, left_out = truncate(text, self.max_text_chars)
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
+
+
+def image_source(part: Mapping[str, Any]) -> str:
+    """Return the URL or the file id of an `input_image`."""
+    return str(part.get("image_url") or part.get("file_id") or "")
 
 
 def _copies(summary: object, content: object) -> bool:

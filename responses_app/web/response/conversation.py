@@ -12,9 +12,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.models import Direction, Item
-from responses_app.store.content import tool_outputs
 from responses_app.store.log.event_index import event_headers
-from responses_app.web.render.item_blocks import TEMPLATES, ItemRenderer
+from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import items
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
@@ -39,7 +38,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
     input_items = [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]]
     output, snapshot = items.output_of(row)
-    renderer = ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, [*past, *input_items, *output]))
+    renderer = items.item_renderer(row, [*past, *input_items, *output])
     before = renderer.blocks(past)
     input_blocks = renderer.blocks(input_items)
     output_blocks = renderer.blocks(output)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 import orjson
 from django.contrib.auth.decorators import login_required
+from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Direction, Item, Response
+from responses_app.images.decode import HEADER_CHARS, ImageSize, is_data_url, size_of
+from responses_app.models import Direction, Image, Item, Response
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.protocol.reducer import fold
 from responses_app.store.content import tool_outputs
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
-from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
+from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of, image_source
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response
 from responses_app.web.response.selection.selected import selected_item
@@ -53,7 +55,7 @@ def show(request: HttpRequest, uid: str, item: str) -> HttpResponse:
         if stored is None:
             raise Http404(NO_ITEM)
         output = [shown := json.loads(stored.body)]
-    renderer = ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, [shown]))
+    renderer = item_renderer(row, [shown])
     if "whole" in request.GET:
         renderer.max_text_chars = renderer.markdown_budget = MAX_WHOLE_CHARS
     (block,) = renderer.blocks([shown])
@@ -64,6 +66,23 @@ def show(request: HttpRequest, uid: str, item: str) -> HttpResponse:
         siblings = [block if one is shown else ItemBlock(one, []) for one in output]
         set_durations(siblings, headers, item_spans(row.pk, headers))
     return HttpResponse(fragment(row, block))
+
+
+def item_renderer(row: Response, items: Sequence[dict[str, Any]]) -> ItemRenderer:
+    """Return a renderer with what is stored about `items`: outputs of server tools, and sizes of images that are no data URLs."""
+    return ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, items), picture_sizes=_picture_sizes(row, items))
+
+
+def _picture_sizes(row: Response, items: Iterable[dict[str, Any]]) -> dict[tuple[str, str], ImageSize]:
+    contents = [content for one in items if isinstance(content := one.get("content"), list)]
+    sources = {image_source(part) for content in contents for part in content if part.get("type") == "input_image"}
+    stored = [source for source in sources if source and not is_data_url(source)]
+    if not stored:
+        return {}
+    uids = [one["id"] for one in items if one.get("type") == "message"]
+    images = Image.objects.filter(item__uid__in=uids, item__project=row.project, url__in=stored).order_by("pk")
+    starts = images.annotate(start=Substr("data", 1, HEADER_CHARS)).values_list("item__uid", "url", "start")
+    return {(uid, url): size for uid, url, start in starts if (size := size_of(bytes(cast("memoryview", start)))) is not None}
 
 
 @never_cache

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from django.contrib.auth.models import User
 
-from responses_app.models import Event, Response, ToolOutput
+from responses_app.models import Direction, Event, Image, Response, ToolOutput
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content import tool_outputs
 from tests.support.api.image_case import BLUE, RED, data_url, png
@@ -81,6 +81,18 @@ class ResultPicturesTest(WebCase):
         page = self.page("/responses/resp_1")
         self.assertIn('width="900" height="90"', page)
         self.assertIn('width="40" height="288"', page)
+
+    def test_input_pictures_by_file_id_and_url_have_the_size_of_the_stored_bytes(self) -> None:
+        named = [
+            {"type": "input_image", "file_id": "file-1"},
+            {"type": "input_image", "image_url": "https://example.org/a.png"},
+        ]
+        message = item(made(), "msg_1", "message", Direction.INPUT, role="user", content=named)
+        Image.objects.create(item=message, url="file-1", data=png(size=(900, 90)))
+        Image.objects.create(item=message, url="https://example.org/a.png", data=png(size=(40, 30)))
+        page = self.page("/responses/resp_1")
+        self.assertIn('width="900" height="90"', page)
+        self.assertIn('width="40" height="30"', page)
 
     def test_pictures_of_an_mcp_error_are_shown(self) -> None:
         error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "No."}, image(RED)]}
