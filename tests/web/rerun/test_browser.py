@@ -176,6 +176,7 @@ def test_approvals_are_answered_as_recorded_or_asked_for(chat_server: Server, pa
     result = column(page, "Run 1")
     run(page)
     expect(result).to_contain_text("Approved twice.")
+    expect(result.locator(".summary").last).to_contain_text("continued in resp_")
     expect(result.get_by_text("Items: the same")).to_be_visible()
     page.get_by_label("Ask me").check()
     run(page)
