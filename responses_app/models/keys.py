@@ -125,10 +125,10 @@ class ApiKey(UsageLimits):
         shown = {
             "requests_per_minute": "{} per minute",
             "max_concurrent": "{} concurrent",
-            "max_output_tokens": "{} output tokens",
+            "max_output_tokens": "{:,} output tokens",
             "max_run_seconds": "{} s",
-            "tokens_per_minute": "{} tokens per minute",
-            "tokens_per_day": "{} tokens per day",
+            "tokens_per_minute": "{:,} tokens per minute",
+            "tokens_per_day": "{:,} tokens per day",
             "spend_per_month": f"{{}} {settings.RESPONSES_CURRENCY} per month",
             "tool_calls_per_day": "{} tool calls per day",
             "retention_days": "kept {} days",

@@ -41,6 +41,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
         model = ApiKey
         fields = ("name", *LIMITS)
+        widgets: ClassVar = {"expires_at": forms.DateTimeInput({"type": "datetime-local"}, "%Y-%m-%dT%H:%M")}
         labels: ClassVar = {
             "requests_per_minute": "Requests per minute",
             "max_concurrent": "Concurrent responses",

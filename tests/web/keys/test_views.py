@@ -48,12 +48,17 @@ class KeysTest(WebCase):
     def test_key_is_created_with_limits_that_change_one_by_one(self) -> None:
         with mock.patch.object(manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
             fields = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
-            self.client.post("/keys", fields)
+            self.client.post("/keys", {**fields, "tokens_per_day": "100000", "expires_at": "2036-11-28T12:30"})
             key = ApiKey.objects.get()
             self.assertEqual((key.requests_per_minute, key.max_concurrent, key.allowed_models), (60, None, ["m"]))
-            self.assertIn("60 per minute, m", self.page("/keys"))
+            self.assertIn("60 per minute, 100,000 tokens per day, expires 2036-11-28 12:30 UTC, m", self.page("/keys"))
             page = self.page(f"/keys/{key.pk}")
-            for fragment in ('value="60"', f'href="/keys/{key.pk}/rotate"', f'href="/keys/{key.pk}/revoke"'):
+            for fragment in (
+                'value="60"',
+                'value="2036-11-28T12:30"',
+                f'href="/keys/{key.pk}/rotate"',
+                f'href="/keys/{key.pk}/revoke"',
+            ):
                 self.assertIn(fragment, page)
             ApiKey.objects.update(revoked_at=timezone.now())
             self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "max_concurrent": "2"}), "/keys")
