@@ -16,8 +16,13 @@ def main(argv: list[str] | None = None) -> None:
 
     try:
         execute_from_command_line(argv)
+        sys.stdout.flush()
     except ImproperlyConfigured as error:
         _exit(argv, str(error))
+    except BrokenPipeError:
+        # The reader has ended, as `head` does. At its exit Python would write what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except DatabaseError as error:
         from responses_app.store.database_problems import describe_database_error
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import psycopg
-from django.db import DatabaseError, NotSupportedError, OperationalError
+from django.db import DatabaseError, NotSupportedError, OperationalError, connections
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from responses_app.store.db import session_parameters
+from responses_app.store.replica import REPLICA
 
 CONNECT_LIMIT_S = 5
 NO_RIGHTS = (
@@ -26,13 +29,22 @@ FULL = "Free space on the disk of Postgres with another program, as a deletion i
 SETTINGS = "project.settings"
 
 
-def connection_problem() -> str | None:
+def connection_problem(parameters: Mapping[str, Any] | None = None) -> str | None:
     """Connect outside the pool, whose time-out hides the reason. Return the reason of a failure."""
     try:
-        psycopg.connect(**{**session_parameters(), "connect_timeout": CONNECT_LIMIT_S}).close()
+        psycopg.connect(**{**(parameters or session_parameters()), "connect_timeout": CONNECT_LIMIT_S}).close()
     except psycopg.Error as error:
         return " ".join(str(error).split()) or type(error).__name__
     return None
+
+
+def replica_problem() -> str | None:
+    """Return a sentence about a read replica without a connection. None if the settings have no replica."""
+    if REPLICA not in connections.settings:
+        return None
+    if (problem := connection_problem(session_parameters(REPLICA))) is None:
+        return None
+    return f"The replica does not answer ({problem}): pages read the primary. Correct RESPONSES_REPLICA_DATABASE_URL."
 
 
 def unreachable_problem() -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, close_old_connections, connection, connections, transaction
 
 T = TypeVar("T")
 # Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
@@ -33,9 +33,9 @@ SESSION_STATES: Final[Mapping[str | None, str]] = {
 }
 
 
-def session_parameters() -> dict[str, Any]:
-    """Return arguments of `psycopg.connect` for a connection to DATABASE_URL outside of the pool."""
-    parameters = connection.get_connection_params()
+def session_parameters(alias: str = DEFAULT_DB_ALIAS) -> dict[str, Any]:
+    """Return arguments of `psycopg.connect` for a connection to a database of the settings outside of the pool."""
+    parameters = connections[alias].get_connection_params()
     return {name: value for name, value in parameters.items() if name not in DJANGO_PARAMETERS}
 
 

@@ -106,10 +106,24 @@ print(json.dumps([replica.is_current(), [list(finding) for finding in check_repl
 """
 
 
+AWAY = """
+import json
+import django
+django.setup()
+from responses_app.server.bootstrap.shared_resources import warnings
+from responses_app.server.doctor.database import check_replica
+print(json.dumps([next(warnings()), [list(finding) for finding in check_replica()]]))
+"""
+
+
 @pytest.mark.slow
 def test_database_that_is_no_standby_is_not_read() -> None:
     with primary_and_standby() as (primary, _):
         is_current, ((status, message),) = _run(NO_STANDBY, primary.url, primary.url)
+        warning, finding = _run(AWAY, primary.url, "postgresql://nobody@127.0.0.1:1/none")
+    assert finding == [["warning", warning]]
+    assert warning.startswith("The replica does not answer (connection failed: ")
+    assert "Correct RESPONSES_REPLICA_DATABASE_URL" in warning
     assert (is_current, status) == (False, "failed")
     assert "no standby" in message
 

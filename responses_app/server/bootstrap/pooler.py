@@ -13,6 +13,7 @@ import psycopg
 from django.db import connection
 
 from responses_app.server.bootstrap.errors import CannotStart
+from responses_app.store.database_problems import connection_problem
 from responses_app.store.db import listen_parameters, session_parameters
 
 CONNECT_LIMIT_S = 5
@@ -36,6 +37,8 @@ def check() -> None:
     with connection.wrap_database_errors:
         if has_shared_sessions(database):
             raise CannotStart(TRANSACTION_MODE)
+        if listening != database and (problem := connection_problem(listening)):
+            raise CannotStart(f"RESPONSES_LISTEN_DATABASE_URL does not answer ({problem}). Start its Postgres, or correct it")
         if listening != database and not has_notifications(database, listening):
             raise CannotStart(NO_NOTIFICATIONS)
 

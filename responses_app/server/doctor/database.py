@@ -13,7 +13,7 @@ from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
-from responses_app.store.database_problems import connection_problem, encoding_problem, remedy
+from responses_app.store.database_problems import connection_problem, encoding_problem, remedy, replica_problem
 from responses_app.store.health import DatabaseProbe, known_migrations
 from responses_app.store.replica import REPLICA, replica
 
@@ -65,16 +65,15 @@ def check_connection() -> CheckResults:
 
 def check_replica() -> CheckResults:
     """Check that the database of RESPONSES_REPLICA_DATABASE_URL is a standby that follows this database."""
+    if problem := replica_problem():
+        yield WARNING, problem
+        return
     try:
         with connections[REPLICA].cursor() as cursor:
             cursor.execute(_REPLICA_SQL)
             is_standby, seconds = cursor.fetchone()
     except DatabaseError as error:
-        reason = str(error).strip().partition("\n")[0]
-        yield (
-            WARNING,
-            f"The replica does not answer ({reason}): pages read the primary. Correct RESPONSES_REPLICA_DATABASE_URL.",
-        )
+        yield WARNING, f"The replica refuses a query ({' '.join(str(error).split())}): pages read the primary."
         return
     if not is_standby:
         yield (
