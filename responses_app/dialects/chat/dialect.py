@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from weakref import finalize
 
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
 from responses_app.dialects.chat.call_text import CallText, describe_tools
+from responses_app.dialects.chat.efforts import EFFORTS_WITHOUT_THINKING, distinct_efforts, effort_variables
 from responses_app.dialects.chat.parser import ChatParser
 from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePlacement, escape_json, messages, template_tool
 from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
@@ -29,10 +30,8 @@ from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.toolset import Tool, Toolset, toolset
 from responses_app.engine_interface import Constraint
 
-EFFORTS_WITHOUT_THINKING = frozenset({"none", "minimal"})
 _PROBE = "\ue0f3"
 _ANY_DAY = date(2000, 1, 1)
-_USER: Final = {"role": "user", "content": "x"}
 
 
 class ChatDialect:
@@ -73,23 +72,14 @@ class ChatDialect:
         }
         self._default_rules = {thinking: default_rules(template, thinking=thinking) for thinking in (True, False)}
         self._texts: dict[int, str] = {}
-        self.efforts = self._find_efforts()
+        self._effort_variables = effort_variables(template)
+        self.efforts: Sequence[str] = distinct_efforts(template, self._effort_variables) if self._reasons else ()
 
     @property
     def _reasons(self) -> bool:
         """Return True if the model may reason."""
         reasoning = self._output.reasoning
         return reasoning is not None and (self._may_think or reasoning.begins[0] in self._template.source)
-
-    def _find_efforts(self) -> Sequence[str]:
-        """Return the efforts that the template tells apart: it turns reasoning on or off, or always on."""
-        if not self._reasons:
-            return ()
-        try:
-            on, off = (self._template.render([_USER], today=_ANY_DAY, thinking=thinking) for thinking in (True, False))
-        except TemplateRejected:
-            return ("medium",)
-        return ("none", "medium") if on != off else ("medium",)
 
     @property
     def _call_begin(self) -> str:
@@ -180,6 +170,7 @@ class ChatDialect:
                 today=turn.today,
                 tools=offered if fit.tools else [],
                 thinking=is_thinking,
+                variables=self._effort_variables.get(turn.effort or ""),
             )
             text = fit.finish(rendered, self._marks, converted, self._call_begin)
         except TemplateRejected as error:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
+from jinja2.meta import find_undeclared_variables
 from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -74,6 +75,8 @@ class ChatTemplate:
         environment.filters["tojson"] = _tojson
         environment.globals["raise_exception"] = _raise_template_error
         self.source = source + (with_tools or "")
+        # Variables that the template reads and does not set itself.
+        self.variables = frozenset(find_undeclared_variables(environment.parse(self.source)))
         self._plain = environment.from_string(source)
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
@@ -94,8 +97,9 @@ class ChatTemplate:
         today: date,
         tools: Sequence[Mapping[str, Any]] | None = None,
         thinking: bool = True,
+        variables: Mapping[str, Any] | None = None,
     ) -> str:
-        """Render the prompt, up to the beginning of the assistant's output. Raises TemplateRejected."""
+        """Render the prompt, up to the beginning of the assistant's output. `variables` are further ones. Raises TemplateRejected."""
         template = self._with_tools if tools or any("tool_calls" in message for message in messages) else self._plain
         if self._needs_lists:
             messages = [
@@ -104,6 +108,7 @@ class ChatTemplate:
         try:
             return template.render(
                 **self._tokens,
+                **(variables or {}),
                 messages=_Input(messages),
                 tools=_Input(tools) if tools else self._no_tools,
                 xml_tools=[_tojson(tool.get("function", tool)) for tool in tools] if tools and self._reads_xml_tools else None,

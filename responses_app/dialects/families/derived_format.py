@@ -291,5 +291,5 @@ def _common_end(one: str, other: str) -> str:
 
 
 def _is_marker(text: str) -> bool:
-    """Return True if a text is certain to begin or end a call: it has other characters than words have."""
+    """Return True for a text with other characters than words have, which is certain to begin or end a call."""
     return len(text.strip()) >= _MIN_MARKER and re.search(r"[^\w\s.,]", text) is not None
