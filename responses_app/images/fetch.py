@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import httpx2
 
 from responses_app.images.decode import MAX_BYTES, InvalidImage
-from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, resolve, resolve_checked
+from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, is_listed, resolve, resolve_checked
 
 LIMIT_S = 20.0  # Time limit of a fetch: name resolution, redirects and body.
 CONNECT_S = 5.0
@@ -106,8 +106,8 @@ class ImageFetcher:
 
     async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
         """Return all addresses of the host if all are public. Raises Unreachable."""
-        is_internal_allowed = url.host.lower() in self.internal_hosts
         port = url.port or self.ports[url.scheme]
+        is_internal_allowed = is_listed(url.host, port, self.internal_hosts)
         return await resolve_checked(url.host, port, allow_internal=is_internal_allowed, resolve=self.resolve)
 
     async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL, address: str) -> bytes | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
@@ -51,6 +51,13 @@ async def resolve_checked(host: str, port: int, *, allow_internal: bool, resolve
 def default_ssl_context() -> ssl.SSLContext:
     """Create the default SSL context. Cached: creation takes milliseconds."""
     return httpx2.create_ssl_context(trust_env=False)
+
+
+def is_listed(host: str, port: int, hosts: Collection[str]) -> bool:
+    """Return whether `hosts` has the host, as `host` or `host:port`."""
+    host = host.lower()
+    name = f"[{host}]" if ":" in host else host
+    return any(known in hosts for known in (host, name, f"{name}:{port}"))
 
 
 def is_public(address: str) -> bool:

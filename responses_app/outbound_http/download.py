@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import httpx2
 
-from responses_app.outbound_http.addresses import Resolve, resolve
+from responses_app.outbound_http.addresses import Resolve, is_listed, resolve
 from responses_app.outbound_http.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
 
 LIMIT_S = 30.0
@@ -30,7 +30,7 @@ def url_problem(url: str, internal_hosts: Collection[str] = ()) -> str | None:
         parsed = None
     if parsed is None or not parsed.host or parsed.userinfo:
         return f"expected an https URL of at most {MAX_URL_LENGTH:,} characters without a user name"
-    if parsed.scheme != "https" and not (parsed.scheme == "http" and parsed.host.lower() in internal_hosts):
+    if parsed.scheme != "https" and not (parsed.scheme == "http" and is_listed(parsed.host, parsed.port or 80, internal_hosts)):
         return "files are downloaded from https URLs only"
     return None
 

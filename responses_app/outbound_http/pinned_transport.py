@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, resolve, resolve_checked
+from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, is_listed, resolve, resolve_checked
 
 PORTS = {"https": 443, "http": 80}
 MAX_BODY_BYTES = 8 * 1024 * 1024
@@ -87,7 +87,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if url.scheme not in PORTS or not url.host or url.userinfo:
             raise Unreachable("its URL is not allowed")
         port = url.port or PORTS[url.scheme]
-        is_internal_allowed = self._allow_internal or self._is_internal_host(url.host.lower(), port)
+        is_internal_allowed = self._allow_internal or is_listed(url.host, port, self._internal_hosts)
         if url.scheme == "http" and not is_internal_allowed:
             raise Unreachable("its URL is not https")
         self._origin = self._origin or (url.scheme, url.host, port)
@@ -95,10 +95,6 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if self._origin != (url.scheme, url.host, port):
             raise Unreachable("its URL is of another origin than the first request")
         return await resolve_checked(url.host, port, allow_internal=is_internal_allowed, resolve=self._resolve)
-
-    def _is_internal_host(self, host: str, port: int) -> bool:
-        name = f"[{host}]" if ":" in host else host
-        return any(known in self._internal_hosts for known in (host, name, f"{name}:{port}"))
 
     async def _send(self, request: httpx2.Request, address: str) -> httpx2.Response:
         headers = request.headers.copy()

@@ -70,3 +70,18 @@ def test_host_with_an_internal_address_is_refused(pages: ImageServer) -> None:
 )
 def test_urls_that_may_be_downloaded(url: str, is_allowed: bool) -> None:
     assert (url_problem(url, {HOST}) is None) == is_allowed
+
+
+@pytest.mark.parametrize(
+    ("url", "is_allowed"),
+    [
+        ("http://lan.example:8080/a", True),
+        ("http://LAN.example:8080/a", True),
+        ("http://lan.example/a", False),
+        ("http://plain.example/a", True),
+        ("http://[::1]:81/a", True),
+        ("http://[::1]:82/a", False),
+    ],
+)
+def test_a_port_of_an_internal_host_counts(url: str, is_allowed: bool) -> None:
+    assert (url_problem(url, {"lan.example:8080", "plain.example:80", "[::1]:81"}) is None) == is_allowed

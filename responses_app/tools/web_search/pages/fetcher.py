@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from responses_app.outbound_http.addresses import Resolve, resolve
+from responses_app.outbound_http.addresses import Resolve, is_listed, resolve
 from responses_app.outbound_http.pinned_transport import MIN_REFUSAL_S, BodyLimits, PinnedTransport, ResponseRefused
 from responses_app.tools.web_search.domains import DomainFilter
 from responses_app.tools.web_search.pages.page import PageFailed
@@ -97,7 +97,7 @@ class PageFetcher:
             raise PageFailed("The address is not a valid http or https URL.")
         if not self.domains.allows(str(parsed)):
             raise PageFailed(f"The request does not allow pages of '{parsed.host[:100]}'.")
-        is_internal = parsed.host in self.internal_hosts or f"{parsed.host}:{parsed.port}" in self.internal_hosts
+        is_internal = is_listed(parsed.host, parsed.port or 80, self.internal_hosts)
         return parsed.copy_with(scheme="https") if parsed.scheme == "http" and not is_internal else parsed
 
     async def _request(self, url: httpx2.URL) -> FetchedPage | str:
