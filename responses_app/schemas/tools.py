@@ -78,10 +78,10 @@ class ApplyPatchTool(StrictModel):
 
 
 class ToolSearchTool(StrictModel):
-    """Search for deferred tools, run by the client."""
+    """Search for deferred tools, run by the client. With `server` there is no search: deferred tools are offered from the start."""
 
     type: Literal["tool_search"]
-    execution: Literal["client"]
+    execution: Literal["client", "server"] | None = None
     description: str | None = None
     parameters: dict[str, Any] | None = None
 

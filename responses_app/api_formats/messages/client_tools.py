@@ -49,7 +49,7 @@ class KnownTool(StrictModel):
     allowed_callers: Array[Literal["direct"]] | None = None
     defer_loading: bool | None = None
     # Without an effect: prompts are cached anyway, and the schema is that of the type.
-    cache_control: Any = None
+    cache_control: dict[str, Any] | None = None
     strict: bool | None = None
     input_examples: Any = None
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from responses_app.api_formats.call_results import check_results
-from responses_app.api_formats.messages.schema import BLOCKS, MessageEffort
+from responses_app.api_formats.messages.schema import BLOCKS, SystemOptions
+from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
 
 Item: TypeAlias = dict[str, Any]
 Located: TypeAlias = tuple[Item, Loc]
+_KEYS = ("role", "content")
 _TEXTS = ("text",)
 _SHOWN = ("text", "image", "document", "search_result")
 # Claude Code begins its instructions with a block of statistics, which differs between conversations: as a part of the prompt, it
@@ -33,7 +35,7 @@ BLOCKS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
         "code_execution_tool_result",
         "mcp_tool_result",
     ),
-    "system": _TEXTS,
+    "system": (*_TEXTS, *TOOL_CHANGES),
 }
 
 KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
@@ -65,13 +67,16 @@ class InputItems:
     calls: dict[str, Item] = field(default_factory=dict)
     # Names of deferred tools that results refer to.
     loaded_tools: set[str] = field(default_factory=set)
+    # Blocks of system messages that add or remove tools.
+    tool_changes: list[Located] = field(default_factory=list)
     # Effort that the last system message with an effort asks for.
     effort: str | None = None
 
     def add(self, messages: Sequence[object]) -> None:
         """Add messages. Raises InvalidRequest."""
+        users = [index for index, raw in enumerate(messages) if isinstance(raw, dict) and raw.get("role") == "user"]
         for index, raw in enumerate(messages):
-            self._message(raw, ("messages", index))
+            self._message(raw, ("messages", index), is_past=bool(users) and index < users[-1])
         check_results(self.items, self.paths, UNANSWERED)
 
     def add_system(self, raw: object) -> None:
@@ -82,24 +87,30 @@ class InputItems:
             if text:
                 self._append({"type": "message", "role": "system", "content": text}, ("system",))
 
-    def _message(self, raw: object, loc: Loc) -> None:
+    def _message(self, raw: object, loc: Loc, *, is_past: bool) -> None:
+        """Add a message; `is_past` means that a message of the user follows."""
         message = drop_nulls(raw, loc)
         role = message.get("role")
         if not isinstance(role, str):
             raise missing((*loc, "role")) if role is None else wrong_type(json_path((*loc, "role")), "a string", role)
         if role not in BLOCKS_OF_ROLES:
             raise invalid_value(json_path((*loc, "role")), role, ", ".join(f"'{name}'" for name in BLOCKS_OF_ROLES))
-        for name in message:
-            if name == "output_config" and role == "system":
-                self.effort = validate(MessageEffort, message[name], (*loc, name)).effort
-            elif name not in ("role", "content"):
-                raise unknown_parameter(json_path((*loc, name)))
-        if "content" not in message:
+        options = SystemOptions()
+        if role == "system":
+            options = validate(SystemOptions, {key: value for key, value in message.items() if key not in _KEYS}, loc)
+        elif other := [name for name in message if name not in _KEYS]:
+            raise unknown_parameter(json_path((*loc, other[0])))
+        if options.output_config is not None:
+            self.effort = options.output_config.effort
+        elif "content" not in message:
             raise missing((*loc, "content"))
         parts: list[Located] = []
-        for block, at in _blocks(message["content"], (*loc, "content"), BLOCKS_OF_ROLES[role]):
+        for block, at in _blocks(message.get("content", ""), (*loc, "content"), BLOCKS_OF_ROLES[role]):
             if block["type"] in _SHOWN:
-                parts += _parts(block, at, role)
+                parts += [] if is_past and options.clear_at == "next_user_message" else _parts(block, at, role)
+                continue
+            if block["type"] in TOOL_CHANGES:
+                self.tool_changes.append((block, at))
                 continue
             # A call or a result ends the message before it.
             self._flush(parts, role, loc)

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from responses_app.access.model_access import find
 from responses_app.api_formats.client_body import dump_client_body
-from responses_app.api_formats.messages.client_tools import CLIENT_TOOLS, client_tool
+from responses_app.api_formats.messages.client_tools import CLIENT_TOOLS, KnownTool, client_tool
 from responses_app.api_formats.messages.input_items import InputItems
 from responses_app.api_formats.messages.mcp_toolsets import TOOLSET, mcp_tools
 from responses_app.api_formats.messages.message import NO_THREADS
@@ -22,6 +22,7 @@ from responses_app.api_formats.messages.schema import (
     SearchTool,
     ToolChoice,
 )
+from responses_app.api_formats.messages.tool_changes import Entry, changed_tools
 from responses_app.api_formats.paths import RequestPaths
 from responses_app.errors import InvalidRequest
 from responses_app.models import ApiFormat, ApiKey
@@ -109,11 +110,14 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     inputs.add(body.messages)
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
     paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS)
-    tools, paths.tools = _tools(body, inputs.loaded_tools)
+    entries, added = changed_tools(body.tools or (), inputs.tool_changes)
+    tools, paths.tools = _tools(body, entries, inputs.loaded_tools | added)
     paths.items, paths.parts = inputs.paths, inputs.parts
     with paths.translated():
         order = create_response.parse_request(
-            {**_fields(body, effort), "tools": tools, "input": inputs.items}, key, request_id=request_id
+            {**_fields(body, effort, entries), "tools": tools, "input": inputs.items},
+            key,
+            request_id=request_id,
         )
     order = replace(
         order,
@@ -126,8 +130,11 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     return ParsedMessages(order, shows, paths)
 
 
-def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
-    """Return the body of Responses without the input; `effort` is that of a message or of the body. Raises InvalidRequest."""
+def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the body of Responses without the input and the tools. Raises InvalidRequest.
+
+    `effort` is that of a message or of the body.
+    """
     config, choice = body.output_config, body.tool_choice
     fields: dict[str, Any] = {
         "model": body.model,
@@ -138,7 +145,7 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
         "top_k": body.top_k,
         "seed": body.seed,
         "reasoning": _reasoning(body, effort),
-        "max_tool_calls": _max_uses(body),
+        "max_tool_calls": _max_uses(entries, body.mcp_servers or ()),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }
     if config is not None and config.format is not None:
@@ -146,7 +153,7 @@ def _fields(body: MessagesRequest, effort: str | None) -> dict[str, Any]:
     if body.metadata is not None and body.metadata.user_id is not None:
         fields["metadata"] = {"user_id": body.metadata.user_id}
     if choice is not None:
-        fields |= _choice(choice, body.tools or ())
+        fields |= _choice(choice, [tool for tool, _ in entries])
     return fields
 
 
@@ -169,24 +176,32 @@ def _least_effort(model: str, effort: str | None) -> str:
     return "none" if not efforts or "none" in efforts else effort or efforts[0]
 
 
-def _tools(body: MessagesRequest, loaded: Container[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the tools in the form of Responses, and the path of each of them in the request. Raises InvalidRequest.
+def _tools(body: MessagesRequest, entries: Sequence[Entry], loaded: Container[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the tools in the form of Responses, and the path of each tool in the request. Raises InvalidRequest.
 
-    A tool with `defer_loading` is left out unless it is one of the `loaded` tools.
+    A tool with `defer_loading` is left out unless it is one of the `loaded` tools, or a search that the server would run is there.
     """
     tools: list[dict[str, Any]] = []
     paths: list[str] = []
-    for index, one in enumerate(body.tools or ()):
+    is_searched = any(map(_is_hosted_search, entries))
+    for one, loc in entries:
         if one.get("type") == TOOLSET:
             continue
-        tool = _tool(one, ("tools", index))
-        if not one.get("defer_loading") or one.get("name") in loaded:
+        if _is_hosted_search((one, loc)):
+            validate(KnownTool, one, loc)
+            continue
+        tool = _tool(one, loc)
+        if is_searched or not one.get("defer_loading") or one.get("name") in loaded:
             tools.append(tool)
-            paths.append(json_path(("tools", index)))
+            paths.append(json_path(loc))
     for server, loc in mcp_tools(body.tools or (), body.mcp_servers or ()):
         tools.append(server)
         paths.append(json_path(loc))
     return tools, paths
+
+
+def _is_hosted_search(entry: Entry) -> bool:
+    return str(entry[0].get("type")).startswith("tool_search_tool_")
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
@@ -221,13 +236,12 @@ def _web_search(search: SearchTool, loc: Loc) -> dict[str, Any]:
     return {"type": "web_search", "filters": filters, "user_location": search.user_location or None}
 
 
-def _max_uses(body: MessagesRequest) -> int | None:
+def _max_uses(entries: Sequence[Entry], servers: Sequence[object]) -> int | None:
     """Return `max_uses` of the web search as the limit of calls of all server tools. Raises InvalidRequest if there are others."""
-    tools = body.tools or ()
-    index, limit = next(((index, tool["max_uses"]) for index, tool in enumerate(tools) if tool.get("max_uses")), (0, None))
-    count = sum(str(tool.get("type")).startswith(tuple(SERVER_TOOLS)) for tool in tools) + len(body.mcp_servers or ())
+    limit, loc = next(((tool["max_uses"], loc) for tool, loc in entries if tool.get("max_uses")), (None, ()))
+    count = sum(str(tool.get("type")).startswith(tuple(SERVER_TOOLS)) for tool, _ in entries) + len(servers)
     if limit is not None and count > 1:
-        raise invalid(("tools", index, "max_uses"), "it needs the web search to be the only tool that the server runs.")
+        raise invalid((*loc, "max_uses"), "it needs the web search to be the only tool that the server runs.")
     return limit
 
 

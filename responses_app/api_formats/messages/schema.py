@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from responses_app.api_formats.messages.mcp_toolsets import McpServerUrl
+from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES, ToolChange
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
 
@@ -24,6 +25,9 @@ REFUSED: Mapping[str, str] = {
     "user_profile_id": "this server has no profiles of users",
     "workspace_id": "the project of the key is the workspace",
 }
+
+# Without an effect: prefixes are cached anyway.
+CacheMark: TypeAlias = dict[str, Any] | None
 
 
 class Thinking(StrictModel):
@@ -46,6 +50,14 @@ class MessageEffort(StrictModel):
     """`output_config` of a message of the role `system`."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+
+
+class SystemOptions(StrictModel):
+    """Fields of a message of the role `system` besides the content."""
+
+    output_config: MessageEffort | None = None
+    # When the text is no longer shown: once a message of the user follows.
+    clear_at: Literal["next_user_message", "never"] | None = None
 
 
 class OutputConfig(MessageEffort):
@@ -77,7 +89,7 @@ class ClientTool(StrictModel):
     description: str | None = None
     strict: bool | None = None
     # Without an effect here: prompts are cached anyway, and arguments are always streamed.
-    cache_control: Any = None
+    cache_control: CacheMark = None
     eager_input_streaming: bool | None = None
     input_examples: Any = None
     allowed_callers: Array[Literal["direct"]] | None = None
@@ -94,8 +106,10 @@ class SearchTool(StrictModel):
     blocked_domains: Array[str] | None = None
     max_uses: Annotated[int, Field(ge=1)] | None = None
     user_location: dict[str, Any] | None = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
     allowed_callers: Array[Literal["direct"]] | None = None
+    defer_loading: bool | None = None
+    strict: bool | None = None
 
 
 class CodeTool(StrictModel):
@@ -103,8 +117,10 @@ class CodeTool(StrictModel):
 
     type: str
     name: Literal["code_execution"]
-    cache_control: Any = None
+    cache_control: CacheMark = None
     allowed_callers: Array[Literal["direct"]] | None = None
+    defer_loading: bool | None = None
+    strict: bool | None = None
 
 
 class MessagesRequest(StrictModel):
@@ -130,8 +146,8 @@ class MessagesRequest(StrictModel):
     # Not in Anthropic's API.
     seed: int | None = None
     # Without an effect: prefixes are cached anyway, and no context is edited.
-    cache_control: Any = None
-    context_management: Any = None
+    cache_control: CacheMark = None
+    context_management: dict[str, Any] | None = None
     inference_geo: str | None = None
 
 
@@ -152,7 +168,7 @@ class TextBlock(StrictModel):
     type: Literal["text"]
     text: LongText
     citations: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ImageBlock(StrictModel):
@@ -160,7 +176,7 @@ class ImageBlock(StrictModel):
 
     type: Literal["image"]
     source: SourceData
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class DocumentBlock(StrictModel):
@@ -171,7 +187,7 @@ class DocumentBlock(StrictModel):
     title: str | None = None
     context: str | None = None
     citations: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class SearchResultBlock(StrictModel):
@@ -182,7 +198,7 @@ class SearchResultBlock(StrictModel):
     title: str
     content: list[Any]
     citations: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ThinkingBlock(StrictModel):
@@ -208,7 +224,7 @@ class ToolUseBlock(StrictModel):
     name: str
     input: dict[str, Any]
     caller: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ToolResultBlock(StrictModel):
@@ -218,7 +234,7 @@ class ToolResultBlock(StrictModel):
     tool_use_id: CallId
     content: Any = None
     is_error: bool | None = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ToolReferenceBlock(StrictModel):
@@ -226,7 +242,7 @@ class ToolReferenceBlock(StrictModel):
 
     type: Literal["tool_reference"]
     tool_name: str
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ServerUseBlock(StrictModel):
@@ -237,7 +253,7 @@ class ServerUseBlock(StrictModel):
     name: str
     input: dict[str, Any]
     caller: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class McpUseBlock(StrictModel):
@@ -248,7 +264,7 @@ class McpUseBlock(StrictModel):
     name: str
     server_name: str
     input: dict[str, Any]
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 class ServerResultBlock(StrictModel):
@@ -259,10 +275,11 @@ class ServerResultBlock(StrictModel):
     content: Any = None
     is_error: bool | None = None
     caller: Any = None
-    cache_control: Any = None
+    cache_control: CacheMark = None
 
 
 BLOCKS: Mapping[str, type[StrictModel]] = {
+    **dict.fromkeys(TOOL_CHANGES, ToolChange),
     "text": TextBlock,
     "image": ImageBlock,
     "document": DocumentBlock,

@@ -119,7 +119,8 @@ def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     if wrong is not None:
         where = json_path((*loc, "parameters"))
         raise InvalidRequest(f"Invalid schema for 'tool_search': {wrong}", param=where, code="invalid_function_parameters")
-    return tool
+    # As in OpenAI's API.
+    return {"execution": "server", **tool} if tool["type"] == "tool_search" else tool
 
 
 def _flags(tool: FunctionTool | CustomTool) -> dict[str, bool]:

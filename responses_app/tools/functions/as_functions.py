@@ -19,7 +19,7 @@ from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.dialects.toolset import recipients
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, OutputProblem
 from responses_app.tools.functions import client, server_history
-from responses_app.tools.functions.client import CLIENT_TOOLS
+from responses_app.tools.functions.client import CLIENT_TOOLS, is_hosted_search
 from responses_app.tools.functions.custom_input import InputUnwrapper
 
 INPUT_KEY = "input"
@@ -104,11 +104,14 @@ def map_tool_calls(parser: OutputParser, origins: Origins) -> OutputParser:
 
 
 def _offered(tools: Sequence[Json], *, has_tool_search: bool = False) -> Iterator[tuple[Json, str | None]]:
-    """Yield the offered tools with their namespaces; with `has_tool_search` also the deferred ones."""
+    """Yield the offered tools with their namespaces; with `has_tool_search` or a hosted search also the deferred ones."""
+    shows_deferred = has_tool_search or any(map(is_hosted_search, tools))
     for tool in tools:
         if tool["type"] == "namespace":
-            yield from ((entry, tool["name"]) for entry in tool["tools"] if has_tool_search or not entry.get("defer_loading"))
-        elif tool["type"] in _OFFERED_TYPES and (has_tool_search or not tool.get("defer_loading")):
+            yield from ((entry, tool["name"]) for entry in tool["tools"] if shows_deferred or not entry.get("defer_loading"))
+        elif (
+            tool["type"] in _OFFERED_TYPES and (shows_deferred or not tool.get("defer_loading")) and not is_hosted_search(tool)
+        ):
             yield tool, None
 
 

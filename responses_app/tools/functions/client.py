@@ -92,6 +92,11 @@ def _search_arguments(item: Json) -> Json:
     return arguments if isinstance(arguments, Mapping) else {"query": arguments}
 
 
+def is_hosted_search(tool: Json) -> bool:
+    """Return True for a search of tools that the server would run. Deferred tools are offered from the start beside such a search."""
+    return tool["type"] == "tool_search" and tool.get("execution") == "server"
+
+
 CLIENT_TOOLS: Final[Mapping[str, ClientToolSpec]] = {
     "shell": ClientToolSpec(
         "shell_call",

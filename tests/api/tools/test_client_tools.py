@@ -15,6 +15,7 @@ RESULT = {"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_cod
 PATCH = {"type": "delete_file", "path": "a.txt", "diff": ""}
 MAIL = {**TOOL, "name": "send_mail", "defer_loading": True}
 SEARCH = {"type": "tool_search", "execution": "client"}
+HOSTED_SEARCH = {"type": "tool_search"}
 
 
 class ClientToolsTest(ApiCase):
@@ -85,6 +86,20 @@ class ClientToolsTest(ApiCase):
             self.assertEqual(again.status_code, 200, again.content)
             self.assertIn("send_mail", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
+    async def test_deferred_tools_are_offered_from_the_start_beside_a_hosted_search(self) -> None:
+        space = {"type": "namespace", "name": "crm", "description": "", "tools": [{**MAIL, "name": "find_customer"}]}
+        loaded = {key: value for key, value in MAIL.items() if key != "defer_loading"}
+        plain = {**space, "tools": [{**loaded, "name": "find_customer"}]}
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
+            for search in (HOSTED_SEARCH, {**HOSTED_SEARCH, "execution": "server"}):
+                made = orjson.loads((await self.post(client, tools=[search, MAIL, space])).content)
+                WireResponse.model_validate(made, strict=True)
+                self.assertEqual(made["tools"][0], {"type": "tool_search", "execution": "server"})
+                self.assertTrue(made["tools"][1]["defer_loading"])
+            await self.post(client, tools=[loaded, plain])
+            *searched, offered = (request.prompt for request in self.engine.requests)
+            self.assertEqual(searched, [offered, offered])
+
     async def test_invalid_client_tools_are_refused_by_path(self) -> None:
         shell = {"type": "shell_call", "call_id": "call_1", "action": {"commands": ["ls"]}}
         output = {"type": "shell_call_output", "call_id": "call_1", "output": [{**RESULT, "outcome": {"type": "exit"}}]}
@@ -92,8 +107,9 @@ class ClientToolsTest(ApiCase):
         async with self.serving() as client:
             for body, code, param in (
                 ({"tools": [{"type": "shell", "environment": {"type": "container_auto"}}]}, "invalid_value", None),
-                ({"tools": [{"type": "tool_search"}]}, "missing_required_parameter", "tools[0].execution"),
-                ({"tools": [{"type": "tool_search", "execution": "server"}]}, "invalid_value", "tools[0].execution"),
+                ({"tools": [{"type": "tool_search", "execution": "cloud"}]}, "invalid_value", "tools[0].execution"),
+                ({"tools": [HOSTED_SEARCH], "tool_choice": {"type": "tool_search"}}, "invalid_value", "tool_choice.type"),
+                ({"tools": [HOSTED_SEARCH], "tool_choice": "required"}, "invalid_value", "tool_choice"),
                 ({"tools": [MAIL]}, "invalid_value", "tools[0].defer_loading"),
                 ({"tools": [SHELL, {**TOOL, "name": "shell"}]}, "invalid_value", "tools[1].name"),
                 ({"tools": [{"type": "programmatic_tool_calling"}]}, "invalid_value", "tools[0].type"),
