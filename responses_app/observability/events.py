@@ -53,6 +53,9 @@ class Observer:
     def rate_limited(self) -> None:
         """Receive a request on a WebSocket that a limit has refused. An HTTP request has the status 429."""
 
+    def webhook_sent(self, *, is_success: bool) -> None:
+        """Receive whether an endpoint has accepted an event of a webhook, for each attempt."""
+
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Receive whether each engine is up, by model and by host and port."""
 
@@ -93,11 +96,11 @@ def call_ended(ended: EndedCall) -> None:
     _report("call_ended", ended)
 
 
-def _report(event: str, *values: object) -> None:
+def _report(event: str, *values: object, **named: object) -> None:
     """Call the method `event` of each observer. A defect of an observer must not harm a request."""
     for observer in _observers:
         try:
-            getattr(observer, event)(*values)
+            getattr(observer, event)(*values, **named)
         except Exception:
             logger.exception("an observer failed")
 
@@ -146,6 +149,11 @@ def committed(seconds: float) -> None:
 def taken_over() -> None:
     """Report a take-over."""
     _report("taken_over")
+
+
+def webhook_sent(*, is_success: bool) -> None:
+    """Report an attempt to deliver a webhook."""
+    _report("webhook_sent", is_success=is_success)
 
 
 def rate_limited() -> None:

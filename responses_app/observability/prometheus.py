@@ -126,6 +126,9 @@ class PrometheusObserver(Observer):
         self._tool_calls = Counter("verbatim_tool_calls", "Calls of tools, by kind.", ["tool", "outcome"], registry=to)
         self._takeovers = Counter("verbatim_takeovers", "Responses taken over from another process.", registry=to)
         self._rate_limited = Counter("verbatim_rate_limited", "Requests that a limit has refused.", registry=to)
+        self._webhooks = Counter(
+            "verbatim_webhook_attempts", "Attempts to deliver webhooks, by outcome.", ["outcome"], registry=to
+        )
         self._sockets = Gauge("verbatim_open_websockets", "Open WebSockets.", multiprocess_mode="livesum", registry=to)
         self._engine_up = Gauge(
             "verbatim_engine_up",
@@ -213,6 +216,10 @@ class PrometheusObserver(Observer):
     def rate_limited(self) -> None:
         """Count a refused request of a WebSocket."""
         self._rate_limited.inc()
+
+    def webhook_sent(self, *, is_success: bool) -> None:
+        """Count an attempt to deliver a webhook."""
+        self._child(self._webhooks, "accepted" if is_success else "failed").inc()
 
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Set the state of each engine, by model and by host and port."""

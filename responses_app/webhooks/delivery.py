@@ -14,6 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from responses_app.models import WebhookDelivery
+from responses_app.observability import events
 from responses_app.store import webhooks
 from responses_app.store.db import call_in_thread
 from responses_app.utils.shares import ProjectShares
@@ -69,13 +70,21 @@ def _end(slots: ProjectShares, project: str, ended: asyncio.Event, _task: asynci
     ended.set()
 
 
+def _log(row: WebhookDelivery, answer: WebhookAnswer) -> None:
+    """Write a line about an attempt, as a warning if the endpoint has not accepted the event."""
+    level = logging.INFO if answer.is_success else logging.WARNING
+    names = row.uid, row.event_type, row.response_uid, row.endpoint.uid
+    logger.log(level, "%s %s of %s to %s: attempt %d: %s", *names, row.attempts + 1, answer.status_code or answer.error)
+
+
 async def _deliver(row: WebhookDelivery, clock: Clock) -> None:
     """Send a claimed delivery and note the outcome. A cancellation returns the delivery to the queue; an error lets the lease end."""
     event = WebhookEvent(row.uid, row.event_uid, row.event_type, row.response_uid, row.created_at)
     try:
         answer: WebhookAnswer = await send_event(row.endpoint, event, clock())
         await call_in_thread(webhooks.note_answer, row, answer.status_code, answer.error, clock())
-        logger.info("%s %s: attempt %d: %s", row.uid, row.event_type, row.attempts + 1, answer.status_code or answer.error)
+        events.webhook_sent(is_success=answer.is_success)
+        _log(row, answer)
     except asyncio.CancelledError:
         await asyncio.shield(call_in_thread(webhooks.release, row, clock()))
         raise

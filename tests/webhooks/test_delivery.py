@@ -148,6 +148,17 @@ def test_410_disables_the_endpoint_and_a_resend_enables_it(clock: DateClock) -> 
         assert WebhookEndpoint.objects.get(pk=endpoint.pk).disabled_at is None
 
 
+def test_a_failed_attempt_is_a_warning_with_response_and_endpoint(clock: DateClock, caplog: pytest.LogCaptureFixture) -> None:
+    endpoint, _ = make_endpoint("https://nowhere.invalid/")
+    row = make_delivery(endpoint, clock.now, "7")
+    deliver(clock)
+    (record,) = [record for record in caplog.records if record.name == "responses.webhooks"]
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith(
+        f"{row.uid} response.completed of resp_7 to {endpoint.uid}: attempt 1: The host is not"
+    )
+
+
 def test_internal_addresses_get_no_request(clock: DateClock) -> None:
     with webhook_receiver() as receiver, override_settings(RESPONSES_WEBHOOK_PRIVATE_HOSTS=frozenset()):
         for url in (receiver.url, "https://127.0.0.1:1/", "https://169.254.169.254/latest", "https://nowhere.invalid/"):
