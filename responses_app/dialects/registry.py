@@ -56,7 +56,10 @@ def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
     parsers = (family.reasoning_parser, family.tool_parser)
     if HARMONY_REASONING_PARSER not in parsers and HARMONY_TOOL_PARSER not in parsers:
         return False
-    if parsers != (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER) or checkpoint.config.get("model_type") != "gpt_oss":
+    is_gpt_oss = checkpoint.config.get("model_type") == "gpt_oss" or "GptOssForCausalLM" in checkpoint.config.get(
+        "architectures", ()
+    )
+    if parsers != (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER) or not is_gpt_oss:
         raise ValueError(
             f"reasoning_parser={parsers[0] or 'none'} and tool_parser={parsers[1] or 'none'} do not fit: {HARMONY_REASONING_PARSER} "
             f"and {HARMONY_TOOL_PARSER} are one format, for models with model_type gpt_oss. Name both, or two others."

@@ -77,7 +77,8 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat, max_length
     table = {
         ReasoningStart.OPEN: [text, literal(end), _GAP],
         ReasoningStart.ALWAYS: [_GAP, optional(literal(start)), text, literal(end), _GAP],
-        ReasoningStart.FREE: [_GAP, optional(sequence(tag(start, text, end), _GAP))],
+        # Some models begin with the end marker where they do not reason.
+        ReasoningStart.FREE: [_GAP, optional(sequence(one_of([tag(start, text, end), literal(end)]), _GAP))],
         ReasoningStart.NEVER: [_GAP],
     }
     return table[thinking]

@@ -143,7 +143,7 @@ def _json_calls(parts: _Texts, *, has_two: bool) -> Iterator[CallFormat]:
         needs_declared=not _is_marker(marker),
         is_block=is_block,
     )
-    if _is_marker(marker):
+    if _is_marker(marker) and "{" not in marker:
         yield CallFormat(syntax, (marker.strip(),), ends)
     elif not marker.strip():
         yield CallFormat(syntax, (), ends, ("[" if is_list else "{",))

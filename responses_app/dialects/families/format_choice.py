@@ -13,7 +13,7 @@ from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.constraints.structural_tag import regex
 from responses_app.dialects.families.derived_format import DERIVED, derived_calls, derived_reasoning
 from responses_app.dialects.families.detection import Detection, ReadBack, Source
-from responses_app.dialects.families.read_back import read_turn, reads_calls, reads_keys, reads_reasoning
+from responses_app.dialects.families.read_back import read_turn, reads_all_parts, reads_calls, reads_keys, reads_reasoning
 from responses_app.dialects.families.turn_set import TurnSet, Variants
 from responses_app.dialects.families.unread_output import SpecialTokens, keep_unread
 from responses_app.dialects.families.written_turns import ANSWER, TurnWriter, WrittenTurn
@@ -140,7 +140,7 @@ class _Chooser:
                 return each, ReadBack.EQUAL
         for derived in derived_reasoning(self._turns.reasoning[0], self._turns.plain_text):
             self._derived_reasoning = derived
-            if self._reads(reads_reasoning, self._turns.reasoning, DERIVED, tools):
+            if self._reads(reads_all_parts, [*self._turns.reasoning, self._turns.plain], DERIVED, tools):
                 return DERIVED, ReadBack.EQUAL
         return reasoning, ReadBack.DIFFERENT
 

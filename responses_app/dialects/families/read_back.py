@@ -57,6 +57,11 @@ def reads_reasoning(turn: WrittenTurn, output: OutputFormat, hidden: Collection[
     return all(read.reasoning == turn.reasoning and turn.content in read.text for read in reads)
 
 
+def reads_all_parts(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
+    """Return True if `output` reads the reasoning, the text and nothing else."""
+    return reads_reasoning(turn, output, hidden) and read_turn(turn, output, hidden).text == turn.content
+
+
 def _is_open(turn: WrittenTurn, output: OutputFormat) -> bool:
     """Return True if a turn begins inside of reasoning. Some templates write the end marker alone, and open the prompt."""
     if output.reasoning is None:

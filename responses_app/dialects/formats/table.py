@@ -132,7 +132,7 @@ _OPENINGS = {
     "muse_glimmer": "<|start|>assistant",
 }
 # Head of a call as a message with a role of its own, in the older form of GigaChat 3.
-_GIGACHAT_ROLE = "function call<|role_sep|>"
+GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
 _LLAMA = CallFormat(
     JsonCalls("", separator="; ", arguments_key="parameters", needs_declared=True), ("<|python_tag|>",), leads=("{",)
@@ -177,7 +177,7 @@ CALLS: dict[str, CallFormat] = {
     "functionary_v32": CallFormat(RecipientCalls(), leads=(">>>",)),
     "functiongemma": gemma_calls("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
-    "gigachat3": json_object_calls("<|function_call|>", "", _GIGACHAT_ROLE),
+    "gigachat3": json_object_calls("<|function_call|>", "", GIGACHAT_ROLE),
     "gigachat35": dsml_calls("tool_calls", word="GCML"),
     "glm45": _GLM,
     "glm47": _GLM,

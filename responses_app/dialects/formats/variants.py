@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
+from responses_app.dialects.formats.call_formats import json_object_calls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
+from responses_app.dialects.formats.table import CALLS, GIGACHAT_ROLE
 from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
 
 # Suffixes of Hunyuan's markers, for example `<tool_call:opensource>`.
@@ -20,6 +22,9 @@ def fit_to_tokens(output: OutputFormat, added_tokens: Collection[str]) -> Output
     if isinstance(syntax, MistralCalls) and "[ARGS]" not in added_tokens:
         # Lists of the old form.
         return replace(output, calls=CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",)))
+    if output.calls == CALLS["gigachat3"] and "<|function_call|>" not in added_tokens:
+        # Messages with a role of their own, before the token existed.
+        return replace(output, calls=json_object_calls(f"<|message_sep|>\n\n{GIGACHAT_ROLE}", "", GIGACHAT_ROLE))
     if isinstance(syntax, KeyedXmlCalls) and syntax.has_section:
         return _with_suffix(output, syntax, next(_suffixes(added_tokens), ""))
     return output

@@ -313,8 +313,9 @@ def test_an_error_of_the_template_is_a_warning(template: str) -> None:
     assert choice.detection.tool_parser == "hermes"
 
 
-def test_gpt_oss_has_a_format_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "gpt_oss"}')
+@pytest.mark.parametrize("config", ['{"model_type": "gpt_oss"}', '{"architectures": ["GptOssForCausalLM"]}'])
+def test_gpt_oss_has_a_format_of_its_own(config: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(config)
     checkpoint = Checkpoint(str(tmp_path))
     family = open_checkpoint(checkpoint, checkpoint.detect_family())[1]
     assert (family.calls, family.warnings) == (ReadBack.NOT_CHECKED, ())

@@ -156,6 +156,10 @@ def test_reasoning_before_a_required_call(gap: str) -> None:
     assert accepts("glm45", f"{gap}<think>Hm.</think>{gap}" + TEXTS["glm45"].one, "glm45", tool_choice="required")
 
 
+def test_end_marker_of_reasoning_before_a_required_call_without_reasoning() -> None:
+    assert accepts("glm45", "</think>" + TEXTS["glm45"].one, "glm45", tool_choice="required")
+
+
 @pytest.mark.parametrize("opening", ["", "<think>\n", "\n<think>\n"])
 def test_reasoning_of_a_model_that_always_reasons(opening: str) -> None:
     constraint = dialect("deepseek_v3", "deepseek_r1", always_thinks=True).constrain(turn(tools=TOOLS, tool_choice="required"))
@@ -166,6 +170,10 @@ def test_reasoning_of_a_model_that_always_reasons(opening: str) -> None:
 # Forms that chat templates of the families write, beside the usual form of `TEXTS`.
 _ID = ', "id": "a1b2c3d4e"'
 OTHER_FORMS = {
+    "values without line breaks around": (
+        "qwen3_coder",
+        TEXTS["qwen3_coder"].typed.replace(">\n", ">").replace("\n</", "</"),
+    ),
     "boolean in Python": ("qwen3_coder", TEXTS["qwen3_coder"].typed.replace("true", "True")),
     "empty line without arguments": ("deepseek_v4", TEXTS["deepseek_v4"].empty.replace('"clock">\n', '"clock">\n\n')),
     "two line breaks without arguments": ("ling3", "<tool_call>clock\n\n</tool_call>"),

@@ -209,3 +209,18 @@ def test_call_of_a_recent_family_is_read(parser: str, text: str, arguments: obje
 @pytest.mark.parametrize("text", ["Python asks >>> print(1)", "In the shell: <tool:\n>>> all", "a >>>b\n"])
 def test_text_with_the_marker_of_recipients_stays(text: str) -> None:
     assert parse_in_groups(None, "functionary_v32", text) == [TextDelta(text), EndItem()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type": "function", "function": {"name": "run", "arguments": {"command": "ls"}}}',
+        '[{"id": "a", "function": {"arguments": {"command": "ls"}, "name": "run"}, "type": "function"}]',
+        '{"type": "function", "function": "run", "parameters": {"command": "ls"}}',
+    ],
+)
+@pytest.mark.parametrize("size", [1, 200])
+def test_a_call_in_the_form_of_the_api_is_a_call(text: str, size: int) -> None:
+    whole = f"<tool_call>\n{text}\n</tool_call>"
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    assert parse(None, "hermes", pieces) == [Call("run"), Arguments('{"command": "ls"}'), EndItem()]

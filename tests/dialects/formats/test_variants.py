@@ -33,3 +33,13 @@ def test_calls_of_mistral_are_a_list_without_the_token_for_arguments(tokens: tup
     calls = fitted("mistral", None, *tokens).calls
     assert calls is not None
     assert write_calls(calls.syntax, [{"name": "get_weather", "arguments": {}}]).startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "begin"),
+    [((), "<|message_sep|>\n\nfunction call<|role_sep|>\n{"), (("<|function_call|>",), "<|function_call|>{")],
+)
+def test_calls_of_gigachat_are_messages_without_the_token_for_calls(tokens: tuple[str, ...], begin: str) -> None:
+    calls = fitted("gigachat3", None, *tokens).calls
+    assert calls is not None
+    assert write_calls(calls.syntax, [{"name": "get_weather", "arguments": {}}]).startswith(begin)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.whitespace import WHITE
 
-_NAMES = frozenset({"name", "tool_name"})
+_NAMES = frozenset({"function", "name", "tool_name"})
 _ARGUMENTS = frozenset({"args", "arguments", "parameters"})
 # Keys of calls in other formats; their values are no arguments.
 _IGNORED = frozenset({"id", "type", "index", "tool_call_id"})
@@ -24,7 +24,7 @@ class ToolCallJsonParser:
     """Parser of `{"name": ..., "arguments": {...}}`, keys in any order.
 
     Arguments are passed on exactly as generated and parsed only to find their end. Arguments in a JSON string are unwrapped;
-    `null` means no arguments.
+    `null` means no arguments. An object may stand in the key `function` of another, as in messages of OpenAI's API.
 
     `called` is True once name and arguments are certain, `closed` after the last brace, `broken` once the text cannot be such
     an object, `nameless` if the name is missing or no text. `quoted` is True inside a string, `has_object` once an object of
@@ -37,6 +37,7 @@ class ToolCallJsonParser:
         self._state: Callable[[str, int], int] = self._read_start
         self._arguments: list[str] = []
         self._key: str | None = None  # None while reading a key
+        self._outer = 0  # number of objects around the object that is read
         self._unknown: list[str] = []  # unknown keys with their values
         self._raw: list[str] = []  # the key or value being read
         self._is_passed_on = False  # True to pass the value on as generated
@@ -121,7 +122,7 @@ class ToolCallJsonParser:
         return self._expect(text, at, {",": self._to_key, "}": self._close})
 
     def _to_key(self) -> None:
-        self._state = self._next_key
+        self._key, self._state = None, self._next_key
 
     def _to_value(self) -> None:
         self._state = self._value
@@ -133,7 +134,9 @@ class ToolCallJsonParser:
         self._state = self._nested
 
     def _close(self) -> None:
-        if self.name:
+        if self._outer:
+            self._outer, self._key, self._state = self._outer - 1, None, self._after_value
+        elif self.name:
             self.called = self.closed = True
         else:
             self.broken = self.nameless = True
@@ -149,6 +152,10 @@ class ToolCallJsonParser:
             return at + 1
         if char == "<" and not self._literal:
             return at
+        if char == "{" and self._key == "function" and not self.called:
+            self._outer += 1
+            self._to_key()
+            return at + 1
         nested = char in '{["'
         self._start(pass_on=self._key in _ARGUMENTS and nested and char != '"')
         self.has_object = self.has_object or (self._is_passed_on and char == "{")

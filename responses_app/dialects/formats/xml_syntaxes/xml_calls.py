@@ -33,6 +33,7 @@ from responses_app.dialects.formats.xml_syntaxes.xml_text import (
 
 # A call without arguments may have an empty line.
 _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
+_PADDING = optional(literal("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +261,10 @@ class XmlCalls(SectionSyntax):
     def _parameter(self, parameter: Parameter) -> Format:
         string = is_text(parameter.schema)
         mark = f' {self.type_attribute}="{self._type(parameter.schema)}"' if self.type_attribute else ""
-        space = "\n" if self.pads else ""
         content = text_value(parameter.schema, self.parameter_close) if string else value(parameter.schema)
-        begin = self._start(self.parameter_open, parameter.name, mark) + space
-        element = sequence(tag(begin, content, f"{space}{self.parameter_close}"), *self._line())
+        padded = sequence(_PADDING, content, _PADDING) if self.pads else content
+        begin = self._start(self.parameter_open, parameter.name, mark)
+        element = sequence(tag(begin, padded, self.parameter_close), *self._line())
         return element if parameter.is_required else optional(element)
 
     def _type(self, schema: object) -> str:
