@@ -189,11 +189,11 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     assert block
     assert block["y"] < 400
     # Everything else is one step away.
-    expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
+    expect(page.get_by_role("link", name="Events as JSON Lines")).to_be_hidden()
     page.get_by_label("More actions").click()
-    expect(page.get_by_role("link", name="Download JSONL")).to_be_visible()
+    expect(page.get_by_role("link", name="Events as JSON Lines")).to_be_visible()
     page.get_by_role("heading", level=1).click()
-    expect(page.get_by_role("link", name="Download JSONL")).to_be_hidden()
+    expect(page.get_by_role("link", name="Events as JSON Lines")).to_be_hidden()
     page.get_by_role("button", name="Properties").click()
     expect(page.locator("#uid")).to_have_text(page.url.rpartition("/")[2])
 
@@ -209,7 +209,7 @@ def test_head_has_one_main_button_and_a_menu_that_opens_without_scripts(
     expect(actions.locator(".button.main")).to_have_text("Edit and rerun")
     expect(page.get_by_role("link", name="Continue in chat")).to_be_hidden()
     page.get_by_label("More actions").click()
-    for name in ("Continue in chat", "Download JSON", "Download JSONL", "Download SSE", "Delete"):
+    for name in ("Continue in chat", "Response as JSON", "Events as JSON Lines", "Events as SSE", "Delete"):
         expect(actions.get_by_role("link", name=name, exact=True)).to_be_visible()
     context.close()
 
@@ -231,6 +231,21 @@ def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Pag
     expect(page.get_by_text("No tokens lost.")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_tabs_have_one_place_on_all_views_and_the_menu_leads_to_curl(chat_server: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    uid = chat_server.ask(input="Where are the tabs?").json()["id"]
+    places = set()
+    for view in ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check"):
+        page.goto(f"{chat_server.url}/responses/{uid}{view}")
+        box = page.get_by_role("navigation", name="Views of this response").bounding_box()
+        assert box
+        places.add((box["x"], box["y"]))
+    assert len(places) == 1
+    page.get_by_label("More actions").click()
+    page.get_by_role("link", name="Request as curl").click()
+    expect(page.locator("#curl")).to_be_visible()
 
 
 def test_properties_stand_beside_the_turns_on_a_wide_screen(chat_server: Server, page: Page) -> None:

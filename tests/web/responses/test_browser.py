@@ -182,7 +182,7 @@ def test_delete_link_is_as_red_as_the_delete_button(chat_server: Server, page: P
     page.goto(f"{chat_server.url}/responses/{many[0]}/delete")
     colours = [page.locator(one).evaluate("one => getComputedStyle(one).color") for one in (".menu a.bad", "button.danger")]
     assert colours[0] == colours[1]
-    assert colours[0] != page.locator(".menu a", has_text="Download JSONL").evaluate("one => getComputedStyle(one).color")
+    assert colours[0] != page.locator(".menu a", has_text="Events as JSON Lines").evaluate("one => getComputedStyle(one).color")
 
 
 def test_code_in_a_block_is_as_large_as_the_block_and_a_quote_has_a_bar(chat_server: Server, page: Page) -> None:
