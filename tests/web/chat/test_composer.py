@@ -34,6 +34,13 @@ def test_the_composer_shows_a_whole_line_on_load(visitor: Visitor) -> None:
     visitor.field.fill("")
 
 
+def test_name_of_the_model_has_room_on_a_phone(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    box = visitor.page.get_by_role("combobox", name="Model").bounding_box()
+    assert box
+    assert box["width"] > 250
+
+
 def test_an_invalid_setting_in_the_closed_panel_is_shown(visitor: Visitor) -> None:
     settings = visitor.page.locator("details.settings")
     settings.locator("summary").click()
