@@ -41,6 +41,23 @@ def test_times_are_local_and_utc_on_hover(chat_server: Server, chromium: Browser
     page.context.close()
 
 
+def test_filters_take_local_times(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    page = opened(chromium, signed_in, scripts=True)
+    page.goto(f"{chat_server.url}/responses?since=2026-11-20T10:00:00&until=2h")
+    since, until = page.get_by_label("From (GMT+1)"), page.locator("[name=until]")
+    expect(since).to_have_value("2026-11-20 11:00:00")
+    expect(until).to_have_value("2h")
+    since.fill("2026-07-20 12:30")
+    since.press("Enter")
+    page.wait_for_url("**since=2026-07-20T10%3A30%3A00Z*")
+    assert "until=2h" in page.url
+    expect(since).to_have_value("2026-07-20 12:30:00")
+    since.fill("2026-07-21")
+    since.press("Enter")
+    page.wait_for_url("**since=2026-07-20T22%3A00%3A00Z*")
+    page.context.close()
+
+
 def test_inspector_of_the_chat_has_local_times(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     page = opened(chromium, signed_in, scripts=True)

@@ -2,6 +2,11 @@
 
 const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 const two = (number) => String(number).padStart(2, "0");
+/** Returns the short name of the time zone of the browser, as GMT+1. */
+export function zoneName(day) {
+  return new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(day).find(({ type }) => type === "timeZoneName").value;
+}
+
 // The letters of Django's date formats that the pages use.
 const PARTS = {
   Y: (day) => day.getFullYear(),
@@ -12,7 +17,7 @@ const PARTS = {
   H: (day) => two(day.getHours()),
   i: (day) => two(day.getMinutes()),
   s: (day) => two(day.getSeconds()),
-  T: (day) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(day).find(({ type }) => type === "timeZoneName").value,
+  T: zoneName,
 };
 
 function showLocal() {

@@ -1,0 +1,23 @@
+// Times in the filters of the list: shown in the time zone of the browser, sent in UTC. Ages (`2h`) and words (`today`) stay.
+import { zoneName } from "./local_time.js";
+
+const NAMES = ["since", "until"];
+const WRITTEN = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?$/;
+const form = document.querySelector("form.filters");
+
+for (const name of NAMES) {
+  const field = form.elements[name];
+  const { instant } = field.dataset;
+  // The Swedish form is that of ISO 8601.
+  if (instant && /^\d{4}-/.test(field.value)) field.value = new Date(instant).toLocaleString("sv");
+  field.labels[0].querySelector("[data-filter-zone]").textContent = zoneName(new Date());
+}
+
+form.addEventListener("formdata", ({ formData }) => {
+  for (const name of NAMES) {
+    const text = formData.get(name).trim();
+    if (!WRITTEN.test(text)) continue;
+    const time = new Date(text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
+    if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));
+  }
+});
