@@ -24,7 +24,7 @@ def fit_to_tokens(output: OutputFormat, added_tokens: Collection[str]) -> Output
         return replace(output, calls=CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",)))
     if output.calls == CALLS["gigachat3"] and "<|function_call|>" not in added_tokens:
         # Messages with a role of their own, before the token existed.
-        return replace(output, calls=json_object_calls(f"<|message_sep|>\n\n{GIGACHAT_ROLE}", "", GIGACHAT_ROLE))
+        return replace(output, calls=json_object_calls(f"<|message_sep|>\n\n{GIGACHAT_ROLE}\n", "", GIGACHAT_ROLE))
     if isinstance(syntax, KeyedXmlCalls) and syntax.has_section:
         return _with_suffix(output, syntax, next(_suffixes(added_tokens), ""))
     return output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -172,7 +173,7 @@ _ID = ', "id": "a1b2c3d4e"'
 OTHER_FORMS = {
     "values without line breaks around": (
         "qwen3_coder",
-        TEXTS["qwen3_coder"].typed.replace(">\n", ">").replace("\n</", "</"),
+        re.sub(r"(<parameter=\w+>)\n|\n(</parameter>)", r"\1\2", TEXTS["qwen3_coder"].typed),
     ),
     "boolean in Python": ("qwen3_coder", TEXTS["qwen3_coder"].typed.replace("true", "True")),
     "empty line without arguments": ("deepseek_v4", TEXTS["deepseek_v4"].empty.replace('"clock">\n', '"clock">\n\n')),
