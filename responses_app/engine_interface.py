@@ -43,13 +43,17 @@ class Sampling:
     """Sampling parameters.
 
     `max_tokens` counts generated tokens. `logprobs` is the number of alternatives per token; None means no log-probabilities.
-    `top_k` is the number of the most likely tokens to choose from, 0 for all. `bias` is added to the logits of tokens.
+    `top_k` is the number of the most likely tokens to choose from, 0 for all. `min_p` is the least probability of a token, as a
+    share of that of the most likely token. `repetition_penalty` divides the logits of tokens of the prompt and of the output.
+    `bias` is added to the logits of tokens.
     """
 
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None

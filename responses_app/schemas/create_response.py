@@ -108,6 +108,8 @@ class CreateResponse(StrictModel):
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Any = None
     top_k: Annotated[int, Field(ge=0)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    repetition_penalty: Annotated[float, Field(ge=0.01, le=2, allow_inf_nan=False)] | None = None
     logit_bias: Any = None
 
 
@@ -240,6 +242,8 @@ def _sampling(body: CreateResponse) -> dict[str, Any]:
         "ignore_eos": bool(body.ignore_eos),
         "seed": body.seed,
         "top_k": body.top_k or 0,
+        "min_p": body.min_p or 0.0,
+        "repetition_penalty": body.repetition_penalty or 1.0,
         "logit_bias": parse_logit_bias(body.logit_bias),
         "stop": parse_stops(body.stop),
         "max_output_tokens": body.max_output_tokens,

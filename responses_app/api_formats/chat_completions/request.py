@@ -83,6 +83,8 @@ SAME = (
     "prompt_cache_options",
     "service_tier",
     "top_k",
+    "min_p",
+    "repetition_penalty",
     "ignore_eos",
 )
 

@@ -180,5 +180,7 @@ class ChatCompletionRequest(StrictModel):
     service_tier: str | None = None
     # Not in OpenAI's API, but in those of other servers.
     top_k: Annotated[int, Field(ge=0)] | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
     ignore_eos: bool | None = None
     chat_template_kwargs: TemplateOptions | None = None

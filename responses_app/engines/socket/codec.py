@@ -28,6 +28,7 @@ MODEL, CHUNK, ERROR, COUNTED, PONG = "model", "chunk", "error", "counted", "pong
 # Fields of a request that a frame carries as bytes, or in a form of their own.
 _SEPARATE = frozenset({"prompt", "images", "sampling", "constraint", "used_engines"})
 _PLAIN = tuple(field.name for field in fields(GenerateRequest) if field.name not in _SEPARATE)
+_DEFAULTS = {name: value for name, value in asdict(Sampling(1)).items() if name != "max_tokens"}
 # The token ids of a prompt: unsigned, four bytes each.
 _TOKENS = "I"
 # From the class with the most parents to the base class.
@@ -42,7 +43,9 @@ _ERRORS: Mapping[str, type[EngineError]] = {
 def encode_request(request: GenerateRequest) -> tuple[dict[str, Any], bytes]:
     """Return the fields of a request, and the bytes behind the message: the prompt, then the images."""
     values: dict[str, Any] = {name: getattr(request, name) for name in _PLAIN}
-    values["sampling"] = asdict(request.sampling)
+    sampling = asdict(request.sampling)
+    # A worker of an earlier version does not know newer fields, and needs the bias.
+    values["sampling"] = {name: value for name, value in sampling.items() if name == "bias" or value != _DEFAULTS.get(name)}
     if request.constraint is not None:
         values["constraint"] = [request.constraint.kind, request.constraint.value]
     values["sizes"] = [len(image) for image in request.images]

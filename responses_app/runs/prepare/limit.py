@@ -74,6 +74,8 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         top_k=request.top_k,
+        min_p=request.min_p,
+        repetition_penalty=request.repetition_penalty,
         seed=request.seed,
         logprobs=request.logprobs,
         ignore_eos=request.ignore_eos,

@@ -19,7 +19,13 @@ MAX_VALUE_CHARS: Final = 200
 LEFT_OUT: Final = frozenset({"instructions", "metadata"})
 # The part of a tool that names it, in the order of preference.
 TOOL_NAMES: Final = ("name", "server_label", "type")
-LABELS: Final = {"top_p": "Top P", "top_k": "Top K", "ignore_eos": "Ignore end of text", "text.format": "Output format"}
+LABELS: Final = {
+    "top_p": "Top P",
+    "top_k": "Top K",
+    "min_p": "Min P",
+    "ignore_eos": "Ignore end of text",
+    "text.format": "Output format",
+}
 # Parameters and limits with the words for a request that does not set them, in the order of the page.
 UNSET: Final = {
     "tools": "none",
@@ -29,6 +35,8 @@ UNSET: Final = {
     "temperature": "default of the model",
     "top_p": "default of the model",
     "top_k": "default of the model",
+    "min_p": "0",
+    "repetition_penalty": "1",
     "max_output_tokens": "no limit",
     "reasoning.effort": "default of the model",
     "text.format": "text",

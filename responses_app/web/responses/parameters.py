@@ -18,6 +18,8 @@ SAME_NAME_FIELDS = (
     "temperature",
     "top_p",
     "top_k",
+    "min_p",
+    "repetition_penalty",
     "presence_penalty",
     "frequency_penalty",
     "ignore_eos",

@@ -119,9 +119,10 @@ class ChatCompletionsTest(ApiCase):
     async def test_parameters_of_other_servers_have_their_effect(self) -> None:
         kwargs = ({"enable_thinking": True}, {"thinking": True}, {"enable_thinking": False}, {"thinking": False})
         async with self.serving(*[record_text(THOUGHT)] * 3) as client:
-            await self.completion(client, top_k=20, ignore_eos=True)
+            await self.completion(client, top_k=20, ignore_eos=True, min_p=0.1, repetition_penalty=1.2)
             (made,) = self.engine.requests
             self.assertEqual((made.sampling.top_k, made.sampling.ignore_eos), (20, True))
+            self.assertEqual((made.sampling.min_p, made.sampling.repetition_penalty), (0.1, 1.2))
             for one in kwargs[:2]:
                 await self.completion(client, chat_template_kwargs=one, reasoning_effort=None)
                 self.assertEqual(self.engine.requests[-1].prompt, made.prompt)
@@ -265,6 +266,8 @@ class ChatCompletionsTest(ApiCase):
             ({"colour": 1}, "colour", "unknown_parameter"),
             ({"prediction": "x"}, "prediction", "invalid_type"),
             ({"top_k": -1}, "top_k", "integer_below_min_value"),
+            ({"min_p": 2}, "min_p", "decimal_above_max_value"),
+            ({"repetition_penalty": 0}, "repetition_penalty", "decimal_below_min_value"),
             ({"chat_template_kwargs": {"tools": 1}}, "chat_template_kwargs.tools", "unknown_parameter"),
         ]
         async with self.serving() as client:

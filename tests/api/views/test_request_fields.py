@@ -84,6 +84,8 @@ PROBES: Mapping[str, Probe] = {
     "multi_agent": Probe({"enabled": True}),
     "stop": Probe("there"),
     "top_k": Probe(5),
+    "min_p": Probe(0.1),
+    "repetition_penalty": Probe(1.1),
     "logit_bias": Probe({"7": 1.5}),
 }
 # What the row says of a part of a field: the kind and the value.

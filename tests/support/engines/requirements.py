@@ -90,6 +90,22 @@ class EngineRequirements:
         biased = make_request(max_tokens=4, sampling={"temperature": 1.0, "bias": {7: 100.0}, "ignore_eos": True})
         assert tokens(runner.run(collect(engine, biased))) == [7] * 4
 
+    def test_min_p_of_one_leaves_the_most_likely_token(self, runner: asyncio.Runner, engine: Engine) -> None:
+        greedy = tokens(runner.run(collect(engine, make_request(max_tokens=1, sampling={"temperature": 0.0}))))
+        for seed in range(4):
+            sampling = {"temperature": 1.0, "min_p": 1.0, "seed": seed}
+            assert tokens(runner.run(collect(engine, make_request(max_tokens=1, sampling=sampling)))) == greedy
+
+    def test_repetition_penalty_counts_repeated_tokens(self, runner: asyncio.Runner, engine: Engine) -> None:
+        greedy = {"temperature": 0.0, "ignore_eos": True}
+        plain, penalized = (
+            tokens(
+                runner.run(collect(engine, make_request(max_tokens=200, sampling={**greedy, "repetition_penalty": penalty})))
+            )
+            for penalty in (1.0, 2.0)
+        )
+        assert len(set(penalized)) > len(set(plain))
+
     def test_stop_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         greedy = tokens(runner.run(collect(engine, make_request(sampling={"temperature": 0.0}))))
         stopped = runner.run(collect(engine, make_request(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
