@@ -113,6 +113,9 @@ def _arguments_span(text: str, call: Call) -> tuple[int, int] | None:
     key, value = next(iter(call[1].items()))
     if match := re.search(rf'\{{\s*"{re.escape(key)}"\s*:\s*"{re.escape(value)}"\s*\}}', text):
         return match.start(), match.end()
+    # An object of JSON in a string.
+    if match := re.search(rf'"\{{\\"{re.escape(key)}\\":\s*\\"{re.escape(value)}\\"\}}"', text):
+        return match.start(), match.end()
     at = text.find(value)
     start, end = text.rfind(key, 0, max(at, 0)), at + len(value)
     return None if start < 0 else (start, end + (text[end : end + 1] in _QUOTES))
@@ -123,7 +126,7 @@ def _json_calls(parts: _Texts, *, has_two: bool) -> Iterator[CallFormat]:
     begin = re.search(rf'(\[?\s*)\{{\s*({_OTHER_KEYS})"({_KEYS["name"]})"\s*:\s*"\Z', parts.before)
     keys = re.fullmatch(rf'"\s*,\s*"({_KEYS["arguments"]})"\s*:\s*', parts.head)
     close = re.match(rf"\s*{_MORE_KEYS}\}}", parts.behind)
-    if begin is None or keys is None or close is None or not parts.arguments.startswith("{"):
+    if begin is None or keys is None or close is None or not parts.arguments.startswith(("{", '"{')):
         return
     marker, end = parts.before[: begin.start()].lstrip(), parts.behind[close.end() :].rstrip()
     ends = (mark,) if _is_marker(mark := end.strip(" \n]")) else ()
@@ -217,7 +220,7 @@ def _keyed_calls(one: WrittenTurn, parts: _Texts, rich: Sequence[WrittenTurn]) -
     """Yield names with elements for the keys and values."""
     key, value = next(iter(one.calls[0][1].items()))
     between_key_and_value = parts.arguments.removeprefix(key).removesuffix(value)
-    if parts.arguments.startswith("{") or between_key_and_value.endswith(_QUOTES):
+    if parts.arguments.startswith(("{", '"{')) or between_key_and_value.endswith(_QUOTES):
         return
     for turn in rich:
         keys, first = list(turn.calls[0][1]), str(next(iter(turn.calls[0][1].values())))

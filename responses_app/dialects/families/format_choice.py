@@ -16,9 +16,10 @@ from responses_app.dialects.families.detection import Detection, ReadBack, Sourc
 from responses_app.dialects.families.read_back import read_turn, reads_all_parts, reads_calls, reads_keys, reads_reasoning
 from responses_app.dialects.families.turn_set import TurnSet, Variants
 from responses_app.dialects.families.unread_output import SpecialTokens, keep_unread
-from responses_app.dialects.families.written_turns import ANSWER, TurnWriter, WrittenTurn
+from responses_app.dialects.families.written_turns import ANSWER, ONE, TurnWriter, WrittenTurn
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
-from responses_app.dialects.formats.table import CALLS, REASONING, output_format
+from responses_app.dialects.formats.call_text import write_calls
+from responses_app.dialects.formats.table import CALLS, HERMES_PARSERS, REASONING, output_format
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +120,9 @@ class _Chooser:
         if "tool_parser" in self._detection.named:
             return tools, ReadBack.EQUAL if is_read else ReadBack.DIFFERENT
         if is_read and self._reads(reads_calls, rich, reasoning, tools):
+            is_usual = (tools or _DEFAULT_CALLS) in HERMES_PARSERS
+            if is_usual and not self._writes(tools) and self._derives_calls(reasoning) and self._writes(DERIVED):
+                return DERIVED, ReadBack.EQUAL
             # Without a parser's name Hermes calls are read.
             return tools or _DEFAULT_CALLS, ReadBack.EQUAL
         readers = [each for each in self._call_candidates() if self._reads(self._reads_all, turns, reasoning, each)]
@@ -143,6 +147,13 @@ class _Chooser:
             if self._reads(reads_all_parts, [*self._turns.reasoning, self._turns.plain], DERIVED, tools):
                 return DERIVED, ReadBack.EQUAL
         return reasoning, ReadBack.DIFFERENT
+
+    def _writes(self, tools: str | None) -> bool:
+        """Return True if forced calls have the form that the template writes, up to white space."""
+        calls = self._format(None, tools or _DEFAULT_CALLS).calls
+        name, arguments = ONE
+        written = _compact(write_calls(calls.syntax, [{"name": name, "arguments": arguments}])) if calls else ""
+        return any(written in _compact(turn.text) for turn in self._turns.calls[0])
 
     def _derives_calls(self, reasoning: str | None) -> bool:
         """Derive the format of the calls from the turns. Return True if it reads the turns."""

@@ -58,8 +58,10 @@ def reads_reasoning(turn: WrittenTurn, output: OutputFormat, hidden: Collection[
 
 
 def reads_all_parts(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
-    """Return True if `output` reads the reasoning, the text and nothing else."""
-    return reads_reasoning(turn, output, hidden) and read_turn(turn, output, hidden).text == turn.content
+    """Return True if `output` reads the reasoning and, in a turn without calls, the text and nothing else."""
+    if not reads_reasoning(turn, output, hidden):
+        return False
+    return bool(turn.calls) or read_turn(turn, output, hidden).text == turn.content
 
 
 def _is_open(turn: WrittenTurn, output: OutputFormat) -> bool:

@@ -16,6 +16,7 @@ from responses_app.dialects.families.detection import Detection, Evidence, ReadB
 from responses_app.dialects.families.format_choice import FormatChoice, choose_format
 from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.call_text import write_calls
 from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
@@ -173,6 +174,45 @@ def test_a_template_with_reasoning_and_calls_of_a_new_form_is_not_silent() -> No
     assert choice.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
     assert choice.output.kept == ("<|act|>", "<|of|>")
     assert choice.output.unknown_calls[0].startswith("<|act|>")
+
+
+# Forms of calls that no declared family has: `NAME` and `ARGUMENTS` stand for the name and the arguments as JSON.
+NEW_FORMS = (
+    "<call>NAME:ARGUMENTS</call>",
+    "[[CALL NAME ARGUMENTS]]",
+    '<use name="NAME" args=ARGUMENTS/>',
+    '<|begin|>{"name": "NAME", "parameters": ARGUMENTS}<|end|>',
+    '<tool_call>\n{"name": "NAME", "parameters": ARGUMENTS}\n</tool_call>',
+    "\n<|begin|>NAME<|with|>\n```json\nARGUMENTS\n```\n<|end|>",
+    "◁call▷NAME◁with▷ARGUMENTS◁/call▷",
+    "<fn:NAME>ARGUMENTS</fn>",
+)
+
+
+@pytest.mark.parametrize("form", NEW_FORMS)
+def test_calls_of_a_new_form_are_read_and_forced_as_the_template_writes_them(form: str) -> None:
+    written = form.replace("NAME", "' + call.function.name + '").replace(
+        "ARGUMENTS", "' + call.function.arguments | tojson + '"
+    )
+    choice = choose_for(CHATML.replace(ONE_CALL, f"'{written}'"), "<|begin|>", "<|with|>", "<|end|>", model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
+    assert text.split() == form.replace("NAME", OSLO[0]).replace("ARGUMENTS", '{"city": "Oslo"}').split()
+    case = OutputCase("call", f"Let me look.{text}{text}", (("text", "Let me look."), *[("call", *OSLO)] * 2))
+    assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+def test_arguments_in_a_string_are_read() -> None:
+    call = """'<ask>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson | tojson) + '}</ask>'"""
+    choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+
+
+def test_reasoning_of_a_new_form_is_read_also_where_calls_are_not() -> None:
+    template = CHATML.replace(ONE_CALL, NEW_CALL).replace("'<think>\n'", "'[IDEA]'").replace("'\n</think>\n\n'", "'[/IDEA]'")
+    detection = choose_for(template, "<|act|>", "<|of|>", model_type="new_model").detection
+    assert (detection.calls, detection.reasoning) == (ReadBack.DIFFERENT, ReadBack.EQUAL)
 
 
 @pytest.mark.parametrize(("begin", "end"), [("<|begin of idea|>", "<|end of idea|>"), ("◁idea▷\n", "\n◁/idea▷\n")])

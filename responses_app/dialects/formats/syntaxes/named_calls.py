@@ -95,6 +95,7 @@ class NamedCalls(SectionSyntax):
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
         call_end = self.call_end.strip()
+        yield from reader.skip_space()
         head, stop = yield from reader.read_until(Markers(self.argument_begin, call_end, *self._nexts))
         if stop != self.argument_begin:
             raise NotACall
