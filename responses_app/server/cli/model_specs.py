@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.engines.adapters import PREFIX, adapter_problem
 from responses_app.engines.urls import join_urls, split_urls
-from responses_app.server.bootstrap.installed import describe_missing_package
+from responses_app.server.bootstrap.installed import describe_missing_libraries, describe_missing_package
 from responses_app.server.cli.engine_models import NoModelList, listed_models
 from responses_app.server.model_files.folders import gguf_problem, kind_problem
 
@@ -200,8 +200,9 @@ def local_source(source: str, build: Callable[[str], Path]) -> str:
     if source in DEMOS:
         try:
             return str(build(source))
-        except ModuleNotFoundError as error:
-            raise InvalidModelSpec(describe_missing_package(source, error.name or "numpy")) from None
+        except ImportError as error:
+            missing = describe_missing_libraries() or describe_missing_package(source, error.name or "numpy")
+            raise InvalidModelSpec(missing) from None
     folder = Path(source).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file() and (problem := kind_problem(folder)):

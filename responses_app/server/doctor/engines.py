@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.engines.urls import location, split_urls
 from responses_app.runs.models import models_from_settings
-from responses_app.server.bootstrap.installed import describe_missing_library
+from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.utils.unix_socket import connectable
 
@@ -38,7 +38,7 @@ def check_models() -> CheckResults:
         yield FAILED, f"The models cannot be used: {error}."
     else:
         yield OK, f"{len(models)} model{'s' * (len(models) > 1)}: {', '.join(models)}."
-    if "=vllm:" in settings.RESPONSES_MODELS and (missing := describe_missing_library()):
+    if "=vllm:" in settings.RESPONSES_MODELS and (missing := describe_missing_libraries()):
         yield FAILED, f"{missing}."
 
 

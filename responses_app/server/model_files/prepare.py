@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from responses_app.engines.adapter_files import adapters_size, modules_problem
 from responses_app.runs.models import DIALECT_KEYS
-from responses_app.server.bootstrap.installed import describe_missing_library, describe_missing_package
+from responses_app.server.bootstrap.installed import describe_missing_libraries, describe_missing_package
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import folders, repository
 from responses_app.server.model_files.abilities import Abilities, read_abilities
@@ -101,7 +101,7 @@ def prepare(setting: str, progress: Progress, fit: bool, has_gpu: Callable[[], b
         return Prepared(setting, {})
     if find_spec("vllm") is None:
         raise CannotServe(describe_missing_package(parsed[0].name, "vllm"))
-    if missing := describe_missing_library():
+    if missing := describe_missing_libraries():
         raise CannotServe(missing)
     gpu = has_gpu()
     checked_models = [_check(entry, gpu, progress) for entry in parsed]

