@@ -38,6 +38,7 @@ from responses_app.models import ApiKey  # noqa: E402
 from responses_app.observability.asgi import observed_http, observed_socket  # noqa: E402
 from responses_app.observability.records import note  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
+from responses_app.runs.ids import new_id  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
@@ -148,8 +149,23 @@ async def _handle(
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}
-    handler: Any = api if scope["path"].startswith(API) or scope["path"] in LOG_PATHS else site
-    await handler(scope, receive, with_cors(policy, scope, send))
+    if scope["path"].startswith(API) or scope["path"] in LOG_PATHS:
+        await api(scope, receive, with_cors(policy, scope, send))
+    else:
+        await site(scope, receive, with_cors(policy, scope, _with_request_id(send)))
+
+
+def _with_request_id(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+    """Return a `send` that adds `x-request-id` to the answer of a page, and note the id for the log. The API has its own."""
+    request_id = new_id("req_")
+    note(request_id=request_id)
+
+    async def send_with_id(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", request_id.encode())]}
+        await send(message)
+
+    return send_with_id
 
 
 async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:

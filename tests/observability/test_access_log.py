@@ -89,8 +89,10 @@ def check_refused(server: Server) -> None:
     line = wait_for_line(server, status=401)
     assert (line["route"], line["request_id"]) == ("/v1/responses", answer.headers["x-request-id"])
     assert httpx2.get(f"{server.url}/health/live").status_code == 200
-    assert httpx2.get(f"{server.url}/responses/resp_1", headers={"traceparent": "00-bad"}).status_code == 302
+    page = httpx2.get(f"{server.url}/responses/resp_1", headers={"traceparent": "00-bad"})
+    assert page.status_code == 302
     line = wait_for_line(server, route="/responses/{uid}")
+    assert line["request_id"] == page.headers["x-request-id"], "pages have an id too"
     assert "trace_id" not in line
     assert [line for line in lines_of(server) if line["route"].startswith("/health")] == [], "probes are logged as DEBUG"
 

@@ -26,9 +26,7 @@ from responses_app.web.accounts import login_throttle
 OPERATOR = "operator"
 SALT = "sign-in link"
 VALID_SECONDS = 15 * 60
-LINK_REFUSED = (
-    "This sign-in link has expired or was already used. Sign in with a password, or run manage.py signin for a new link."
-)
+LINK_REFUSED = "This sign-in link has expired or was already used. Sign in below, or run manage.py signin for a new link."
 NO_PASSWORDS = "This server accepts no passwords. Sign in with the sign-in provider."
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

@@ -39,7 +39,7 @@ class LinkTest(TestCase):
         link = sign_in.link(sign_in.operator())
         self.client.get(link)
         self.client.logout()
-        self.assertContains(self.client.get(link, follow=True), "already used")
+        self.assertContains(self.client.get(link, follow=True), "already used. Sign in below, or run manage.py signin")
         self.assertNotIn("_auth_user_id", self.client.session)
         self.client.get(sign_in.link(sign_in.operator()))
         self.assertIn("_auth_user_id", self.client.session)
