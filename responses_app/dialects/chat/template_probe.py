@@ -97,7 +97,9 @@ class TemplateProbe:
         text = fit.finish(rendered, self.marks, messages, self.call_begin)
         if not fit.tools and not self._has_described_form(text):
             return False
-        return all(mark in text for mark in expected) and not any(name in text for name in _NOTATION)
+        # The description of tools may be in the notation of Python.
+        turns = text[text.rfind(str(_USER["content"])) :] if str(_USER["content"]) in text else text
+        return all(mark in text for mark in expected) and not any(name in turns for name in _NOTATION)
 
     def _has_described_form(self, text: str) -> bool:
         """Return True if the first call has the form in which the server describes calls to the model, up to white space."""

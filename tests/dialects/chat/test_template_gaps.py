@@ -361,3 +361,10 @@ def test_described_tools_keep_the_default_system_message_of_the_template(effort:
     assert prompt(dialect, user("Hi"), effort=effort).startswith(f"<sys>Date.\n{rules}</sys>")
     named = prompt(dialect, user("Hi"), tools=(WEATHER,), effort=effort, instructions="Be brief.")
     assert named.startswith("<sys>Date.\nBe brief.\n\nYou can call tools.")
+
+
+def test_tools_in_the_notation_of_python_leave_the_calls_in_place() -> None:
+    template = ChatTemplate(FULL.replace("tools | tojson", "tools | string"))
+    vocabulary = byte_vocabulary()
+    fit = ChatDialect(vocabulary, template, []).fit
+    assert (fit.tools, fit.calls, fit.outputs) == (True, True, True)
