@@ -15,7 +15,8 @@ for (const name of NAMES) {
 
 form.addEventListener("formdata", ({ formData }) => {
   for (const name of NAMES) {
-    const text = formData.get(name).trim();
+    // The list leaves out empty fields.
+    const text = (formData.get(name) ?? "").trim();
     if (!WRITTEN.test(text)) continue;
     const time = new Date(text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
     if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));

@@ -1,6 +1,7 @@
 // Response list: keyboard, URLs without empty filters, live updates.
 
 import { rememberList } from "./back.js";
+import "./filter_times.js";
 import { keyboard } from "./keyboard.js";
 
 // A click on a row, other than on a link or a box, opens the response beside the list.
