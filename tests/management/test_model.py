@@ -82,10 +82,22 @@ def test_named_parsers_are_in_the_report(checkpoint: Path) -> None:
     assert "tool parser       seed_oss" in report
 
 
-def test_calls_that_are_not_read_are_a_warning(checkpoint: Path) -> None:
+def test_calls_in_a_new_form_are_read_as_the_template_writes_them(checkpoint: Path) -> None:
     template = (DEMO / "chat_template.jinja").read_text()
     assert "<tool_call>" in template
     (checkpoint / "chat_template.jinja").write_text(template.replace("tool_call>", "tool_use>"))
+    report = run(str(checkpoint))
+    assert "tool parser       template" in report
+    assert "calls read        yes: what the chat template writes is read back" in report
+    assert "warning" not in report
+
+
+def test_calls_that_are_not_read_are_a_warning(checkpoint: Path) -> None:
+    template = (DEMO / "chat_template.jinja").read_text()
+    call, end = """'<tool_call>\\n{"name": "' + f.name + '", "arguments": '""", """'}\\n</tool_call>'"""
+    assert call in template
+    # The name behind the arguments.
+    (checkpoint / "chat_template.jinja").write_text(template.replace(call, "'<act>'").replace(end, "f.name + '</act>'"))
     report = run(str(checkpoint))
     assert "calls read        no: shown as text" in report
     assert (
