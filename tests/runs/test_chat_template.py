@@ -51,7 +51,10 @@ def test_an_unknown_parser_is_refused_with_the_model_and_the_allowed_names(folde
 
 @pytest.mark.filterwarnings("ignore")
 def test_calls_that_no_format_reads_are_logged_at_start(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    template = CHATML.replace("<tool_call>", "<new_call>").replace("</tool_call>", "</new_call>")
+    call = "'\n<tool_call>\n' + call.function | tojson + '\n</tool_call>'"
+    assert call in CHATML
+    # The name behind the arguments.
+    template = CHATML.replace(call, "'<act>' + call.function.arguments | tojson + call.function.name + '</act>'")
     write_files(folder, chat_template_jinja=template)
     model = served(folder, f"{folder}/chat_template.jinja")["mine"]
     with caplog.at_level("WARNING", "responses.models"):
