@@ -136,3 +136,10 @@ def test_invalid_setting_ends_the_start_with_a_sentence(
     assert server.process.wait(START_LIMIT) == 1
     assert sentence in server.output
     assert "Traceback" not in server.output
+
+
+def test_metrics_on_the_port_of_the_server_end_the_start_with_a_sentence(tmp_path: Path, tape: str) -> None:
+    port = free_port()
+    server = Server(tmp_path / "data", "--engine", tape, "--port", str(port), RESPONSES_METRICS_PORT=str(port))
+    assert server.process.wait(START_LIMIT) == 1
+    assert f"RESPONSES_METRICS_PORT is {port}, the port of the server: choose another port" in server.output

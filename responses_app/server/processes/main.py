@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
         if options.is_supervised:
             opening.download_all(downloads, progress)
         with _sandbox(folder, progress, has_runner), archiver.started():
-            _serve_metrics()
+            _serve_metrics(options)
             if options.is_supervised:
                 code = supervisor.serve(options, folder, postgres, progress)
             else:
@@ -180,7 +180,7 @@ def _sandbox(folder: Path, progress: Progress, has_runner: bool) -> Iterator[Non
         yield
 
 
-def _serve_metrics() -> None:
+def _serve_metrics(options: Options) -> None:
     """Begin with empty counters, and serve the metrics on a port of their own if there is one. Raises CannotStart."""
     from django.conf import settings
 
@@ -188,6 +188,8 @@ def _serve_metrics() -> None:
     port, host = settings.RESPONSES_METRICS_PORT, settings.RESPONSES_METRICS_HOST
     if not port:
         return
+    if port == options.port and ports.reachable(host) == ports.reachable(options.host):
+        raise CannotStart(f"RESPONSES_METRICS_PORT is {port}, the port of the server: choose another port")
     from responses_app.observability import prometheus
 
     try:
