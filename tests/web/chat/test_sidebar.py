@@ -75,7 +75,11 @@ def test_send_is_at_the_right_end_of_the_frame(visitor: Visitor) -> None:
         header = visitor.page.locator("header.top").bounding_box()
         assert header
         assert header["height"] < 90, width
-        assert abs(send["y"] + send["height"] / 2 - model["y"] - model["height"] / 2) <= 4, width
+        if width == 390:
+            # A line of its own, as the name would be cut beside the buttons.
+            assert model["y"] + model["height"] <= send["y"] + 2, width
+        else:
+            assert abs(send["y"] + send["height"] / 2 - model["y"] - model["height"] / 2) <= 4, width
 
 
 def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor: Visitor) -> None:
