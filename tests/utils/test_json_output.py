@@ -19,7 +19,7 @@ PROGRAM = """
 import os, subprocess, sys
 from responses_app.utils.json_output import json_output
 with json_output(1, 2):
-    print("first")
+    print("first", flush=True)
     sys.stderr.write('{"level": "ERROR", "message": "second"}\\n')
     sys.stderr.flush()
     subprocess.run(["sh", "-c", "echo third; echo WARNING fourth >&2"], check=True)
