@@ -69,9 +69,9 @@ class Scales:
 def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: pytest.Subtests) -> None:
     page = visitor.page
     page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
-    # A search for one response, as data does not count.
     uid = chat_server.ask(model="chat", input="lightweight greetings").json()["id"]
-    only = "?q=lightweight"
+    # Searches for one response and for no conversation, as data does not count. API traffic may be listed or not.
+    only, none = "?q=lightweight", "?q=absent"
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete", "/rerun")
     for path in (
         "/",
@@ -80,8 +80,8 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
         "/keys/1",
         "/webhooks",
         "/mcp-servers",
-        f"/chat{only}",
-        f"/chat/{uid}{only}",
+        f"/chat{none}",
+        f"/chat/{uid}{none}",
         *(f"/responses/{uid}{tab}" for tab in tabs),
     ):
         with subtests.test(path=path):
@@ -98,7 +98,7 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
 
 def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visitor) -> None:
     scales = Scales(visitor.page)
-    visitor.page.goto(f"{chat_server.url}/chat?q=lightweight", wait_until="networkidle")
+    visitor.page.goto(f"{chat_server.url}/chat?q=absent", wait_until="networkidle")
     on_demand = {
         "tools.js",
         "calculator.js",
