@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import math
 import threading
@@ -45,6 +46,8 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
+# A statement waits this long for a lock, as of a migration, and the task ends: the end of the server waits for its tasks.
+LOCK_TIMEOUT_SQL = "SET lock_timeout TO '10s'"
 # Logs between two pauses.
 LOGS_PER_STEP = 10
 
@@ -162,7 +165,19 @@ async def _check_engines(served: Mapping[str, ServedModel]) -> None:
 async def _every(pause: float, work: Work) -> None:
     while True:
         await asyncio.sleep(pause)
-        await _in_thread(work)
+        await _in_thread(limit_lock_waits(work))
+
+
+def limit_lock_waits(work: Work) -> Work:
+    """Return `work` whose statements fail with OperationalError after 10 s without a lock, so that the next run tries again."""
+
+    @functools.wraps(work)
+    def limited(now: datetime) -> Iterator[int]:
+        with connection.cursor() as cursor:
+            cursor.execute(LOCK_TIMEOUT_SQL)
+        yield from work(now)
+
+    return limited
 
 
 async def _in_thread(work: Work) -> None:

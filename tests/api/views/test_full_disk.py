@@ -21,13 +21,17 @@ from responses_app.store.storage_report.storage_state import storage_state as cu
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.waiting import eventually
 
-# Postgres reports a lack of space with this SQLSTATE, here from a trigger instead of the disk.
+# Postgres reports a lack of space with this SQLSTATE, here from a trigger instead of the disk. The table of the connection hides the
+# one of the schema: a trigger there would hold a lock until the end of the test, for which the maintenance of the manager would wait.
 FILL_SQL = """
-CREATE FUNCTION fail_without_space() RETURNS trigger LANGUAGE plpgsql AS
+CREATE TEMPORARY TABLE responses_app_response (LIKE public.responses_app_response INCLUDING ALL);
+CREATE FUNCTION pg_temp.fail_without_space() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
-CREATE TRIGGER no_space BEFORE INSERT ON responses_app_response FOR EACH ROW EXECUTE FUNCTION fail_without_space();
+CREATE TRIGGER no_space BEFORE INSERT ON pg_temp.responses_app_response
+FOR EACH ROW EXECUTE FUNCTION pg_temp.fail_without_space();
+DISCARD PLANS;
 """
-FREE_SQL = "DROP TRIGGER no_space ON responses_app_response"
+FREE_SQL = "DROP TABLE pg_temp.responses_app_response; DISCARD PLANS"
 
 
 class MovedClock:
