@@ -115,11 +115,12 @@ async def stages(requests: int) -> dict[str, float]:
     from responses_app.runs.prepare.planner import plan
     from responses_app.runs.prepare.prompt_context import PromptContext
     from responses_app.schemas import create_response
+    from responses_app.validation import json_body
 
     hub = manager.current()
     key, served = await authenticate_header(f"Bearer {KEY}"), hub.model(MODEL)
     body = StartClient(1, store=True).body
-    request = create_response.parse_request(create_response.parse(body), key)
+    request = create_response.parse_request(json_body.parse(body), key)
     planned = await plan(PromptContext(new_id("resp_"), request, served))
     services = await hub.start()
     owner = RunOwner(services.recorder, services.lease_keeper.worker)
@@ -131,9 +132,7 @@ async def stages(requests: int) -> dict[str, float]:
     return {
         "resolve the URL": await _cost(requests, lambda: _done(resolve("/v1/responses"))),
         "authenticate": await _cost(requests, lambda: authenticate_header(f"Bearer {KEY}")),
-        "parse and validate": await _cost(
-            requests, lambda: _done(create_response.parse_request(create_response.parse(body), key))
-        ),
+        "parse and validate": await _cost(requests, lambda: _done(create_response.parse_request(json_body.parse(body), key))),
         "plan and render": await _cost(requests, lambda: plan(PromptContext(new_id("resp_"), request, served))),
         "create the run": await _cost(requests, opened),
     }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
-import orjson
 from django.conf import settings
 from pydantic import Field
 
@@ -122,32 +121,6 @@ REFUSED: Mapping[str, str] = {
 # Field that only browser keys of signed-in users may send.
 RERUN = "rerun"
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
-# Levels of nesting. Events add levels around a tool's schema and must stay below orjson's limit of 254.
-MAX_DEPTH = 100
-
-
-def parse(body: bytes | str) -> dict[str, Any]:
-    """Parse the JSON object in `body`. Raises InvalidRequest without a `param`."""
-    try:
-        raw = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidRequest(f"We could not parse the JSON body of your request: {error}.") from error
-    if not isinstance(raw, dict):
-        raise InvalidRequest("The body of your request must be a JSON object.")
-    if _too_deep(raw, MAX_DEPTH):
-        raise InvalidRequest(f"The body of your request has more than {MAX_DEPTH} levels of nesting.")
-    return raw
-
-
-def _too_deep(raw: dict[str, Any], levels: int) -> bool:
-    """Return True if `raw` has arrays or objects below `levels` levels."""
-    level: list[Any] = [raw]
-    for _ in range(levels):
-        children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
-        level = [child for child in children if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True, request_id: str = "") -> CreateRequest:

@@ -11,6 +11,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.models import ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.schemas import create_response
+from responses_app.validation import json_body
 from responses_app.validation.errors import invalid_value, missing_type, shorten, wrong_type
 
 CREATE, STEER = "response.create", "response.steer"
@@ -50,7 +51,7 @@ def parse(text: str | None) -> dict[str, Any]:
     if text is None:
         raise InvalidRequest("A message must be a text frame with a JSON object.", code="invalid_json")
     try:
-        return create_response.parse(text)
+        return json_body.parse(text)
     except InvalidRequest as error:
         error.code = "invalid_json"
         raise

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from responses_app.models import ApiKey
 from responses_app.runs.prepare import long_work
-from responses_app.schemas import create_response
+from responses_app.validation import json_body
 from responses_app.wire import profiles
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ async def parse_body(request: HttpRequest, key: ApiKey, make: Callable[[dict[str
     body = request.body or empty
 
     def made() -> T:
-        return make(profiles.normalize_request(request, create_response.parse(body)))
+        return make(profiles.normalize_request(request, json_body.parse(body)))
 
     return await off_loop(key, len(body), made)
 

@@ -15,6 +15,7 @@ from responses_app.errors import ApiError
 from responses_app.models import Event, Item, Response
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import REFUSED, CreateResponse
+from responses_app.validation import json_body
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text
 
 ODDEST: tuple[Any, ...] = (2**64 - 1, "\0", {"x": 1}, {"type": ["x"]})
@@ -88,13 +89,21 @@ class OddTest(ApiCase):
             response = await client.post("/v1/responses", body, content_type="application/json", headers=headers)
             self.refused(response, 400, None, None, "content encoding 'gzip'")
 
+    async def test_a_byte_that_is_no_utf8_is_named_with_its_place(self) -> None:
+        async with self.serving() as client:
+            for path in ("responses", "chat/completions", "vector_stores"):
+                body = b'{"model": "m",\n "input": "\xc3\xa9\xff"}'
+                response = await client.post(f"/v1/{path}", body, content_type="application/json")
+                text = "byte 0xff is not valid UTF-8: line 2 column 13 (char 27)."
+                self.refused(response, 400, None, None, text)
+
     def taken(self, wrongs: tuple[Any, ...]) -> list[dict[str, Any]]:
         """The requests that are valid after all. The others have an error of the API that names a field, and nothing else."""
         taken = []
         for body in bodies(wrongs):
             whole = {"model": "m", "input": "Hi", "tools": [TOOL], **body}
             try:
-                create_response.parse_request(create_response.parse(orjson.dumps(whole)), self.key)
+                create_response.parse_request(json_body.parse(orjson.dumps(whole)), self.key)
             except ApiError as error:
                 self.assertIn(error.status, (400, 404), body)
                 self.assertTrue(error.param, body)

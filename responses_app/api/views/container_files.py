@@ -21,11 +21,11 @@ from responses_app.api.views.files import check_filename, file_response, threads
 from responses_app.errors import InvalidRequest, NotFound, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas import create_response
 from responses_app.store.db import release_connection
 from responses_app.store.files import container_files, files, quota
 from responses_app.store.files.pending import part_path
 from responses_app.tools.code_interpreter import sandboxes
+from responses_app.validation import json_body
 from responses_app.validation.errors import shorten, wrong_type
 from responses_app.wire.multipart import Readable, body_stream, parse_form
 
@@ -50,7 +50,7 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
             receive = partial(_receive, container, content_type, body_stream(request))
             row = await asyncio.wrap_future(threads.submit(receive))
         else:
-            row = _file_id(create_response.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
+            row = _file_id(json_body.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
         if isinstance(row, str):
             row = await _copy(container, row)
         await sandboxes.put_file(container, row)
