@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.parsing.vector_stores import parse_search
+from responses_app.schemas.parsing.vector_stores import parse_batch, parse_new_file, parse_search
 
 COMPARISON = {"type": "eq", "key": "a", "value": 1}
 DEEP: dict[str, Any] = COMPARISON
@@ -52,3 +52,18 @@ def test_invalid_search_is_refused(body: dict[str, Any], code: str, param: str) 
     with pytest.raises(InvalidRequest) as caught:
         parse_search(body)
     assert (caught.value.code, caught.value.param) == (code, param)
+
+
+@pytest.mark.parametrize("number", [2.0**64, 1e300, -1e19])
+def test_attribute_that_an_answer_could_not_repeat_is_refused(number: float) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_new_file({"file_id": "file-1", "attributes": {"a": number}})
+    assert (caught.value.code, caught.value.param) == ("invalid_value", "attributes.a")
+    assert parse_new_file({"file_id": "file-1", "attributes": {"a": 2**64 - 1}}).attributes == {"a": 2**64 - 1}
+
+
+def test_file_ids_have_characters_of_ids_alone() -> None:
+    for body, param in (({"files": [{"file_id": "\0"}]}, "files[0].file_id"), ({"file_ids": ["\0"]}, "file_ids[0]")):
+        with pytest.raises(InvalidRequest) as caught:
+            parse_batch(body)
+        assert (caught.value.code, caught.value.param) == ("invalid_value", param)

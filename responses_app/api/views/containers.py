@@ -33,7 +33,8 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         row = Container(
             uid=new_id("cntr_"),
             project=key.project,
-            name=requested.name,
+            # Postgres cannot store NUL; the parameter `name` of the list has the same form.
+            name=requested.name.replace("\0", "\ufffd"),
             memory_limit=requested.memory_limit,
             expires_after_minutes=requested.minutes,
             created_at=now,

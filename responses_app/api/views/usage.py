@@ -94,7 +94,7 @@ def _values(request: HttpRequest, name: str, column: str) -> list[Any]:
     """Return the values of a filter. Raises InvalidRequest for an id that is no number."""
     values = _list(request, name)
     if column not in NUMBERS:
-        return values
+        return [value.replace("\0", "\ufffd") for value in values]
     if wrong := [value for value in values if not value.isascii() or not value.isdigit() or len(value) > 9]:
         raise InvalidRequest(f"Invalid '{name}': '{wrong[0][:40]}' is not an id.", param=name, code="invalid_value")
     return [int(value) for value in values]

@@ -27,6 +27,8 @@ MAX_BATCH_FILES = 2000
 MAX_ATTRIBUTES = 16
 MAX_KEY_CHARS = 64
 MAX_ATTRIBUTE_CHARS = 512
+# Postgres returns larger numbers as integers, for which the JSON of an answer has no place.
+MIN_NUMBER, MAX_NUMBER = -(2**63), 2**64 - 1
 MAX_QUERY_CHARS = 32_768
 MAX_QUERIES = 16
 MAX_RESULTS = 50
@@ -196,6 +198,8 @@ def _attribute(key: str, value: object, loc: Loc) -> Any:
         return storable_text(value)
     if not isinstance(value, bool | int | float):
         raise wrong_type(json_path((*loc, key)), "a string, a number or a boolean", value)
+    if not MIN_NUMBER <= value <= MAX_NUMBER:
+        raise invalid((*loc, key), f"expected a number from {MIN_NUMBER} to {MAX_NUMBER}.")
     return value
 
 

@@ -109,3 +109,10 @@ class FileLimitsTest(ApiCase):
         assert name.startswith("é" * 100)
         assert name.endswith(".csv")
         assert len(name.encode()) <= 255
+
+    async def test_name_of_a_container_with_nul_is_found_by_this_name(self) -> None:
+        async with self.serving() as client:
+            made = await client.post("/v1/containers", b'{"name": "a\\u0000b"}', content_type="application/json")
+            listed = await client.get("/v1/containers?name=a%00b")
+        self.assertEqual(orjson.loads(made.content)["name"], "a\ufffdb")
+        self.assertEqual([one["id"] for one in orjson.loads(listed.content)["data"]], [orjson.loads(made.content)["id"]])

@@ -64,6 +64,7 @@ class UsageTest(ApiCase):
             self.refused(await client.get(PATH), 400, "missing_required_parameter", "start_time")
             for name, value in (("group_by", "color"), ("bucket_width", "2h"), ("api_key_ids", "x")):
                 self.refused(await client.get(f"{PATH}?start_time=0&{name}={value}"), 400, "invalid_value", name)
+            self.assertEqual((await client.get(f"{PATH}?start_time=0&models=%00")).status_code, 200)
 
     async def test_merged_rows_have_the_same_sums(self) -> None:
         def fill_and_merge() -> list[tuple[int, int, int]]:
