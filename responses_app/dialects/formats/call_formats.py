@@ -10,6 +10,7 @@ from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.syntaxes.message_calls import MessageCalls
 from responses_app.dialects.formats.syntaxes.named_calls import NamedCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
+from responses_app.dialects.formats.xml_syntaxes.element_calls import ElementCalls
 from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.xml_syntaxes.xml_calls import XmlCalls
 
@@ -144,13 +145,16 @@ def solar_calls() -> CallFormat:
 
 def solar2_calls() -> CallFormat:
     """Declare calls of Solar Open 2: a line with the name, and a line for each parameter."""
-    tags = {
-        "tool_call": ("<|tool_call:start|>", "<|tool_call:end|>"),
-        "arg_key": ("<|tool_arg:start|>", "<|tool_arg:value|>"),
-        "arg_value": ("", "<|tool_arg:end|>"),
-    }
-    syntax = KeyedXmlCalls(other_tags=tags)
-    return CallFormat(syntax, (syntax.begin,), (syntax.end,))
+    syntax = ElementCalls(
+        call_begin="<|tool_call:start|>",
+        name_end="\n",
+        call_end="<|tool_call:end|>",
+        key_begin="<|tool_arg:start|>",
+        key_end="<|tool_arg:value|>",
+        value_end="<|tool_arg:end|>\n",
+        call_separator="\n",
+    )
+    return CallFormat(syntax, (syntax.call_begin,), (syntax.call_end,))
 
 
 def element_calls(call_name: str) -> CallFormat:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from responses_app.dialects.constraints.structural_tag import (
@@ -34,12 +34,11 @@ _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 
 @dataclass(frozen=True, slots=True)
 class KeyedXmlCalls(SectionSyntax):
-    """Syntax of calls of GLM, Hunyuan, K2-Horizon, IQuest and Solar Open 2, with or without line breaks between the elements.
+    """Syntax of calls of GLM, Hunyuan, K2-Horizon and IQuest, with or without line breaks between the elements.
 
     `prefix` and `suffix` stand around the name of every element. With `has_section` parallel calls share an element `tool_calls`.
     With `has_separator` the element `tool_sep` ends the name. With `has_types` a type may stand before a value, and a call may be
-    a JSON object. `call_name` is the name of the element of a call. `other_tags` replace the tags of an element by its name;
-    an empty tag means that the tag before is enough.
+    a JSON object. `call_name` is the name of the element of a call.
     """
 
     prefix: str = ""
@@ -48,15 +47,14 @@ class KeyedXmlCalls(SectionSyntax):
     has_separator: bool = False
     has_types: bool = False
     call_name: str = "tool_call"
-    other_tags: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
 
     def mark(self, name: str) -> str:
         """Return the start tag of an element."""
-        return self.other_tags[name][0] if name in self.other_tags else f"<{self.prefix}{name}{self.suffix}>"
+        return f"<{self.prefix}{name}{self.suffix}>"
 
     def end_mark(self, name: str) -> str:
         """Return the end tag of an element."""
-        return self.other_tags[name][1] if name in self.other_tags else f"</{self.prefix}{name}{self.suffix}>"
+        return f"</{self.prefix}{name}{self.suffix}>"
 
     @property
     def begin(self) -> str:
@@ -103,7 +101,7 @@ class KeyedXmlCalls(SectionSyntax):
             *(["arg_type"] if self.has_types else []),
         ]
         separator = [self.separator_mark] if self.has_separator else []
-        return tuple(filter(None, (*map(self.mark, names), *map(self.end_mark, names), *separator)))
+        return (*map(self.mark, names), *map(self.end_mark, names), *separator)
 
     @property
     def trigger(self) -> str:
@@ -154,9 +152,8 @@ class KeyedXmlCalls(SectionSyntax):
         schema = calls.properties(name).get(key.strip())
         if self.has_types:
             schema = yield from self._type(reader, calls, schema)
-        if begin := self.mark("arg_value"):
-            yield from reader.skip_space()
-            yield from reader.accept(begin)
+        yield from reader.skip_space()
+        yield from reader.accept(self.mark("arg_value"))
         reader.unfinished = ""
         writer.key(key.strip())
         stop = yield from self._value(reader, calls, schema)
@@ -203,5 +200,5 @@ class KeyedXmlCalls(SectionSyntax):
         begin, end = self.mark("arg_value"), self.end_mark("arg_value")
         content = text_value(parameter.schema, end) if is_text(parameter.schema) else value(parameter.schema)
         key = literal(f"{self.mark('arg_key')}{parameter.name}{self.end_mark('arg_key')}")
-        element = sequence(key, *([_BREAK] if begin else []), tag(begin, content, end), _BREAK)
+        element = sequence(key, _BREAK, tag(begin, content, end), _BREAK)
         return element if parameter.is_required else optional(element)

@@ -1,0 +1,95 @@
+"""Calls with an element for each parameter in a form that no declared family has: read and forced as the template writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from responses_app.dialects.families.detection import ReadBack
+from responses_app.dialects.formats.call_text import write_calls
+from tests.dialects.families.test_format_choice import ONE_CALL, choose_for, read_by_letters
+from tests.support.dialects.families.cases import OutputCase
+from tests.support.dialects.parser_driver import CHATML
+
+PLAN = ("plan_trip", {"title": "Trip", "place": {"name": "Bergen"}, "days": 3, "exact": True})
+CLOCK: tuple[str, dict[str, Any]] = ("clock", {})
+_VALUE = "{{- value if value is string else value | tojson }}"
+# A call with NAME, an element with KEY and VALUE, the text behind the elements, and the text between two calls.
+FORMS = {
+    "in_arguments": (
+        "<tool_call>\n<name>NAME</name>\n<arguments>\n",
+        "<KEY>VALUE</KEY>\n",
+        "</arguments>\n</tool_call>",
+        "\n",
+    ),
+    "without_white_space": ("<call><fn>NAME</fn><args>", "<KEY>VALUE</KEY>", "</args></call>", ""),
+    "named_call": ('<tool name="NAME">\n', "<KEY>\nVALUE\n</KEY>\n", "</tool>", "\n"),
+    "name_as_element": ("<NAME>\n", "<KEY>VALUE</KEY>\n", "</NAME>", "\n"),
+    "keys_in_attributes": ('<do tool="NAME">\n', '  <param key="KEY">VALUE</param>\n', "</do>", "\n"),
+    "values_without_end": ("<|call|>NAME", "<|key|>KEY<|value|>VALUE", "<|/call|>", ""),
+}
+
+
+def template_of(call: str, element: str, end: str, separator: str) -> str:
+    """Return a chat template that writes calls in a form."""
+    written = [
+        f"{{{{- {call!r}.replace('NAME', call.function.name) }}}}",
+        "{%- for key, value in call.function.arguments.items() %}",
+        *(
+            _VALUE if part == "VALUE" else f"{{{{- {part!r}.replace('KEY', key) }}}}"
+            for part in element.replace("VALUE", "\0VALUE\0").split("\0")
+        ),
+        "{%- endfor %}",
+        f"{{{{- {end!r}.replace('NAME', call.function.name) + ('' if loop.last else {separator!r}) }}}}",
+    ]
+    return CHATML.replace(f"{{{{- {ONE_CALL} }}}}", "".join(written))
+
+
+def call_of(form: tuple[str, str, str, str], name: str, arguments: Mapping[str, Any]) -> str:
+    """Write a call in a form."""
+    call, element, end, _ = form
+    values = {key: each if isinstance(each, str) else json.dumps(each) for key, each in arguments.items()}
+    elements = (element.replace("KEY", key).replace("VALUE", each) for key, each in values.items())
+    return f"{call.replace('NAME', name)}{''.join(elements)}{end.replace('NAME', name)}"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_calls_with_elements_of_a_new_form_are_read_and_forced(name: str) -> None:
+    form = FORMS[name]
+    choice = choose_for(template_of(*form), "<|call|>", "<|/call|>", "<|key|>", "<|value|>", model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    assert choice.detection.warnings == ()
+    text = form[3].join(call_of(form, *each) for each in (PLAN, CLOCK, PLAN))
+    syntax = choice.output.calls.syntax
+    assert write_calls(syntax, [{"name": each, "arguments": values} for each, values in (PLAN, CLOCK, PLAN)]) == text
+    case = OutputCase(
+        "calls", f"Let me look.{text}", (("text", "Let me look."), *(("call", *each) for each in (PLAN, CLOCK, PLAN)))
+    )
+    assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_string_with_tags_and_lines_is_whole(name: str) -> None:
+    form = FORMS[name]
+    output = choose_for(template_of(*form), "<|call|>", "<|/call|>", "<|key|>", "<|value|>").output
+    place = 'a <b>"bold"</b> place\n\nof <city> & {"more": 1}'
+    case = OutputCase("call", call_of(form, "get_weather", {"city": place}), (("call", "get_weather", {"city": place}),))
+    assert read_by_letters(output, case) == list(case.expected)
+
+
+def test_text_with_tags_is_no_call_where_calls_have_no_marker() -> None:
+    output = choose_for(template_of(*FORMS["name_as_element"])).output
+    text = "If a < b, write <b>bold</b> or <other>\n<city>x</city></other>."
+    assert read_by_letters(output, OutputCase("text", text, (("text", text),))) == [("text", text)]
+
+
+def test_a_number_before_the_name_is_read() -> None:
+    call = """'<tool id="' + loop.index0 | string + '" name="' + call.function.name + '">' + call.function.arguments | tojson"""
+    choice = choose_for(CHATML.replace(ONE_CALL, f"{call} + '</tool>'"), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    text = '<tool id="0" name="clock">{}</tool><tool id="1" name="clock">{}</tool>'
+    assert read_by_letters(choice.output, OutputCase("calls", text, (("call", *CLOCK),) * 2)) == [("call", *CLOCK)] * 2
