@@ -81,11 +81,12 @@ class ChatTemplate:
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
         self._needs_lists = False
+        # Other variables for tools: a list of texts (SmolLM3), and a text in the place of `tools` (FireFunction).
+        self._reads_xml_tools = "xml_tools" in self.source
+        self._reads_functions = "functions" in self.variables and "tools" not in self.variables
         # A few templates loop over the tools even if there are none.
         self._no_tools: list[Any] | None = None
         self._no_tools = None if self._try_content(_BEFORE) else []
-        # Another variable for tools, of SmolLM3: a list of texts.
-        self._reads_xml_tools = "xml_tools" in self.source
         # Some templates accept text only as a list of parts, and silently drop other text.
         self._needs_lists = _BEFORE not in self._try_content(_BEFORE) and _BEFORE in self._try_content([_text(_BEFORE)])
         self.image = self._placeholder()
@@ -110,8 +111,8 @@ class ChatTemplate:
                 **self._tokens,
                 **(variables or {}),
                 messages=_Input(messages),
+                **self._other_tools(tools or (), today),
                 tools=_Input(tools) if tools else self._no_tools,
-                xml_tools=[_tojson(tool.get("function", tool)) for tool in tools] if tools and self._reads_xml_tools else None,
                 documents=None,
                 add_generation_prompt=True,
                 enable_thinking=thinking,
@@ -121,6 +122,13 @@ class ChatTemplate:
             )
         except (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise TemplateRejected(str(error)) from error
+
+    def _other_tools(self, tools: Sequence[Mapping[str, Any]], today: date) -> Mapping[str, Any]:
+        """Return the variables for tools other than `tools`. A template with `functions` needs a text for the time too."""
+        functions = [tool.get("function", tool) for tool in tools]
+        if self._reads_functions:
+            return {"functions": _tojson(functions, indent=4), "datetime": today.isoformat()}
+        return {"xml_tools": [_tojson(each) for each in functions] if tools and self._reads_xml_tools else None}
 
     def _try_content(self, content: object) -> str:
         """Render a user message with `content`; empty if the template rejects the message."""

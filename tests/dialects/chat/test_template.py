@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 
 import pytest
@@ -68,3 +69,14 @@ def test_template_that_loops_over_missing_tools_has_an_empty_list() -> None:
 def test_invalid_or_unsafe_template_is_refused(source: str) -> None:
     with pytest.raises(TemplateRejected):
         render(source)
+
+
+def test_a_template_that_reads_functions_gets_the_tools_as_a_text() -> None:
+    template = ChatTemplate("{{ functions + ' ' + datetime + messages[0].content }}")
+    tool = {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}
+    messages = [{"role": "user", "content": "Hello"}]
+    text = template.render(messages, today=date(2026, 11, 28), tools=[tool])
+    functions, _, rest = text.rpartition(" ")
+    assert json.loads(functions) == [tool["function"]]
+    assert rest == "2026-11-28Hello"
+    assert template.render(messages, today=date(2026, 11, 28)) == "[] 2026-11-28Hello"
