@@ -81,6 +81,7 @@ def _typed_calls(
         attributes=True,
         type_attribute=typed[1],
         tag_end=typed[2],
+        line="\n" if "\n" in texts[1] else "",
         is_block=bool(section[0]),
     )
     if is_marker(call_open) and is_marker(call_close) and is_marker(parameter_close):

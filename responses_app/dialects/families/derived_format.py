@@ -20,6 +20,8 @@ from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 # Name of a derived format, in the place of a parser.
 DERIVED = "template"
 _KEYS = {"name": "name|tool_name", "arguments": "args|arguments|parameters"}
+# Begins a block of code, which may also be text.
+_FENCE = "```"
 _QUOTES = ("'", '"')
 _ID = "callmark"
 # Other keys of an object with the name and the arguments.
@@ -120,7 +122,7 @@ def _json_calls(parts: CallTexts, *, has_two: bool) -> Iterator[CallFormat]:
     if begin is None or keys is None or close is None or not parts.arguments.startswith(("{", '"{')):
         return
     marker, end = parts.before[: begin.start()].lstrip(), parts.behind[close.end() :].rstrip()
-    ends = (mark,) if is_marker(mark := end.strip(" \n]")) else ()
+    ends = (mark,) if is_marker(mark := end.lstrip(" \n]}")) else ()
     separator = re.match(rf"\s*{_MORE_KEYS}\}}(.*?)\{{", parts.between, re.DOTALL)
     is_list = "[" in begin[1]
     is_block = is_list or (has_two and marker.strip() not in parts.between)
@@ -134,10 +136,14 @@ def _json_calls(parts: CallTexts, *, has_two: bool) -> Iterator[CallFormat]:
         begin[3],
         keys[1],
         number_key=number[1] if number else "",
-        needs_declared=not is_marker(marker),
+        prefixes=(marker.strip(),) if marker.startswith(_FENCE) else (),
+        needs_declared=not is_marker(marker) or marker.startswith(_FENCE),
         is_block=is_block,
     )
-    if is_marker(marker) and "{" not in marker:
+    if marker.startswith(_FENCE):
+        yield CallFormat(syntax, leads=(marker.strip(),))
+    # A list may stand in another object.
+    elif is_marker(marker) and (is_list or "{" not in marker):
         yield CallFormat(syntax, (marker.strip(),), ends)
     elif not marker.strip():
         yield CallFormat(syntax, (), ends, ("[" if is_list else "{",))
@@ -200,8 +206,10 @@ def _python_calls(parts: CallTexts) -> Iterator[CallFormat]:
         return
     begin, end = parts.before, parts.behind.lstrip().removeprefix(")")
     separator = parts.between.lstrip().removeprefix(")") or ", "
-    marker, ends = begin.strip(" \n["), tuple(filter(is_marker, (end.strip(" \n]"),)))
-    if is_marker(marker):
+    marker, ends = begin.strip().rstrip(" \n["), tuple(filter(is_marker, (end.lstrip(" \n]").rstrip(),)))
+    if marker.startswith(_FENCE):
+        yield CallFormat(PythonCalls(begin, end, separator, ends, needs_declared=True, prefix=marker), leads=(marker,))
+    elif is_marker(marker):
         yield CallFormat(PythonCalls(begin, end, separator, ends), (marker,), ends)
     elif begin.strip() == "[":
         yield CallFormat(PythonCalls(needs_declared=True), leads=("[",))

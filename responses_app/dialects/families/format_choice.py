@@ -129,9 +129,10 @@ class _Chooser:
         best = [each for each in readers if self._reads(self._reads_all, rich, reasoning, each)]
         if not best and is_read:
             return tools or _DEFAULT_CALLS, ReadBack.EQUAL
-        if not readers and self._derives_calls(reasoning):
+        best = [each for each in best or readers if self._writes(each)] or best or readers
+        if not (best and self._writes(best[0])) and self._derives_calls(reasoning) and (not best or self._writes(DERIVED)):
             return DERIVED, ReadBack.EQUAL
-        return (*best, *readers, tools)[0], ReadBack.EQUAL if readers else ReadBack.DIFFERENT
+        return (*best, tools)[0], ReadBack.EQUAL if readers else ReadBack.DIFFERENT
 
     def _choose_reasoning(self, reasoning: str | None, tools: str | None) -> tuple[str | None, ReadBack]:
         is_read = self._reads(reads_reasoning, self._turns.reasoning, reasoning, tools)

@@ -76,7 +76,7 @@ def test_a_template_that_reads_functions_gets_the_tools_as_a_text() -> None:
     tool = {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}
     messages = [{"role": "user", "content": "Hello"}]
     text = template.render(messages, today=date(2026, 11, 28), tools=[tool])
-    functions, _, rest = text.rpartition(" ")
+    functions, _, behind = text.rpartition(" ")
     assert json.loads(functions) == [tool["function"]]
-    assert rest == "2026-11-28Hello"
+    assert behind == "2026-11-28Hello"
     assert template.render(messages, today=date(2026, 11, 28)) == "[] 2026-11-28Hello"

@@ -10,8 +10,8 @@ import pytest
 
 from responses_app.dialects.families.detection import ReadBack
 from responses_app.dialects.formats.call_text import write_calls
-from tests.dialects.families.test_format_choice import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.families.cases import OutputCase
+from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.parser_driver import CHATML
 
 PLAN = ("plan_trip", {"title": "Trip", "place": {"name": "Bergen"}, "days": 3, "exact": True})

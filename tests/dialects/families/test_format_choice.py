@@ -17,23 +17,19 @@ from responses_app.dialects.families.format_choice import FormatChoice, choose_f
 from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.call_text import write_calls
-from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
-from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.protocol.deltas import Call, ReasoningDelta, TextDelta
-from tests.support.dialects.families.cases import TOOLS, Item, OutputCase, cases
+from tests.support.dialects.families.cases import OutputCase, cases
 from tests.support.dialects.families.checkpoint_folder import write_checkpoint
+from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.families.family_format import FamilyFormat
 from tests.support.dialects.families.formats.registry import FAMILIES
-from tests.support.dialects.families.open_families import items_of
 from tests.support.dialects.parser_driver import CHATML, WEATHER, parse_chunks, problems_of, turn
 
 OSLO = ("get_weather", {"city": "Oslo"})
-STOPS = frozenset({"<|im_end|>"})
 # Families whose calls have a form that cannot be derived: names of parameters as elements, and a word as the marker.
 UNREAD = {"minimax-m3", "phi-4-mini"}
-ONE_CALL = "'\n<tool_call>\n' + call.function | tojson + '\n</tool_call>'"
 
 
 def tokens_of(family: FamilyFormat) -> frozenset[str]:
@@ -46,13 +42,6 @@ def choose(family: FamilyFormat) -> tuple[Detection, FormatChoice]:
     template = ChatTemplate(family.template, {"bos_token": family.bos, "eos_token": family.eos})
     fit = partial(fit_to_tokens, added_tokens=added)
     return detection, choose_format(template, detection, SpecialTokens(special, frozenset({family.eos})), fit)
-
-
-def choose_for(template: str, *special: str, **evidence: Any) -> FormatChoice:
-    detection = detect(Evidence(templates=[template], **evidence))
-    return choose_format(
-        ChatTemplate(template), detection, SpecialTokens(frozenset(special) | STOPS, STOPS), lambda output: output
-    )
 
 
 def renamed(value: Any, markers: list[str]) -> Any:
@@ -117,17 +106,6 @@ def test_calls_with_other_markers_are_read_in_the_form_that_the_template_writes(
             assert read_by_letters(choice.output, case) == list(case.expected), case.name
 
 
-def read_by_letters(output: OutputFormat, case: OutputCase) -> list[Item]:
-    """Read an output character by character."""
-    deltas, schemas = DeltaBuffer(), {tool["name"]: tool.get("parameters", {}) for tool in TOOLS}
-    is_open = bool(output.reasoning and case.expected[0][0] == "reasoning" and output.reasoning.begins[0] not in case.output)
-    scanner = FormatScanner(deltas, output, schemas.__contains__, schemas, thinking=is_open)
-    for char in output.opening + case.output:
-        scanner.feed(char)
-    scanner.end()
-    return items_of(deltas.take_rest())
-
-
 def shown(family: FamilyFormat) -> FamilyFormat:
     """Return the family with calls of a form that cannot be derived: the name stands behind the arguments."""
     call = "{{- '<|act|>' + call.function.arguments | tojson + '<|of|>' + call.function.name + '<|done|>' }}"
@@ -186,13 +164,19 @@ NEW_FORMS = (
     "\n<|begin|>NAME<|with|>\n```json\nARGUMENTS\n```\n<|end|>",
     "◁call▷NAME◁with▷ARGUMENTS◁/call▷",
     "<fn:NAME>ARGUMENTS</fn>",
+    '```json\n{"name": "NAME", "arguments": ARGUMENTS}\n```\n',
+    '```tool_call\n{"name": "NAME", "parameters": ARGUMENTS}\n```\n',
+    '<calls>{"tool_calls": [{"name": "NAME", "arguments": ARGUMENTS}]}</calls>',
+    '[ACT]{"name": "NAME", "arguments": ARGUMENTS}[/ACT]',
 )
 
 
 @pytest.mark.parametrize("form", NEW_FORMS)
 def test_calls_of_a_new_form_are_read_and_forced_as_the_template_writes_them(form: str) -> None:
-    written = form.replace("NAME", "' + call.function.name + '").replace(
-        "ARGUMENTS", "' + call.function.arguments | tojson + '"
+    written = (
+        form.replace("\n", "\\n")
+        .replace("NAME", "' + call.function.name + '")
+        .replace("ARGUMENTS", "' + call.function.arguments | tojson + '")
     )
     choice = choose_for(CHATML.replace(ONE_CALL, f"'{written}'"), "<|begin|>", "<|with|>", "<|end|>", model_type="new_model")
     assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
@@ -201,6 +185,35 @@ def test_calls_of_a_new_form_are_read_and_forced_as_the_template_writes_them(for
     assert text.split() == form.replace("NAME", OSLO[0]).replace("ARGUMENTS", '{"city": "Oslo"}').split()
     case = OutputCase("call", f"Let me look.{text}{text}", (("text", "Let me look."), *[("call", *OSLO)] * 2))
     assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+def test_python_calls_in_blocks_of_code_are_read() -> None:
+    call = """{{- '```tool_code\\n' + call.function.name + '(' }}
+{%- for key, value in call.function.arguments.items() %}{{- key + '=' + value | tojson + ('' if loop.last else ', ') }}{%- endfor %}
+{{- ')\\n```\\n' }}"""
+    choice = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    text = '```tool_code\nget_weather(city="Oslo")\n```\n'
+    code = "```tool_code\nprint(3)\n```\n```sh\nls\n```"
+    case = OutputCase("calls", f"{text}{text}{code}", (("call", *OSLO), ("call", *OSLO), ("text", code)))
+    assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+@pytest.mark.parametrize("kind", ["json", "python"])
+def test_code_that_is_no_call_is_text_where_calls_are_blocks_of_code(kind: str) -> None:
+    call = """'```json\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\\n```'"""
+    output = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model").output
+    code = f'Look:\n```{kind}\n{{"a": 1}}\n```\nDone.'
+    assert read_by_letters(output, OutputCase("text", code, (("text", code),))) == [("text", code)]
+
+
+def test_a_list_without_a_marker_is_forced_as_the_template_writes_it() -> None:
+    call = """'[{"name": "' + call.function.name + '", "parameters": ' + call.function.arguments | tojson + '}]'"""
+    choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
+    assert (choice.detection.calls, choice.output.calls is not None) == (ReadBack.EQUAL, True)
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
+    assert text == '[{"name": "get_weather", "parameters": {"city": "Oslo"}}]'
 
 
 def test_arguments_in_a_string_are_read() -> None:

@@ -48,7 +48,8 @@ class JsonCalls:
             yield from reader.skip_space()
             yield from reader.accept(*self.prefixes)
         is_first = True
-        stops = Markers(*self.ends, *([begin] if len(begin) > 1 and begin not in self.prefixes else []))
+        begins = [begin] if len(begin) > 1 and begin not in self.prefixes else []
+        stops = Markers(*self.ends, *begins, may_overlap=True)
         while True:
             # Small models write closing brackets too many.
             if is_first:

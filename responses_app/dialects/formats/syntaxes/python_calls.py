@@ -22,7 +22,7 @@ _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
 class PythonCalls:
     """Calls with keyword arguments. `begin` and `end` are the text of a section in the grammar, `ends` close the section.
 
-    Without a marker (`needs_declared`) only calls of declared tools are calls.
+    Without a marker (`needs_declared`) only calls of declared tools are calls, with `prefix` behind this text.
     """
 
     begin: str = "["
@@ -30,16 +30,21 @@ class PythonCalls:
     separator: str = ", "
     ends: tuple[str, ...] = ()
     needs_declared: bool = False
+    prefix: str = ""
 
     def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
         """Read calls up to the end of the section. Raises NotACall, EndOfText."""
+        if self.prefix:
+            yield from reader.accept(self.prefix)
         yield from reader.open_list(only_one=self.needs_declared)
         while True:
             yield from self._call(reader, calls)
             yield from reader.skip_space(",;")
             calls.commit()
-            if (yield from reader.accept("]", *self.ends)) is not None:
+            stop = yield from reader.accept("]", *self.ends)
+            if stop == "]":
                 yield from self._skip_end(reader)
+            if stop is not None:
                 return
             if reader.closed and reader.at == len(reader.text):
                 return
@@ -60,7 +65,7 @@ class PythonCalls:
         calls = tags(one, self.separator, only_one=only_one)
         # Calls in lines of their own may have line breaks around.
         content = sequence(_BREAK, calls, _BREAK) if self.separator == "\n" else calls
-        bare = [tag("[", content, "]")] if self.needs_declared and self.begin != "[" else []
+        bare = [tag("[", content, "]")] if self.needs_declared and self.begin != "[" and not self.prefix else []
         return [tag(self.begin, content, self.end), *bare]
 
     def _skip_end(self, reader: Reader) -> Steps[None]:

@@ -97,14 +97,15 @@ class XmlCalls(SectionSyntax):
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return a tag of a section for each tool, or a tag of a section with all calls."""
         if not self.is_block:
-            return [self._tag(tool, f"{self.begin}{self.line}", *self._ends) for tool in tools]
+            begin = f"{self.begin}{self.line}" if self.begin else ""
+            return [self._tag(tool, begin, *self._ends) for tool in tools]
         calls = tags([self._tag(tool, *self.around) for tool in tools], self.line, only_one=only_one)
         return [tag(f"{self.begin}{self.line}", calls, *self._ends)]
 
     @property
     def _ends(self) -> tuple[str, ...]:
         """Ends of a section in the grammar: a line break may follow."""
-        end = f"{self.line}{self.end}"
+        end = f"{self.line}{self.end}" if self.end else ""
         return (f"{end}\n", end)
 
     def _tag(self, tool: Tool, before: str = "", *after: str) -> Format:

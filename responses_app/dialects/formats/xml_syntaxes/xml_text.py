@@ -10,7 +10,7 @@ from responses_app.dialects.formats.calls import CallWriter, json_string_part
 _ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 _KNOWN_ATTRIBUTES = {
     "string": ("true", "false"),
-    "type": ("string", "integer", "number", "boolean", "null", "object", "array"),
+    "type": ("string", "integer", "number", "boolean", "null", "object", "array", "json"),
 }
 
 
