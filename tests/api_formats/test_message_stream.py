@@ -48,7 +48,7 @@ def joined(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             if delta["type"] == "input_json_delta":
                 arguments += delta["partial_json"]
             elif delta["type"] == "citations_delta":
-                block["citations"] = [*(block["citations"] or []), delta["citation"]]
+                block["citations"] = [*block.get("citations", []), delta["citation"]]
             else:
                 key = delta["type"].removesuffix("_delta")
                 block[key] += delta[key]

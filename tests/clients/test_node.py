@@ -75,6 +75,14 @@ def test_ai_sdk_with_its_openai_provider(node: Drive) -> None:
     }
 
 
+def test_ai_sdk_with_its_anthropic_provider(node: Drive) -> None:
+    assert node("ai_messages.mjs", "ai-anthropic") == {
+        **USUAL_ANSWERS,
+        "stream": ["Forty-two.", "Hm."],
+        "error": [404, None],
+    }
+
+
 def test_ai_sdk_with_its_open_responses_provider(node: Drive) -> None:
     assert node("ai.mjs", "ai-open") == {
         **USUAL_ANSWERS,

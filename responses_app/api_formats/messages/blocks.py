@@ -29,10 +29,10 @@ def blocks(item: Json, *, shows_thinking: bool) -> list[Block]:
 
 
 def text_block(part: Json) -> Block:
-    """Return the block of a text or a refusal."""
+    """Return the block of a text or a refusal. As in Anthropic's API, it has `citations` only if it has one: clients refuse null."""
     text = part.get("text", part.get("refusal"))
     cited = [citation(one, text) for one in part.get("annotations", ()) if one["type"] == "url_citation"]
-    return {"type": "text", "text": text, "citations": cited or None}
+    return {"type": "text", "text": text} | ({"citations": cited} if cited else {})
 
 
 def citation(annotation: Json, text: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _mcp_call(item: Json) -> list[Block]:
     uid, error = item["id"], item.get("error")
     text = item.get("output") if error is None else _mcp_error_text(error)
     use = {"type": "mcp_tool_use", "id": uid, "name": item["name"], "server_name": item["server_label"]}
-    content = [{"type": "text", "text": text or "", "citations": None}]
+    content = [{"type": "text", "text": text or ""}]
     return [
         {**use, "input": arguments_object(item["arguments"])},
         {"type": "mcp_tool_result", "tool_use_id": uid, "is_error": error is not None, "content": content},

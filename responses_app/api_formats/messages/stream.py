@@ -81,7 +81,7 @@ class MessageEncoder:
             yield from self._added(event["item"])
         elif kind == "response.content_part.added" and event["part"]["type"] in PARTS:
             self._text = ""
-            yield self._start({"type": "text", "text": "", "citations": None})
+            yield self._start({"type": "text", "text": ""})
         elif kind == "response.content_part.done" and event["part"]["type"] in PARTS:
             yield from self._stop()
         elif kind == "response.output_text.annotation.added" and event["annotation"]["type"] == "url_citation":

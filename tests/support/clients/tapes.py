@@ -78,6 +78,7 @@ TAPES: dict[str, list[Line]] = {
     "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
     "agents-node": [*USUAL, *CONVERSATION, *SHELL],
     "ai-openai": [*USUAL, *CONVERSATION, *SHELL, text("They said hello.")],
+    "ai-anthropic": USUAL,
     "ai-open": [*USUAL, text("Hello there!")],
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
     "agents-python-files": [
