@@ -80,6 +80,13 @@ WORDS: Mapping[str, str] = {
 }
 # Beginnings of the types of tools that the server runs, and the types of Responses.
 SERVER_TOOLS: Mapping[str, str] = {"web_search_": "web_search", "code_execution_": "code_interpreter"}
+# Beginnings of the types of tools that this server refuses, with the reason.
+REFUSED_TOOLS: Mapping[str, str] = {
+    "web_fetch_": "this server opens pages as a part of its web search alone, 'web_search_20250305'",
+    "advisor_": "a request runs on the model that it names, and no other model advises it",
+    "computer_toolset_": "this server knows the computer as the single tool 'computer_20251124'",
+    "browser_toolset_": "this server does not know the tools of a browser; declare each with its 'input_schema'",
+}
 # Smallest budgets of reasoning tokens for the levels of effort, the largest one first.
 BUDGETS = ((16_384, "high"), (4_096, "medium"), (0, "low"))
 
@@ -224,6 +231,9 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return {"type": "code_interpreter", "container": {"type": "auto"}}
     if kind in CLIENT_TOOLS:
         return client_tool(tool, loc)
+    if reason := next((reason for prefix, reason in REFUSED_TOOLS.items() if kind.startswith(prefix)), None):
+        path = json_path((*loc, "type"))
+        raise InvalidRequest(f"Unsupported value: '{kind}': {reason}.", param=path, code="unsupported_value")
     allowed = ("custom", "web_search_20250305", "code_execution_20250522", TOOLSET, *CLIENT_TOOLS)
     raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
 

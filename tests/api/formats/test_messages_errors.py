@@ -44,6 +44,20 @@ class MessagesErrorsTest(MessagesCase):
                 self.assertEqual(error["type"], "not_found_error")
                 self.assertIn("The requested model 'x' does not exist.", error["message"])
 
+    async def test_tools_of_anthropic_that_are_not_here_are_refused_with_the_reason(self) -> None:
+        for kind, reason in (
+            ("web_fetch_20250910", "a part of its web search alone"),
+            ("advisor_20260301", "no other model advises it"),
+            ("computer_toolset_20260801", "the single tool 'computer_20251124'"),
+            ("browser_toolset_20260801", "declare each with its 'input_schema'"),
+        ):
+            async with self.serving() as client:
+                answer = await self.send(client, tools=[{"type": kind}])
+            self.assertEqual(answer.status_code, 400)
+            message = orjson.loads(answer.content)["error"]["message"]
+            self.assertTrue(message.startswith(f"tools[0].type: Unsupported value: '{kind}': "), message)
+            self.assertIn(reason, message)
+
     async def test_the_anthropic_package_continues_without_threads(self) -> None:
         async with self.serving() as client:
             error = orjson.loads((await self.send(client, thread={"type": "create"})).content)["error"]
