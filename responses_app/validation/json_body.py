@@ -1,4 +1,4 @@
-"""Body of a request: one JSON object of limited depth."""
+"""Body of a request: a JSON object of limited depth."""
 
 from __future__ import annotations
 

@@ -52,6 +52,14 @@ def test_dspy(formats: Drive) -> None:
     }
 
 
+def test_litellm(formats: Drive) -> None:
+    assert formats("litellm_chat.py", "litellm-chat") == {
+        **USUAL_ANSWERS,
+        "stream": ["Forty-two.", "Hm."],
+        "error": ["NotFoundError", 404],
+    }
+
+
 def test_google_adk(formats: Drive) -> None:
     assert formats("adk_chat.py", "adk") == {
         "text": ["Hello there!"],

@@ -61,6 +61,7 @@ class AssistantMessage(StrictModel):
     # Parts of an answer that clients send back, and that the model does not read.
     annotations: Any = None
     parsed: Any = None
+    provider_specific_fields: Any = None
 
 
 class ToolMessage(StrictModel):

@@ -29,7 +29,7 @@ def blocks(item: Json, *, shows_thinking: bool) -> list[Block]:
 
 
 def text_block(part: Json) -> Block:
-    """Return the block of a text or a refusal. As in Anthropic's API, it has `citations` only if it has one: clients refuse null."""
+    """Return the block of a text or a refusal. Without citations `citations` is absent, for clients refuse null."""
     text = part.get("text", part.get("refusal"))
     cited = [citation(one, text) for one in part.get("annotations", ()) if one["type"] == "url_citation"]
     return {"type": "text", "text": text} | ({"citations": cited} if cited else {})

@@ -64,7 +64,7 @@ class ChatCompletionsTest(ApiCase):
                 self.refused(answer, 404, "model_not_found", "model", "Available models: 'm'.")
 
     async def test_a_call_and_its_result(self) -> None:
-        async with self.serving(record_text(WEATHER), record_text(WEATHER), record_text(THOUGHT)) as client:
+        async with self.serving(*[record_text(WEATHER)] * 2, *[record_text(THOUGHT)] * 2) as client:
             made = await self.completion(client, tools=[FUNCTION])
             (choice,) = made["choices"]
             self.assertEqual((choice["finish_reason"], choice["message"]["content"]), ("tool_calls", None))
@@ -76,6 +76,10 @@ class ChatCompletionsTest(ApiCase):
             self.assertEqual("".join(one["function"]["arguments"] for one in calls), '{"city":"Paris"}')
             result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}
             again = await self.completion(client, tools=[FUNCTION], messages=[*HI, choice["message"], result])
+            # As LiteLLM sends the message back.
+            extended = {**choice["message"], "provider_specific_fields": {"refusal": None}}
+            await self.completion(client, tools=[FUNCTION], messages=[*HI, extended, result])
+            self.assertEqual(self.engine.requests[-1].prompt, self.engine.requests[-2].prompt)
             self.assertEqual(again["choices"][0]["message"]["content"], "Hello there!")
 
     async def test_a_completion_has_the_prompt_of_the_response_with_the_same_meaning(self) -> None:

@@ -89,6 +89,7 @@ TAPES: dict[str, list[Line]] = {
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
     "llamaindex": USUAL,
     "litellm": USUAL,
+    "litellm-chat": USUAL,
     "anthropic": [*USUAL, *USUAL[2:4]],
     "langchain-chat": USUAL,
     "langchain-messages": USUAL,
