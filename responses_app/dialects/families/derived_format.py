@@ -50,19 +50,20 @@ def derived_calls(
                 yield from element_calls(turn, parts, rich)
 
 
-def derived_reasoning(turns: Sequence[WrittenTurn], plain: str) -> Iterator[ReasoningFormat]:
-    """Yield formats in which the reasoning of the turns, each with an answer, may be written."""
+def derived_reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str) -> Iterator[ReasoningFormat]:
+    """Yield formats of the reasoning in turns with an answer. The end of `prompt` may open the reasoning."""
     before_answer = plain.partition(ANSWER)[0]
     for turn in turns:
         if THOUGHT not in turn.text or ANSWER not in turn.text:
             continue
         begin, _, behind_thought = turn.text.partition(THOUGHT)
         end = behind_thought.partition(ANSWER)[0]
-        opened = _LAST_TAG.search(turn.opening.rstrip())
-        begin = (begin or (opened[0] if opened else "")).strip()
-        end = end.removesuffix(before_answer).strip()
-        if min(len(begin), len(end)) >= MIN_MARKER:
-            yield ReasoningFormat((begin,), (end,))
+        # The marker of the answer may be the end of the reasoning.
+        end = end.removesuffix(before_answer).strip() or end.strip()
+        opened = filter(None, (_LAST_TAG.search(text.rstrip()) for text in (turn.opening, prompt)))
+        for each in [begin.strip()] if begin.strip() else [match[0] for match in opened]:
+            if min(len(each), len(end)) >= MIN_MARKER and each != end:
+                yield ReasoningFormat((each,), (end,))
 
 
 def _same_form(one: WrittenTurn, two: WrittenTurn) -> bool:
@@ -102,7 +103,7 @@ def _without_number(before: str, between: str) -> tuple[str, str]:
 
 
 def _arguments_span(text: str, call: Call) -> tuple[int, int] | None:
-    """Return where the arguments of a call stand: an object of JSON, or a key and its value."""
+    """Return the begin and the end of the arguments of a call: an object of JSON, or a key and its value."""
     key, value = next(iter(call[1].items()))
     if match := re.search(rf'\{{\s*"{re.escape(key)}"\s*:\s*"{re.escape(value)}"\s*\}}', text):
         return match.start(), match.end()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.constraints.structural_tag import regex
@@ -28,8 +29,13 @@ _MAX_SHOWN = 120
 # End of a prompt that opens reasoning.
 _REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 _TAG = re.compile(r"<\w+>")
+# Tags alone, with a word in between at most.
+_TAGS = re.compile(r"[<\[◁⟪【][^\s]*[>\]▷⟫】]")
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
+
+
+_Reads: TypeAlias = Callable[[WrittenTurn, OutputFormat, Collection[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +102,13 @@ class _Chooser:
     def _without_answer_tags(self, output: OutputFormat) -> OutputFormat:
         """Return `output` without the tags that the template writes around every answer."""
         for turn in self._turns.plain[:1]:
-            before, _, behind = read_turn(turn, output, self._written_tokens).text.partition(ANSWER)
-            tag = (before or turn.opening.rpartition("\n")[2]).strip()
-            if _TAG.fullmatch(tag) and behind.strip() == f"</{tag[1:]}":
-                head = output.answer_head or regex(f"{tag}\n?")
-                return replace(output, ignored=(*output.ignored, tag, behind.strip()), answer_head=head)
+            read_text = read_turn(turn, output, self._hidden(output)).text
+            before, behind = (text.strip() for text in read_text.partition(ANSWER)[::2])
+            tag = before or turn.opening.rpartition("\n")[2].strip()
+            is_pair = _TAG.fullmatch(tag) and behind == f"</{tag[1:]}"
+            if is_pair or (_TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))):
+                head = output.answer_head or regex(f"{re.escape(tag)}\n?")
+                return replace(output, ignored=tuple(filter(None, (*output.ignored, tag, behind))), answer_head=head)
         return output
 
     def _with_unread_parts(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
@@ -143,9 +151,10 @@ class _Chooser:
         for each in self._reasoning_candidates():
             if self._reads(reads_reasoning, self._turns.reasoning, each, tools):
                 return each, ReadBack.EQUAL
-        for derived in derived_reasoning(self._turns.reasoning[0], self._turns.plain_text):
+        for derived in derived_reasoning(self._turns.reasoning[0], self._turns.plain_text, self._writer.prompt):
             self._derived_reasoning = derived
-            if self._reads(reads_all_parts, [*self._turns.reasoning, self._turns.plain], DERIVED, tools):
+            output = self._without_answer_tags(self._format(DERIVED, tools))
+            if self._output_reads(reads_all_parts, [*self._turns.reasoning, self._turns.plain], output):
                 return DERIVED, ReadBack.EQUAL
         return reasoning, ReadBack.DIFFERENT
 
@@ -202,15 +211,22 @@ class _Chooser:
 
     def _reads(
         self,
-        reads: Callable[[WrittenTurn, OutputFormat, Collection[str]], bool],
+        reads: _Reads,
         turns: Sequence[Variants],
         reasoning: str | None,
         tools: str | None,
     ) -> bool:
-        """Return True if the format of the parsers reads each turn in one of its variants."""
-        output = self._format(reasoning, tools)
-        hidden = self._written_tokens - _visible(self._written_tokens, output)
+        """Return True if the format of the parsers reads a variant of each turn."""
+        return self._output_reads(reads, turns, self._format(reasoning, tools))
+
+    def _output_reads(self, reads: _Reads, turns: Sequence[Variants], output: OutputFormat) -> bool:
+        hidden = self._hidden(output)
         return all(any(reads(turn, output, hidden) for turn in variants) for variants in turns if variants)
+
+    def _hidden(self, output: OutputFormat) -> frozenset[str]:
+        """Return the special tokens in the turns that are no parts of markers."""
+        markers = output.markers
+        return frozenset(token for token in self._written_tokens if not any(token in marker for marker in markers))
 
     def _format(self, reasoning: str | None, tools: str | None) -> OutputFormat:
         declared = [None if name == DERIVED else name for name in (reasoning, tools)]
@@ -259,16 +275,11 @@ class _Chooser:
         self,
         turns: Sequence[Variants],
         chosen: Detection,
-        reads: Callable[[WrittenTurn, OutputFormat, Collection[str]], bool],
+        reads: _Reads,
     ) -> str:
         """Return the first turn that is not read."""
         pair = (chosen.reasoning_parser, chosen.tool_parser)
         return next(variants[0].text for variants in turns if variants and not self._reads(reads, [variants], *pair))
-
-
-def _visible(special: Collection[str], output: OutputFormat) -> set[str]:
-    """Return the special tokens that are parts of markers."""
-    return {token for token in special if any(token in marker for marker in output.markers)}
 
 
 def _reader(kind: str, parser: str | None) -> str:

@@ -1,0 +1,50 @@
+"""Reasoning and answers in a form that no declared family has, read as the template writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from responses_app.dialects.families.detection import ReadBack
+from tests.support.dialects.families.cases import OutputCase
+from tests.support.dialects.families.choices import choose_for, read_by_letters
+from tests.support.dialects.parser_driver import CHATML
+
+# Texts around reasoning and around an answer.
+REASONING_FORMS = {
+    "answer_in_tags": ("<scratchpad>", "</scratchpad>", "<final>\n", "\n</final>"),
+    "channels": ("<|channel|>idea<|text|>", "<|stop|>", "<|channel|>reply<|text|>", ""),
+    "phrases": ("Thought: ", "\n", "Final answer: ", ""),
+}
+
+
+@pytest.mark.parametrize("name", REASONING_FORMS)
+def test_reasoning_and_answer_of_a_new_form_are_read(name: str) -> None:
+    begin, end, answer_begin, answer_end = REASONING_FORMS[name]
+    answer = f"{{{{- {answer_begin!r} + message.content + {answer_end!r} if message.content and message.role == 'assistant'"
+    answer += " else message.content }}"
+    template = CHATML.replace("'<think>\n'", repr(begin)).replace("'\n</think>\n\n'", repr(end))
+    choice = choose_for(template.replace("{{- message.content }}", answer), model_type="new_model")
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+    assert choice.detection.warnings == ()
+    thought, text = "An idea.", "An answer."
+    answer_text = f"{answer_begin}{text}{answer_end}"
+    for output, items in (
+        (f"{begin}{thought}{end}{answer_text}", (("reasoning", thought), ("text", text))),
+        (answer_text, (("text", text),)),
+    ):
+        assert read_by_letters(choice.output, OutputCase("turn", output, items)) == list(items)
+
+
+def test_reasoning_that_the_prompt_opens_and_the_history_does_not_is_read() -> None:
+    template = CHATML.replace("'<think>\n'", "''").replace("'\n</think>\n\n'", "'</reason>\n'")
+    choice = choose_for(template.replace("{{- '<|im_start|>assistant\n' }}", "{{- '<|im_start|>assistant\n<reason>\n' }}"))
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.reasoning is not None
+    assert choice.output.reasoning.begins == ("<reason>",)
+
+
+def test_reasoning_that_a_prompt_without_reasoning_closes_is_read() -> None:
+    template = CHATML.replace("<think>", "<reason>").replace("</think>", "</reason>")
+    closed = template.replace("{{- '<|im_start|>assistant\n' }}", "{{- '<|im_start|>assistant\n<reason></reason>' }}")
+    choice = choose_for(closed)
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
