@@ -18,7 +18,7 @@ from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.api.views.containers import find
 from responses_app.api.views.files import check_filename, file_response, threads
-from responses_app.errors import InvalidRequest, NotFound, unknown_file
+from responses_app.errors import InvalidRequest, NotFound, PayloadTooLarge, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
 from responses_app.store.db import release_connection
@@ -50,7 +50,12 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
             receive = partial(_receive, container, content_type, body_stream(request))
             row = await asyncio.wrap_future(threads.submit(receive))
         else:
-            row = _file_id(json_body.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
+            data = await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES + 1)
+            if len(data) > MAX_JSON_BYTES:
+                raise PayloadTooLarge(
+                    f"The body of your request is larger than {MAX_JSON_BYTES // 1024} KiB; send a file as a form."
+                )
+            row = _file_id(json_body.parse(data or b"{}"))
         if isinstance(row, str):
             row = await _copy(container, row)
         await sandboxes.put_file(container, row)

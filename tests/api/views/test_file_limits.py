@@ -116,3 +116,9 @@ class FileLimitsTest(ApiCase):
             listed = await client.get("/v1/containers?name=a%00b")
         self.assertEqual(orjson.loads(made.content)["name"], "a\ufffdb")
         self.assertEqual([one["id"] for one in orjson.loads(listed.content)["data"]], [orjson.loads(made.content)["id"]])
+
+    async def test_body_that_is_too_long_for_an_id_is_refused_as_such(self) -> None:
+        path = "/v1/containers/cntr_1/files"
+        async with self.serving() as client:
+            answer = await client.post(path, orjson.dumps({"file_id": "x" * 70_000}), content_type="application/json")
+        self.refused(answer, 413, None, None, "larger than 64 KiB; send a file as a form.")
