@@ -56,6 +56,8 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
     """HTTP connection. `factory.server` is the DaphneServer with the gate and the budget."""
 
     _refused = _expects_continue = False
+    # Monotonic time at which the head of the current request was complete.
+    _began = 0.0
     _dropped = 0
     # Parts of the body received during the look-up of the key; None at other times.
     _early: list[bytes] | None = None
@@ -82,6 +84,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
     def allHeadersReceived(self) -> None:
         """Admit the request before the body is read (overrides Twisted)."""
+        self._began = time.monotonic()
         super().allHeadersReceived()
         if self.length != 0:
             self._admit()
@@ -226,7 +229,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
             line = self._command.decode("latin1"), self._decoded_path()
             address = self._client_address()
             self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]), address)
-            events.request_ended(ObservedRequest(*line, refusal.status, request_id=request_id, address=address))
+            events.request_ended(ObservedRequest(*line, refusal.status, began=self._began, request_id=request_id, address=address))
 
     def _client_address(self) -> str:
         """Return the address of the client of the current request, behind trusted proxies too."""

@@ -16,13 +16,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from responses_app.observability.records import current_request
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
 from responses_app.web.accounts.sign_in import BACKEND
 from responses_app.web.oidc import people
+from responses_app.web.oidc.reasons import reason_of
 
 CANCELLED: Final = "The sign-in was cancelled at the provider."
 INVALID: Final = "The answer of the provider is not valid, or this sign-in took longer than ten minutes. Please sign in again."
+# Characters of a reason in the log: the text of the provider and a remedy.
+MAX_REASON: Final = 500
 INACTIVE: Final = "This account is not active. Ask an admin."
 
 logger = logging.getLogger("responses.oidc")
@@ -64,12 +68,14 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Raise ImmediateHttpResponse with the page of the error."""
         del provider, extra_context
         sentence = CANCELLED if error == AuthError.CANCELLED else INVALID
-        raise ImmediateHttpResponse(error_page(request, sentence, str(exception or request.GET.get("error", error))))
+        raise ImmediateHttpResponse(error_page(request, sentence, reason_of(exception) if exception else request.GET.get("error", str(error))))
 
 
 def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 403) -> HttpResponse:
-    """Render the page of an error. The log of the server gets the reason, the audit log a failed sign-in."""
-    logger.warning("sign-in by OpenID Connect failed: %s", reason[:300])
+    """Render the page of an error, with the id of the request. The log gets the id and the reason, the audit log a failed sign-in."""
+    record = current_request.get()
+    request_id = record.request_id if record is not None else ""
+    logger.warning("%s sign-in by OpenID Connect failed: %s", request_id, reason[:MAX_REASON])
     visitor = audit_log.Actor(audit_log.Kind.VISITOR, address=audit_log.address_of(request))
     audit_log.record_once(visitor, "sign-in", "sign-in provider", outcome=audit_log.Outcome.FAILURE)
-    return render(request, "web/sign_in_error.html", {"sentence": sentence}, status=status)
+    return render(request, "web/sign_in_error.html", {"sentence": sentence, "request_id": request_id}, status=status)

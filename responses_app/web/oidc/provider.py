@@ -27,7 +27,7 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """Return the metadata of the provider, whose issuer must be that of the settings."""
         metadata = super().openid_config
         if str(metadata.get("issuer", "")).rstrip("/") != settings.RESPONSES_OIDC.issuer.rstrip("/"):
-            raise OAuth2Error("The provider names another issuer than RESPONSES_OIDC_ISSUER")
+            raise OAuth2Error(f"The provider names the issuer {metadata.get('issuer')!r}, and RESPONSES_OIDC_ISSUER another")
         return metadata
 
     def complete_login(self, request: HttpRequest, app: Any, token: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 
 from responses_app.web.oidc.adapter import INVALID, error_page
 from responses_app.web.oidc.provider import OidcAdapter, OidcProvider
+from responses_app.web.oidc.reasons import reason_of
 
 AWAY: Final = "The sign-in provider cannot be reached. Please try again in a minute."
 # What a malformed answer of the provider raises: missing fields, no JSON, a key of another kind.
@@ -36,8 +37,8 @@ def _guarded(view: Any, request: HttpRequest) -> HttpResponse:
     try:
         response: HttpResponse = view.adapter_view(OidcAdapter(request, OidcProvider.id))(request)
     except MALFORMED as error:
-        return error_page(request, INVALID, repr(error), 502)
+        return error_page(request, INVALID, reason_of(error), 502)
     except OSError as error:
         # `requests` raises subclasses of OSError.
-        return error_page(request, AWAY, repr(error), 502)
+        return error_page(request, AWAY, reason_of(error), 502)
     return response

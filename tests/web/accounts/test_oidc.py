@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import SimpleTestCase, override_settings
 
 from responses_app.models import Role
-from responses_app.web.oidc import adapter, people, setting, views
+from responses_app.web.oidc import adapter, people, reasons, setting, views
 from tests.support.oidc.process import Colleague, Provider
 from tests.support.server.serve_command import Server
 
@@ -158,6 +158,10 @@ def test_a_cancelled_sign_in_has_a_page(server: Server, colleague: Arrival) -> N
     answer = ada.get(f"/sign-in/oidc/callback?error=access_denied&state={state}")
     assert answer.status_code == 403
     assert adapter.CANCELLED in answer.text
+    # The page and the log name the request, so that an admin finds the reason.
+    request_id = answer.headers["x-request-id"]
+    assert request_id in answer.text
+    assert f"responses.oidc: {request_id} sign-in by OpenID Connect failed: access_denied" in server.output
 
 
 def test_no_password_is_accepted_and_the_operator_has_a_way_in(server: Server, colleague: Arrival) -> None:
@@ -200,6 +204,7 @@ def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: E
         answer = visitor.get("/sign-in/oidc/start")
         assert answer.status_code == 502
         assert views.AWAY in answer.text
+        assert reasons.AWAY in server.output
     finally:
         server.end()
 

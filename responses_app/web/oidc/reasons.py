@@ -1,0 +1,38 @@
+"""Reasons of failed sign-ins for the log of the server: what went wrong, and what the operator can do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import jwt
+import requests
+
+CLOCK: Final = "Compare the clocks of this host and of the provider"
+SECRET: Final = "RESPONSES_OIDC_CLIENT_ID and RESPONSES_OIDC_CLIENT_SECRET must be those of this client at the provider"
+AUDIENCE: Final = "RESPONSES_OIDC_CLIENT_ID must be the client for which the provider makes the token"
+ISSUER: Final = "RESPONSES_OIDC_ISSUER must be the issuer of the provider, below which it serves /.well-known/openid-configuration"
+AWAY: Final = "The provider must be reachable from this host, also its certificate must be accepted"
+# Errors of the standard (RFC 6749, section 5.2) in the text of django-allauth's errors.
+_CODES: Final = ("invalid_client", "unauthorized_client")
+_REMEDIES: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (jwt.ExpiredSignatureError, CLOCK),
+    (jwt.ImmatureSignatureError, CLOCK),
+    (jwt.InvalidIssuedAtError, CLOCK),
+    (jwt.InvalidIssuerError, ISSUER),
+    (jwt.InvalidAudienceError, AUDIENCE),
+    (requests.HTTPError, ISSUER),
+    (requests.JSONDecodeError, ISSUER),
+    (requests.RequestException, AWAY),
+)
+MAX_TEXT: Final = 300
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the text of an error and of its cause, with the remedy if there is a known one."""
+    cause = error.__cause__ or error
+    texts = dict.fromkeys(str(one) or type(one).__name__ for one in (error, cause))
+    text = ": ".join(texts)[:MAX_TEXT]
+    remedy = next((remedy for kind, remedy in _REMEDIES if isinstance(cause, kind)), "")
+    if any(code in text for code in _CODES):
+        remedy = SECRET
+    return f"{text}. {remedy}" if remedy else text

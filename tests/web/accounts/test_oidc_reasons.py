@@ -1,0 +1,41 @@
+"""Reasons of failed sign-ins by OpenID Connect: the log names the cause and what the operator can do."""
+
+from __future__ import annotations
+
+import jwt
+import pytest
+import requests
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+
+from responses_app.web.oidc import reasons
+
+
+def caused_by(cause: Exception) -> OAuth2Error:
+    """Return the error of django-allauth for a token that PyJWT refuses."""
+    error = OAuth2Error("Invalid id_token")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "remedy"),
+    [
+        (caused_by(jwt.ExpiredSignatureError("Signature has expired")), "Invalid id_token: Signature has expired", reasons.CLOCK),
+        (caused_by(jwt.ImmatureSignatureError("not yet valid (iat)")), "not yet valid (iat)", reasons.CLOCK),
+        (caused_by(jwt.InvalidIssuerError("Invalid issuer")), "Invalid issuer", reasons.ISSUER),
+        (caused_by(jwt.InvalidAudienceError("Audience")), "Audience", reasons.AUDIENCE),
+        (OAuth2Error('Error retrieving access token: {"error": "invalid_client"}'), "invalid_client", reasons.SECRET),
+        (requests.HTTPError("404 Client Error"), "404 Client Error", reasons.ISSUER),
+        (requests.JSONDecodeError("Expecting value", "", 0), "Expecting value", reasons.ISSUER),
+        (requests.exceptions.SSLError("certificate verify failed"), "certificate verify failed", reasons.AWAY),
+    ],
+)
+def test_known_cause_has_a_remedy(error: Exception, text: str, remedy: str) -> None:
+    reason = reasons.reason_of(error)
+    assert text in reason
+    assert reason.endswith(remedy)
+
+
+def test_unknown_cause_has_its_text_alone() -> None:
+    assert reasons.reason_of(OAuth2Error("Something else")) == "Something else"
+    assert reasons.reason_of(KeyError()) == "KeyError"
