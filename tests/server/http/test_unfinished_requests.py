@@ -62,6 +62,13 @@ def test_request_without_a_valid_key_is_answered_and_its_body_dropped(small: Ech
         assert client.recv(1) == b"", "and the connection is closed"
 
 
+def test_time_of_a_refused_request_has_the_look_up_of_its_key(small: Echo) -> None:
+    with begin(small, "wrong", 50 * MIB, 0) as client:
+        assert answer(client)[0] == 401
+    # The look-up takes a tenth of a second.
+    assert small.get("/made")["refused"] >= 100
+
+
 def test_client_that_sends_all_before_it_reads_receives_the_answer(small: Echo) -> None:
     answered = httpx2.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=180)
     assert answered.status_code == 401

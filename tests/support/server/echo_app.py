@@ -17,6 +17,8 @@ from typing import Any
 import django
 
 from responses_app.errors import ApiError, Unauthorized
+from responses_app.observability.events import Observer, add_observer
+from responses_app.observability.records import ObservedRequest
 from responses_app.wire.asgi_extensions import direct_writer
 from tests.support.server.pushed_pieces import push, pushed
 
@@ -30,7 +32,8 @@ DRAIN = 60.0
 CHECK_S = 0.1
 # Daphne lets an application run on for ten seconds after its client has disconnected.
 CLOSE_S = 1
-made = {"/flood": 0, "/": 0}
+# `refused` has the milliseconds of the last request that was refused before the application.
+made = {"/flood": 0, "/": 0, "refused": 0}
 # The running HTTP server.
 servers: list[Any] = []
 # Whether WebSockets at /late are accepted.
@@ -263,6 +266,14 @@ def check_often(loop: asyncio.AbstractEventLoop, server: Any) -> None:
     loop.call_later(CHECK_S, check_often, loop, server)
 
 
+class RefusalTimes(Observer):
+    """Observer of the requests that are refused before the application."""
+
+    def request_ended(self, record: ObservedRequest) -> None:
+        if record.status == Unauthorized.status:
+            made["refused"] = int((time.monotonic() - record.began) * 1000)
+
+
 def main(port: int) -> None:
     from responses_app.server.processes.startup import reactor
 
@@ -277,6 +288,7 @@ def main(port: int) -> None:
     from responses_app.wire.transport_limits import TransportLimits
 
     options = json.loads(os.environ.get("LIMITS", "{}"))
+    add_observer(RefusalTimes())
     gate = ScriptedGate() if options.pop("keys", False) else None
     limits = TransportLimits(
         **{field.name: options.pop(field.name) for field in fields(TransportLimits) if field.name in options}
