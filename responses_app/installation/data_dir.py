@@ -6,6 +6,7 @@ import fcntl
 import os
 import sys
 from pathlib import Path
+from typing import Self
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # The checkout; or the folder of installed packages, which has no templates and no docs of this project beside the package.
@@ -13,6 +14,11 @@ ROOT = PACKAGE.parent
 IS_CHECKOUT = (ROOT / "manage.py").is_file()
 TEMPLATE_DIR = ROOT / "templates" if IS_CHECKOUT else PACKAGE / "templates"
 EXAMPLES = ROOT / "docs" / "examples" if IS_CHECKOUT else PACKAGE / "examples"
+
+# Entries of the data folder, and what to do if one is of another kind.
+FOLDERS = ("engines", "files", "logs", "metrics", "models", "postgres", "run", "sandbox", "uploads")
+FILES = ("api_key", "lock", "sandbox-reader.sock", "sandbox.sock", "secret_key")
+REMEDY = "move it away, or set RESPONSES_DATA_DIR to another folder"
 
 
 class InUse(Exception):
@@ -22,9 +28,11 @@ class InUse(Exception):
 class UnusableFolder(Exception):
     """Data folder that cannot be made or written to; the message names the remedy."""
 
-    def __init__(self, folder: Path, error: OSError) -> None:
+    @classmethod
+    def from_error(cls, folder: Path, error: OSError) -> Self:
+        """Return the exception for an error of the system."""
         reason = error.strerror or str(error)
-        super().__init__(f"the data folder {folder} cannot be used ({reason}): set RESPONSES_DATA_DIR to a folder of this user")
+        return cls(f"the data folder {folder} cannot be used ({reason}): set RESPONSES_DATA_DIR to a folder of this user")
 
 
 def data_dir() -> Path:
@@ -65,9 +73,10 @@ def lock(folder: Path) -> int:
     """
     try:
         make_folder(folder)
+        _check_kinds(folder)
         fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise UnusableFolder(folder, error) from None
+        raise UnusableFolder.from_error(folder, error) from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -77,6 +86,29 @@ def lock(folder: Path) -> int:
     os.truncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
     return fd
+
+
+def running_server(folder: Path) -> str | None:
+    """Return the process that has locked the folder; None without one, or without a folder that can be read."""
+    try:
+        with (folder / "lock").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read(20).strip() or "unknown"
+    except OSError:
+        pass
+    return None
+
+
+def _check_kinds(folder: Path) -> None:
+    """Check that the entries of a data folder are folders and files where the server needs them. Raises UnusableFolder."""
+    for name in FOLDERS:
+        if os.path.lexists(folder / name) and not (folder / name).is_dir():
+            raise UnusableFolder(f"{folder / name} is no folder, but the server keeps files in it: {REMEDY}")
+    for name in FILES:
+        if (folder / name).is_dir():
+            raise UnusableFolder(f"{folder / name} is a folder, but the server keeps a file at this place: {REMEDY}")
 
 
 def load_or_create(file: Path, make: str) -> str:

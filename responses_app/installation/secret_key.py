@@ -22,7 +22,7 @@ def secret_key(data_dir: Path) -> str:
     try:
         value = load_or_create(file, secrets.token_urlsafe(48))
     except OSError as error:
-        raise ImproperlyConfigured(str(UnusableFolder(data_dir, error))) from None
+        raise ImproperlyConfigured(str(UnusableFolder.from_error(data_dir, error))) from None
     if len(value) < MIN_LENGTH:
         raise ImproperlyConfigured(
             f"{file} has fewer than {MIN_LENGTH} characters: put the file of a backup in its place. Without it the next start "

@@ -35,6 +35,8 @@ def database(*, needs_stopped_server: bool) -> Iterator[None]:
             raise BackupError(f"A server runs: {error}.") from None
         yield
         return
+    except data_dir.UnusableFolder as error:
+        raise BackupError(f"{error}.") from None
     try:
         with Postgres(folder):
             yield

@@ -69,7 +69,7 @@ class Manifest:
         except FileNotFoundError:
             raise BackupError(f"{folder} has no {NAME}, so it is no complete backup. Make another one.") from None
         except (OSError, ValueError) as error:
-            raise BackupError(f"{folder / NAME} cannot be read: {error}") from error
+            raise BackupError(f"{folder / NAME} cannot be read: {error}. Use another copy of the backup.") from error
         if isinstance(raw, dict) and raw.get("format", FORMAT) != FORMAT:
             raise BackupError(f"The backup has the format {raw['format']!r}. Restore it with a later version of the server.")
         try:

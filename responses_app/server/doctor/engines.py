@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.engines.urls import location, split_urls
+from responses_app.installation.data_dir import data_dir, running_server
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
@@ -20,6 +21,10 @@ from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0
 NO_MODELS: Final = "RESPONSES_MODELS is empty. bin/serve sets it from --model; for manage.py serve, set name=engine-url."
+
+COMMAND_LINE: Final = (
+    "The server that runs (process {}) has its models from its command line. Its /health/ready names the engine of each."
+)
 
 
 def checks() -> list[tuple[str, Check]]:
@@ -30,7 +35,8 @@ def checks() -> list[tuple[str, Check]]:
 def check_models() -> CheckResults:
     """Check RESPONSES_MODELS, and the aliases and limits that name models."""
     if not settings.RESPONSES_MODELS.strip():
-        yield WARNING, NO_MODELS
+        server = running_server(data_dir())
+        yield (WARNING, NO_MODELS) if server is None else (OK, COMMAND_LINE.format(server))
         return
     try:
         models, _ = models_from_settings()

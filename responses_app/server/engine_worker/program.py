@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from project.env import read_variable
 from responses_app.engines import orphan_guard
-from responses_app.installation.data_dir import InUse, data_dir, lock, make_folder
+from responses_app.installation.data_dir import InUse, UnusableFolder, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.log_redirect import tail
 from responses_app.server.bootstrap.progress import Progress
@@ -42,6 +42,7 @@ STEADY_S = 10.0
 # Attempts for a server that was never ready: vLLM may be unable to serve the model.
 FIRST_TRIES = 3
 KEY = "RESPONSES_ENGINE_KEY"
+EXPECTED = (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse, UnusableFolder, ImproperlyConfigured)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,7 @@ def _main(options: argparse.Namespace) -> int:
         process_tree.die_with_parent(int(parent))
     try:
         return _begin(options)
-    except (ports.CannotListen, model_specs.InvalidModelSpec, CannotServe, InUse, ImproperlyConfigured) as error:
+    except EXPECTED as error:
         logger.error("%s", error)
         return 1
     except KeyboardInterrupt:

@@ -229,7 +229,9 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
             line = self._command.decode("latin1"), self._decoded_path()
             address = self._client_address()
             self.factory.server.gate.note_refusal(refusal, request_id, line, _authorization(self.requests[-1]), address)
-            events.request_ended(ObservedRequest(*line, refusal.status, began=self._began, request_id=request_id, address=address))
+            events.request_ended(
+                ObservedRequest(*line, refusal.status, began=self._began, request_id=request_id, address=address)
+            )
 
     def _client_address(self) -> str:
         """Return the address of the client of the current request, behind trusted proxies too."""

@@ -68,7 +68,9 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Raise ImmediateHttpResponse with the page of the error."""
         del provider, extra_context
         sentence = CANCELLED if error == AuthError.CANCELLED else INVALID
-        raise ImmediateHttpResponse(error_page(request, sentence, reason_of(exception) if exception else request.GET.get("error", str(error))))
+        raise ImmediateHttpResponse(
+            error_page(request, sentence, reason_of(exception) if exception else request.GET.get("error", str(error)))
+        )
 
 
 def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 403) -> HttpResponse:

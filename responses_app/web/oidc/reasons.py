@@ -8,9 +8,11 @@ import jwt
 import requests
 
 CLOCK: Final = "Compare the clocks of this host and of the provider"
-SECRET: Final = "RESPONSES_OIDC_CLIENT_ID and RESPONSES_OIDC_CLIENT_SECRET must be those of this client at the provider"
+CREDENTIALS: Final = "RESPONSES_OIDC_CLIENT_ID and RESPONSES_OIDC_CLIENT_SECRET must be those of this client at the provider"
 AUDIENCE: Final = "RESPONSES_OIDC_CLIENT_ID must be the client for which the provider makes the token"
-ISSUER: Final = "RESPONSES_OIDC_ISSUER must be the issuer of the provider, below which it serves /.well-known/openid-configuration"
+ISSUER: Final = (
+    "RESPONSES_OIDC_ISSUER must be the issuer of the provider, below which it serves /.well-known/openid-configuration"
+)
 AWAY: Final = "The provider must be reachable from this host, also its certificate must be accepted"
 # Errors of the standard (RFC 6749, section 5.2) in the text of django-allauth's errors.
 _CODES: Final = ("invalid_client", "unauthorized_client")
@@ -34,5 +36,5 @@ def reason_of(error: BaseException) -> str:
     text = ": ".join(texts)[:MAX_TEXT]
     remedy = next((remedy for kind, remedy in _REMEDIES if isinstance(cause, kind)), "")
     if any(code in text for code in _CODES):
-        remedy = SECRET
+        remedy = CREDENTIALS
     return f"{text}. {remedy}" if remedy else text

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.installation.data_dir import InUse, load_or_create, lock, open_log
+from responses_app.installation.data_dir import (
+    FILES,
+    FOLDERS,
+    InUse,
+    UnusableFolder,
+    load_or_create,
+    lock,
+    open_log,
+    running_server,
+)
 from responses_app.installation.secret_key import MIN_LENGTH, check_secret_key, secret_key
 
 
@@ -18,6 +27,28 @@ def test_the_second_to_ask_learns_who_was_first(tmp_path: Path) -> None:
         lock(tmp_path / "new")
     os.close(held)
     os.close(lock(tmp_path / "new"))
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_file_in_place_of_a_folder_is_named_with_the_remedy(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(UnusableFolder, match=rf"/{name} is no folder, but .*: move it away, or set RESPONSES_DATA_DIR"):
+        lock(tmp_path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_folder_in_place_of_a_file_is_named_with_the_remedy(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(UnusableFolder, match=rf"/{name} is a folder, but .*: move it away, or set RESPONSES_DATA_DIR"):
+        lock(tmp_path)
+
+
+def test_running_server_is_found_by_its_lock(tmp_path: Path) -> None:
+    assert running_server(tmp_path / "none") is None
+    held = lock(tmp_path)
+    assert running_server(tmp_path) == str(os.getpid())
+    os.close(held)
+    assert running_server(tmp_path) is None
 
 
 def test_a_secret_is_made_once_for_our_eyes_only(tmp_path: Path) -> None:

@@ -62,6 +62,14 @@ def test_a_data_folder_that_cannot_be_made_is_named(command: tuple[str, ...], fo
     assert "set RESPONSES_DATA_DIR" in output
 
 
+@pytest.mark.parametrize("command", [SERVE, (*MANAGE, "engine"), (*MANAGE, "backup", "/nonexistent/backup")])
+def test_file_in_place_of_a_folder_of_the_data_is_named(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "engines").touch()
+    output = end_of(command, tmp_path)
+    assert f"{tmp_path}/engines" in output
+    assert "set RESPONSES_DATA_DIR" in output
+
+
 def test_a_database_that_is_away_is_named(tmp_path: Path) -> None:
     port = str(free_port())
     output = end_of((*MANAGE, "serve", "--port", port, "--model", "demo-chat"), tmp_path / "data", DATABASE_URL=POSTGRES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import resource
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 
+from responses_app.installation.data_dir import lock
 from responses_app.installation.database_url import SUPERUSER
 from responses_app.models import ApiKey
 from responses_app.sandbox.launch import problem
@@ -218,6 +220,17 @@ def test_a_wrong_list_of_models_is_named() -> None:
             assert only(engines.check_models)[0] == status
     with override_settings(RESPONSES_MODELS="demo=http://127.0.0.1:1?tokenizer=t", RESPONSES_ALIASES="gpt=dmo"):
         assert "'gpt=dmo' must be name=model, with a model that is served (demo)" in only(engines.check_models)[1]
+
+
+@override_settings(RESPONSES_MODELS="")
+def test_models_of_a_running_server_are_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_DATA_DIR", str(tmp_path))
+    assert only(engines.check_models) == (WARNING, engines.NO_MODELS)
+    held = lock(tmp_path)
+    status, message = only(engines.check_models)
+    os.close(held)
+    assert status == OK
+    assert f"process {os.getpid()}" in message
 
 
 @pytest.mark.django_db(transaction=True)

@@ -20,11 +20,15 @@ def caused_by(cause: Exception) -> OAuth2Error:
 @pytest.mark.parametrize(
     ("error", "text", "remedy"),
     [
-        (caused_by(jwt.ExpiredSignatureError("Signature has expired")), "Invalid id_token: Signature has expired", reasons.CLOCK),
+        (
+            caused_by(jwt.ExpiredSignatureError("Signature has expired")),
+            "Invalid id_token: Signature has expired",
+            reasons.CLOCK,
+        ),
         (caused_by(jwt.ImmatureSignatureError("not yet valid (iat)")), "not yet valid (iat)", reasons.CLOCK),
         (caused_by(jwt.InvalidIssuerError("Invalid issuer")), "Invalid issuer", reasons.ISSUER),
         (caused_by(jwt.InvalidAudienceError("Audience")), "Audience", reasons.AUDIENCE),
-        (OAuth2Error('Error retrieving access token: {"error": "invalid_client"}'), "invalid_client", reasons.SECRET),
+        (OAuth2Error('Error retrieving access token: {"error": "invalid_client"}'), "invalid_client", reasons.CREDENTIALS),
         (requests.HTTPError("404 Client Error"), "404 Client Error", reasons.ISSUER),
         (requests.JSONDecodeError("Expecting value", "", 0), "Expecting value", reasons.ISSUER),
         (requests.exceptions.SSLError("certificate verify failed"), "certificate verify failed", reasons.AWAY),
