@@ -89,7 +89,7 @@ def lock(folder: Path) -> int:
 
 
 def running_server(folder: Path) -> str | None:
-    """Return the process that has locked the folder; None without one, or without a folder that can be read."""
+    """Return the process id of the server that holds the lock of the data folder, or None."""
     try:
         with (folder / "lock").open() as file:
             try:
@@ -102,7 +102,7 @@ def running_server(folder: Path) -> str | None:
 
 
 def _check_kinds(folder: Path) -> None:
-    """Check that the entries of a data folder are folders and files where the server needs them. Raises UnusableFolder."""
+    """Raise UnusableFolder if an entry of FOLDERS is a file, or an entry of FILES is a folder."""
     for name in FOLDERS:
         if os.path.lexists(folder / name) and not (folder / name).is_dir():
             raise UnusableFolder(f"{folder / name} is no folder, but the server keeps files in it: {REMEDY}")

@@ -1,4 +1,4 @@
-"""Reasons of failed sign-ins for the log of the server: what went wrong, and what the operator can do."""
+"""Log texts of failed OpenID Connect sign-ins: the error, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TEXT: Final = 300
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the text of an error and of its cause, with the remedy if there is a known one."""
+    """Return the message of the exception and of its cause, and the remedy of a known one."""
     cause = error.__cause__ or error
     texts = dict.fromkeys(str(one) or type(one).__name__ for one in (error, cause))
     text = ": ".join(texts)[:MAX_TEXT]

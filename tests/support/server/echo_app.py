@@ -267,7 +267,7 @@ def check_often(loop: asyncio.AbstractEventLoop, server: Any) -> None:
 
 
 class RefusalTimes(Observer):
-    """Observer of the requests that are refused before the application."""
+    """Observer that keeps the milliseconds of HTTP requests with status 401."""
 
     def request_ended(self, record: ObservedRequest) -> None:
         if record.status == Unauthorized.status:
