@@ -44,6 +44,8 @@ LINTED: list[dict[str, Any]] = [
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "/engine/url"),
     ({"engine": {"url": "vllm:8000"}}, "/engine/url"),
+    ({"engine": {"url": "http://vllm:8000 #"}}, "/engine/url"),
+    ({"engine": ENGINE, "env": {"SECRET_KEY": "x"}}, "invalid propertyName 'SECRET_KEY'"),
     ({"engine": ENGINE, "replicas": 0, "env": S3}, "/replicas"),
     ({"engine": ENGINE, "replica": 1}, "additional properties 'replica' not allowed"),
     ({"engine": ENGINE, "replicas": 2}, "several replicas share uploaded files: set env.RESPONSES_FILE_STORAGE"),
@@ -92,6 +94,31 @@ def test_chart_refuses_wrong_values(values: dict[str, Any], reason: str) -> None
     done = rendered(values)
     assert done.returncode != 0
     assert reason in done.stderr
+
+
+def web_deployment(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification of the Deployment `test`."""
+    (resources,) = [
+        list(yaml.safe_load_all(text))
+        for name, text in json.loads(rendered(values).stdout)["files"].items()
+        if "web.yaml" in name
+    ]
+    specification: dict[str, Any] = resources[0]["spec"]
+    return specification
+
+
+@pytest.mark.parametrize(("mode", "strategy"), [("ReadWriteMany", "RollingUpdate"), ("ReadWriteOncePod", "Recreate")])
+def test_claim_of_one_pod_is_free_before_the_next_pod_starts(mode: str, strategy: str) -> None:
+    claim = {"enabled": True, "accessMode": mode}
+    assert web_deployment({"engine": ENGINE, "replicas": 1, "persistence": claim})["strategy"]["type"] == strategy
+
+
+def test_variable_of_the_values_takes_the_place_of_a_default() -> None:
+    replaced = {"RESPONSES_TLS": "False", "RESPONSES_SANDBOX_URL": "http://sandbox:1", "RESPONSES_ENGINE_START_WAIT": "60"}
+    specification = web_deployment({"engine": ENGINE, "replicas": 1, "env": replaced, "ingress": {"enabled": True}})
+    variables = specification["template"]["spec"]["containers"][0]["env"]
+    assert len({variable["name"] for variable in variables}) == len(variables)
+    assert replaced.items() <= {variable["name"]: variable.get("value", "") for variable in variables}.items()
 
 
 def test_sandbox_pod_alone_is_unconfined() -> None:
