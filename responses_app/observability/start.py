@@ -9,6 +9,7 @@ from django.conf import settings
 
 from responses_app.observability import events
 from responses_app.observability.access_log import AccessLog
+from responses_app.observability.engine_log import EngineLog
 
 logger = logging.getLogger("responses.serve")
 
@@ -16,6 +17,7 @@ logger = logging.getLogger("responses.serve")
 def start_observing(models: Iterable[str]) -> None:
     """Log each request, count for Prometheus if the metrics can be read, and send traces if there is a collector. Called once."""
     events.add_observer(AccessLog())
+    events.add_observer(EngineLog())
     if settings.RESPONSES_METRICS_PORT or settings.RESPONSES_METRICS_TOKEN:
         # Imported only where metrics are on.
         from responses_app.observability import prometheus

@@ -30,7 +30,7 @@ MAX_TEXT: Final = 300
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the message of the exception and of its cause, and the remedy of a known one."""
+    """Return the messages of the exception and its `__cause__`, with the text of `_REMEDIES` for its class."""
     cause = error.__cause__ or error
     texts = dict.fromkeys(str(one) or type(one).__name__ for one in (error, cause))
     text = ": ".join(texts)[:MAX_TEXT]

@@ -1,4 +1,4 @@
-"""Reasons of failed sign-ins by OpenID Connect: the log names the cause and what the operator can do."""
+"""Tests of responses_app/web/oidc/reasons.py: exceptions of PyJWT, requests and django-allauth."""
 
 from __future__ import annotations
 
