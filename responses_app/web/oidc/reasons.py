@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import jwt
-import requests
-
 CLOCK: Final = "Compare the clocks of this host and of the provider"
 CREDENTIALS: Final = "RESPONSES_OIDC_CLIENT_ID and RESPONSES_OIDC_CLIENT_SECRET must be those of this client at the provider"
 AUDIENCE: Final = "RESPONSES_OIDC_CLIENT_ID must be the client for which the provider makes the token"
@@ -16,16 +13,17 @@ ISSUER: Final = (
 AWAY: Final = "The provider must be reachable from this host, also its certificate must be accepted"
 # Errors of the standard (RFC 6749, section 5.2) in the text of django-allauth's errors.
 _CODES: Final = ("invalid_client", "unauthorized_client")
-_REMEDIES: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (jwt.ExpiredSignatureError, CLOCK),
-    (jwt.ImmatureSignatureError, CLOCK),
-    (jwt.InvalidIssuedAtError, CLOCK),
-    (jwt.InvalidIssuerError, ISSUER),
-    (jwt.InvalidAudienceError, AUDIENCE),
-    (requests.HTTPError, ISSUER),
-    (requests.JSONDecodeError, ISSUER),
-    (requests.RequestException, AWAY),
-)
+# Remedies by the name of the class or a base of it: PyJWT and requests belong to django-allauth.
+_REMEDIES: Final = {
+    "ExpiredSignatureError": CLOCK,
+    "ImmatureSignatureError": CLOCK,
+    "InvalidIssuedAtError": CLOCK,
+    "InvalidIssuerError": ISSUER,
+    "InvalidAudienceError": AUDIENCE,
+    "HTTPError": ISSUER,
+    "JSONDecodeError": ISSUER,
+    "RequestException": AWAY,
+}
 MAX_TEXT: Final = 300
 
 
@@ -34,7 +32,7 @@ def reason_of(error: BaseException) -> str:
     cause = error.__cause__ or error
     texts = dict.fromkeys(str(one) or type(one).__name__ for one in (error, cause))
     text = ": ".join(texts)[:MAX_TEXT]
-    remedy = next((remedy for kind, remedy in _REMEDIES if isinstance(cause, kind)), "")
+    remedy = next((_REMEDIES[kind.__name__] for kind in type(cause).__mro__ if kind.__name__ in _REMEDIES), "")
     if any(code in text for code in _CODES):
         remedy = CREDENTIALS
     return f"{text}. {remedy}" if remedy else text

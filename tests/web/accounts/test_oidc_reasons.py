@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import jwt
 import pytest
-import requests
+from allauth.core.internal.deferred import LazyModule, jwt
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 
 from responses_app.web.oidc import reasons
+
+# A dependency of django-allauth.
+requests = LazyModule("requests")
 
 
 def caused_by(cause: Exception) -> OAuth2Error:
