@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import cache, lru_cache
 from typing import Any, NoReturn
 
-from jinja2 import TemplateError, nodes
+from jinja2 import Template, TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.meta import find_undeclared_variables
 from jinja2.parser import Parser
@@ -71,14 +72,11 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, tokens: Mapping[str, Any] | None = None, *, with_tools: str | None = None) -> None:
-        environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-        environment.filters["tojson"] = _tojson
-        environment.globals["raise_exception"] = _raise_template_error
         self.source = source + (with_tools or "")
+        self._plain, variables = _compiled(source)
+        self._with_tools, more_variables = _compiled(with_tools or source)
         # Variables that the template reads and does not set itself.
-        self.variables = frozenset(find_undeclared_variables(environment.parse(self.source)))
-        self._plain = environment.from_string(source)
-        self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
+        self.variables = variables | more_variables
         self._tokens = dict(tokens or {})
         self._needs_lists = False
         # Other variables for tools: a list of texts (SmolLM3), and a text in the place of `tools` (FireFunction).
@@ -145,6 +143,22 @@ class ChatTemplate:
             return None
         # The template may separate all parts by the same text, which is not part of the placeholder.
         return with_image.removeprefix(plain).removesuffix(plain).strip() or None
+
+
+# Compilation takes most of the time of opening a model, and every worker and test opens the same few.
+@lru_cache(maxsize=64)
+def _compiled(source: str) -> tuple[Template, frozenset[str]]:
+    """Compile a template; return the variables that it reads too."""
+    tree = _environment().parse(source)
+    return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
+
+
+@cache
+def _environment() -> _Environment:
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise_template_error
+    return environment
 
 
 def _text(text: object) -> dict[str, object]:
