@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 from project.cors import cors_policy
 from responses_app.access.cors import CorsPolicy
+from tests.support import plain_http
 from tests.support.server.raw_answers import answer
 from tests.support.server.serve_command import Server
 
@@ -81,7 +82,7 @@ def test_preflight_of_another_origin_is_refused(shared: Server) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/health", "/admin/login/", "/chat", "/static/web/base.css"])
 def test_pages_allow_no_other_origin(shared: Server, path: str) -> None:
-    for answered in (preflight(shared, path), httpx2.get(f"{shared.url}{path}", headers={"Origin": APP}, timeout=30)):
+    for answered in (preflight(shared, path), plain_http.get(f"{shared.url}{path}", headers={"Origin": APP}, timeout=30)):
         assert not [name for name in answered.headers if name.startswith("access-control")]
 
 
@@ -93,9 +94,9 @@ def test_scripts_of_an_allowed_origin_read_answers(shared: Server, case: str, or
         headers["Authorization"] = f"Bearer {shared.key}"
     if case == "stream":
         body = {"model": "tape", "input": "Hi", "stream": True}
-        answered = httpx2.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=30)
+        answered = plain_http.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=30)
     else:
-        answered = httpx2.get(
+        answered = plain_http.get(
             f"{shared.url}/v1/{'nowhere' if case == 'unknown path' else 'models'}", headers=headers, timeout=30
         )
     assert answered.status_code == {"stream": 200, "unknown path": 404, "no key": 401}[case]

@@ -19,6 +19,7 @@ from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
+from tests.support import plain_http
 
 AT_ONCE = 16
 # More than AT_ONCE, so that no response waits.
@@ -44,7 +45,7 @@ async def follow(system: System, findings: Findings, count: int) -> None:
     headers = {"Authorization": f"Bearer {system.key}"}
     body = {"model": system.model, "input": "Tell me a long story.", "max_output_tokens": 40, "background": True}
     total = 0
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as client:
+    async with plain_http.async_client(headers=headers, timeout=60) as client:
         for number in range(count):
             first, second = system.webs[number % 2], system.webs[1 - number % 2]
             uid = (await client.post(f"{first.url}/v1/responses", json=body)).json()["id"]

@@ -10,6 +10,7 @@ import pytest
 
 from responses_app.protocol.conformance import validate_sse
 from responses_app.protocol.conformance.spec import RESPONSE_KEYS
+from tests.support import plain_http
 from tests.support.api.open_responses import ITEMS
 from tests.support.contract_server import Address
 
@@ -70,7 +71,7 @@ def profile(request: pytest.FixtureRequest) -> str:
 def client(server: Address, profile: str) -> Any:
     """Speaks to the address of the profile."""
     base = server.base if profile == "openai" else server.base.replace("/v1", "/openresponses/v1")
-    with httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {server.key}"}, timeout=120) as made:
+    with plain_http.client(base_url=base, headers={"Authorization": f"Bearer {server.key}"}, timeout=120) as made:
         yield made
 
 

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.protocol.reducer import fold
+from tests.support import plain_http
 from tests.support.contract_server import Address
 from tests.support.request_bodies import BODIES, EVERY_SHAPE, Body
 
@@ -46,7 +47,7 @@ def test_concurrent_requests_to_gpt_oss_follow_every_rule(server: Address, bodie
 async def _send_all(server: Address, model: str, bodies: list[Body]) -> None:
     headers = {"Authorization": f"Bearer {server.key}"}
     supported = [{"model": model, **body} for body in bodies if _has_effort(model, body)]
-    async with httpx2.AsyncClient(base_url=server.base, headers=headers, timeout=300) as client:
+    async with plain_http.async_client(base_url=server.base, headers=headers, timeout=300) as client:
         await asyncio.gather(*((_streamed if body["stream"] else _posted)(client, body) for body in supported))
 
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 import yaml
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.sandbox.bubblewrap import find_bubblewrap
+from tests.support import plain_http
 from tests.support.server.serve_command import END_LIMIT, EmptyServer, free_port
 from tests.support.waiting import wait_until
 
@@ -152,7 +152,7 @@ def test_web_command_of_compose_serves_with_a_read_only_root(
         message = {"role": "user", "content": [note, {"type": "input_text", "text": "Hi"}]}
         answer = server.ask(model="demo-chat", input=[message])
         assert answer.status_code == 200, answer.text
-        assert httpx2.get(f"{server.url}/health/ready").json()["status"] == "ready"
+        assert plain_http.get(f"{server.url}/health/ready").json()["status"] == "ready"
         # bubblewrap passes no signals on.
         psutil.Process(server.process.pid).children()[0].terminate()
         assert server.process.wait(END_LIMIT) == 0, server.output

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
+from tests.support import plain_http
 from tests.support.deploy import proxies
 from tests.support.deploy.proxies import DEPLOY, Proxy
 from tests.support.server.serve_command import Server
@@ -170,7 +171,7 @@ def test_pages_are_those_of_https(proxy: Proxy, served: Server) -> None:
         assert (
             browser.post("/sign-out", data=form, headers={"Origin": proxy.url, "Referer": f"{proxy.url}/"}).status_code == 200
         )
-    redirect = httpx2.get(f"http://localhost:{proxy.plain_port}/chat?a=b", follow_redirects=False)
+    redirect = plain_http.get(f"http://localhost:{proxy.plain_port}/chat?a=b", follow_redirects=False)
     assert redirect.status_code == 308
     assert redirect.headers["Location"].endswith("/chat?a=b")
     assert redirect.headers["Location"].startswith("https://localhost")

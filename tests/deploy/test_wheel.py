@@ -9,9 +9,8 @@ import zipfile
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
-import httpx2
-
 from responses_app.installation.data_dir import ROOT
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 
 
@@ -54,16 +53,16 @@ def test_the_installed_program_serves_in_a_folder_without_the_checkout(environme
     )
     try:
         assert server.ready().ask().status_code == 200
-        page = httpx2.get(server.url, follow_redirects=True)
+        page = plain_http.get(server.url, follow_redirects=True)
         assert page.status_code == 200
         style = re.search(r'href="(/static/[^"]+\.css)"', page.text)
         assert style is not None
-        assert httpx2.get(f"{server.url}{style[1]}").status_code == 200
+        assert plain_http.get(f"{server.url}{style[1]}").status_code == 200
         assert f"{program} signin" in server.output
         command = [program, "signin", "--url", server.url]
         done = subprocess.run(command, cwd=tmp_path, env={"HOME": str(home)}, capture_output=True, text=True, check=True)
         assert done.stdout.startswith(f"{server.url}/sign-in/")
-        assert httpx2.get(done.stdout.strip(), follow_redirects=True).status_code == 200
+        assert plain_http.get(done.stdout.strip(), follow_redirects=True).status_code == 200
         assert server.stop() == 0
     finally:
         server.end()

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 
 from responses_app.mcp_server.bounds import MAX_RESULT_CHARS, bound_text
+from tests.support import plain_http
 from tests.support.api.case import ApiCase
 from tests.support.server.serve_command import Server
 
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Serv
 async def client(server: Server, key: str) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+        plain_http.async_client(headers=headers, timeout=30, trust_env=False) as http,
         Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as opened,
     ):
         yield opened
@@ -118,7 +118,7 @@ def test_a_key_reads_its_own_project_alone(server: Server) -> None:
 
 
 def test_only_post_with_a_key_is_answered(server: Server) -> None:
-    with httpx2.Client(base_url=server.url, trust_env=False) as http:
+    with plain_http.client(base_url=server.url, trust_env=False) as http:
         assert http.post("/mcp", json={}).status_code == 401
         headers = {"Authorization": f"Bearer {server.key}"}
         assert http.get("/mcp", headers=headers).status_code == 405

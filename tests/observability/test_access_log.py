@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from websockets.sync.client import connect
 
 from responses_app.observability.records import ObservedRequest, parse_tracestate
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support import plain_http
 from tests.support.api.case import tokens
 from tests.support.engines.faulty_http_server import FaultyServer, serve, stream, token
 from tests.support.server.serve_command import Server
@@ -43,7 +43,7 @@ def wait_for_line(server: Server, **fields: object) -> dict[str, Any]:
 def check_http(server: Server, engine: FaultyServer) -> None:
     headers = {"Authorization": f"Bearer {server.key}", **TRACE, **STATE, "X-Client-Request-Id": "mine\x1b 1"}
     body = {"model": "m", "input": "A secret question"}
-    answer = httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=180)
+    answer = plain_http.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=180)
     assert answer.status_code == 200, answer.text
     request_id, uid = answer.headers["x-request-id"], answer.json()["id"]
     line = wait_for_line(server, request_id=request_id)
@@ -85,11 +85,11 @@ def check_socket(server: Server) -> None:
 
 
 def check_refused(server: Server) -> None:
-    answer = httpx2.post(f"{server.url}/v1/responses", json={"model": "m"}, headers={"Authorization": "Bearer sk-wrong"})
+    answer = plain_http.post(f"{server.url}/v1/responses", json={"model": "m"}, headers={"Authorization": "Bearer sk-wrong"})
     line = wait_for_line(server, status=401)
     assert (line["route"], line["request_id"]) == ("/v1/responses", answer.headers["x-request-id"])
-    assert httpx2.get(f"{server.url}/health/live").status_code == 200
-    page = httpx2.get(f"{server.url}/responses/resp_1", headers={"traceparent": "00-bad"})
+    assert plain_http.get(f"{server.url}/health/live").status_code == 200
+    page = plain_http.get(f"{server.url}/responses/resp_1", headers={"traceparent": "00-bad"})
     assert page.status_code == 302
     line = wait_for_line(server, route="/responses/{uid}")
     assert line["request_id"] == page.headers["x-request-id"], "pages have an id too"
@@ -119,7 +119,7 @@ def test_every_request_has_a_line_in_json_with_its_ids(tmp_path: Path) -> None:
 def test_line_of_text_has_the_same_ids(shared: Server) -> None:
     body = {"model": "tape", "input": "Hi", "store": False}
     headers = {"Authorization": f"Bearer {shared.key}", "X-Client-Request-Id": "a model=forged", **TRACE}
-    answer = httpx2.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=180)
+    answer = plain_http.post(f"{shared.url}/v1/responses", json=body, headers=headers, timeout=180)
     ids = f"request_id={answer.headers['x-request-id']} response_id={answer.json()['id']}"
 
     def matching() -> list[str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
+from tests.support import plain_http
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import START_LIMIT, Server, free_port
 from tests.support.waiting import wait_until
@@ -40,7 +40,7 @@ class MeasuredServer(Server):
 
     @property
     def metrics(self) -> str:
-        return httpx2.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60).text
+        return plain_http.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60).text
 
     def value(self, name: str, **labels: str) -> float:
         """Return the sum of the samples of `name` with these labels."""
@@ -89,11 +89,11 @@ def test_sum_over_two_processes_is_true_after_one_was_killed(server: MeasuredSer
 def test_refused_requests_count(server: MeasuredServer) -> None:
     refused = {"endpoint": "/v1/responses", "code": "401"}
     before = server.value("verbatim_http_requests_total", **refused)
-    assert httpx2.post(f"{server.url}/v1/responses", json={"model": "tape"}).status_code == 401
-    assert httpx2.get(f"{server.url}/v1/responses").status_code == 401
+    assert plain_http.post(f"{server.url}/v1/responses", json={"model": "tape"}).status_code == 401
+    assert plain_http.get(f"{server.url}/v1/responses").status_code == 401
     server.wait_for(before + 2, "verbatim_http_requests_total", **refused)
-    assert httpx2.get(f"{server.url}/v1/responses/resp_secret-of-a-user").status_code == 401
-    assert httpx2.get(f"{server.url}/no-such-secret-page").status_code == 404
+    assert plain_http.get(f"{server.url}/v1/responses/resp_secret-of-a-user").status_code == 401
+    assert plain_http.get(f"{server.url}/no-such-secret-page").status_code == 404
     server.wait_for(1, "verbatim_http_requests_total", endpoint="/v1/responses/{uid}", code="401")
     server.wait_for(1, "verbatim_http_requests_total", endpoint="other", code="404")
     assert "secret" not in server.metrics
@@ -107,12 +107,12 @@ def test_engines_and_sessions_are_checked_again_and_again(server: MeasuredServer
 
 def test_public_port_needs_the_token(server: MeasuredServer, shared: Server) -> None:
     url = f"{server.url}/metrics"
-    assert httpx2.get(url).status_code == 401
-    assert httpx2.get(url, headers={"Authorization": "Bearer another-token-of-it"}).status_code == 401
-    answer = httpx2.get(url, headers={"Authorization": f"Bearer {TOKEN}"})
+    assert plain_http.get(url).status_code == 401
+    assert plain_http.get(url, headers={"Authorization": "Bearer another-token-of-it"}).status_code == 401
+    answer = plain_http.get(url, headers={"Authorization": f"Bearer {TOKEN}"})
     assert answer.headers["content-type"].startswith("text/plain; version=")
     assert "verbatim_in_flight" in answer.text
-    assert httpx2.get(f"{shared.url}/metrics").status_code == 404, "nothing is shown without the settings"
+    assert plain_http.get(f"{shared.url}/metrics").status_code == 404, "nothing is shown without the settings"
 
 
 def test_promtool_accepts_the_metrics(server: MeasuredServer) -> None:

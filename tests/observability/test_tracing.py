@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -19,6 +18,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.observability import events, genai
 from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.observability.tracing import TracingObserver
+from tests.support import plain_http
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
 from tests.support.observability.trace_receiver import trace_receiver
@@ -158,7 +158,7 @@ def traced(tmp_path: Path, tape: str) -> Iterator[tuple[Server, Any]]:
 def test_server_sends_spans_of_http_and_websocket(traced: tuple[Server, Any]) -> None:
     server, receiver = traced
     assert server.ask().status_code == 200
-    assert httpx2.get(f"{server.url}/health").status_code in (200, 503)
+    assert plain_http.get(f"{server.url}/health").status_code in (200, 503)
     headers = {"Authorization": f"Bearer {server.key}", "traceparent": PARENT}
     with connect(f"ws://127.0.0.1:{server.port}/v1/responses", additional_headers=headers) as socket:
         socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "Hi"}))

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.protocol.reducer import fold
+from tests.support import plain_http
 from tests.support.engines import large_checkpoint
 from tests.support.server.processes import all_named, named
 from tests.support.server.serve_command import Server
@@ -52,7 +53,7 @@ class LargeModelServer:
     def request(self, method: str, path: str, body: Json | None = None) -> httpx2.Response:
         """Send a request to a path below `/v1`."""
         url = f"{self.server.url}/v1{path}"
-        return httpx2.request(method, url, json=body, headers=self.headers, timeout=REQUEST_LIMIT_S)
+        return plain_http.request(method, url, json=body, headers=self.headers, timeout=REQUEST_LIMIT_S)
 
     def create(self, path: str = "/responses", **body: Any) -> Json:
         """Send a POST request that succeeds and return the answer."""
@@ -75,7 +76,7 @@ class LargeModelServer:
     ) -> Iterator[Json]:
         """Yield the events of a stream without their padding."""
         url = f"{self.server.url}/v1{path}"
-        with httpx2.stream(method, url, json=body, headers=self.headers, timeout=REQUEST_LIMIT_S) as answer:
+        with plain_http.stream(method, url, json=body, headers=self.headers, timeout=REQUEST_LIMIT_S) as answer:
             assert answer.status_code == 200, answer.read()
             for line in answer.iter_lines():
                 if line.startswith("data: {"):

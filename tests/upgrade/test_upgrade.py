@@ -19,6 +19,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.programs import program_folder
+from tests.support import plain_http
 from tests.support.server.requests import call, create, replay, wait_ended
 from tests.support.server.serve_command import EmptyServer, Server
 from tests.support.suite import data_template
@@ -152,7 +153,7 @@ def test_an_old_key_opens_the_responses_of_its_project(server: Server, old: OldD
     if "key" in old.texts:
         headers = {"Authorization": f"Bearer {old.texts['key']}"}
         for path, status in ((old.texts["of_key"], 200), (old.responses[0], 404)):
-            assert httpx2.get(f"{server.url}/v1/responses/{path}", headers=headers).status_code == status
+            assert plain_http.get(f"{server.url}/v1/responses/{path}", headers=headers).status_code == status
 
 
 def test_an_old_response_is_continued_and_the_running_one_ends(server: Server, old: OldData) -> None:

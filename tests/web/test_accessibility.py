@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from responses_app.installation.data_dir import ROOT
+from tests.support import plain_http
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import NARROW, WIDE, unfold, violations, violations_on_screens
@@ -54,7 +54,7 @@ def paths(chat_server: Server) -> list[str]:
     chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
     headers = {"Authorization": f"Bearer {chat_server.key}"}
     hook = {"name": HOSTILE[:100], "url": "https://nowhere.invalid/" + "x" * 500, "event_types": ["response.completed"]}
-    webhook = httpx2.post(f"{chat_server.url}/v1/webhook_endpoints", json=hook, headers=headers, timeout=180).json()["id"]
+    webhook = plain_http.post(f"{chat_server.url}/v1/webhook_endpoints", json=hook, headers=headers, timeout=180).json()["id"]
     chat_server.ask(model=model, input="markdown", background=True)
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
     return [

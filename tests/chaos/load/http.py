@@ -12,6 +12,7 @@ import httpx2
 
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.waits import pause
+from tests.support import plain_http
 
 # A stream says something every ten seconds, be it only that it is there; one that stands still for 8 s comes back.
 SILENCE_S = 40.0
@@ -58,7 +59,7 @@ class HttpClient:
 
     def __init__(self, key: str) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
-        self._client = httpx2.AsyncClient(
+        self._client = plain_http.async_client(
             headers={"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(SILENCE_S, connect=10.0),
             limits=limits,

@@ -7,13 +7,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import httpx2
-
 from responses_app.engines import orphan_guard
 from responses_app.server.supervision.process_tree import descendants
 from tests.chaos.findings import Findings
 from tests.chaos.system.system import System
 from tests.chaos.waits import observe
+from tests.support import plain_http
 
 END_LIMIT = 120.0
 GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
@@ -69,7 +68,7 @@ async def check_nothing_held(system: System, findings: Findings) -> None:
 
 async def _generating(port: int) -> int:
     """Return the number of requests that vLLM runs or has queued."""
-    async with httpx2.AsyncClient(timeout=30) as client:
+    async with plain_http.async_client(timeout=30) as client:
         text = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     return sum(int(float(value)) for value in GENERATING.findall(text))
 

@@ -13,6 +13,7 @@ import psutil
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.installation.data_dir import ROOT
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -42,7 +43,7 @@ class ServerTarget:
     def client(self) -> httpx2.Client:
         """Return a client of the API."""
         headers = {"Authorization": f"Bearer {self.server.key}"}
-        return httpx2.Client(base_url=f"{self.server.url}/v1", headers=headers, timeout=REQUEST_LIMIT_S)
+        return plain_http.client(base_url=f"{self.server.url}/v1", headers=headers, timeout=REQUEST_LIMIT_S)
 
     def processes(self, mark: str = "") -> list[psutil.Process]:
         """Return the processes of the server whose command has `mark`."""

@@ -19,6 +19,7 @@ from tests.chaos.system.database import Database
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import EngineProcess, WebProcess
 from tests.chaos.waits import NO_LIMIT, observe, pause
+from tests.support import plain_http
 from tests.support.suite import data_template
 from tests.support.waiting import eventually
 
@@ -102,7 +103,7 @@ class System:
     async def start_process(self, web: WebProcess) -> None:
         """Start the process and wait until ready. Raises RuntimeError."""
         web.start()
-        async with httpx2.AsyncClient(timeout=5) as client:
+        async with plain_http.async_client(timeout=5) as client:
 
             async def is_over() -> bool:
                 if web.state != "starting":

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import orphan_guard
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.pool.engine import EnginePool
+from tests.support import plain_http
 from tests.support.engines import image_checkpoint as checkpoint
 from tests.support.engines.generate import collect, make_request
 from tests.support.engines.image_requirements import ImageRequirements
@@ -34,7 +34,7 @@ def base(server: tuple[subprocess.Popen[bytes], str]) -> str:
 @pytest.fixture
 def running(base: str) -> Running:
     def count() -> float:
-        metrics = httpx2.get(f"{base}/metrics").text
+        metrics = plain_http.get(f"{base}/metrics").text
         return float(re.findall(r"^vllm:num_requests_running\{.*\} (\S+)", metrics, re.MULTILINE)[0])
 
     return count

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import DATABASE, ROLE, default_url
 from responses_app.server.backup.manifest import DUMP, NAME, BackupError, Manifest
+from tests.support import plain_http
 from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
 from tests.support.web.chat_visitor import tape
@@ -190,7 +190,7 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
             assert answers[0].content == answers[1].content
         assert create(restored, model="chat", input="markdown")["status"] == "completed"
         assert retrieve(restored, expected["response"])["status"] == "completed"
-        page = httpx2.get(f"{restored.url}/health", timeout=180)
+        page = plain_http.get(f"{restored.url}/health", timeout=180)
         assert page.status_code == 200
     finally:
         restored.end()

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from responses_app.apps import PAGE
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import ROLE, socket_dir
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support import plain_http
 from tests.support.server.serve_command import Server, free_port
 from tests.support.waiting import wait_until
 
@@ -93,10 +93,10 @@ def address(site: Site) -> Iterator[str]:
 def test_response_and_its_pages_for_an_account_of_the_project(site: Site, address: str) -> None:
     key = site.run("manage.py", "createkey", "mine").split()[-1]
     body = {"model": "tape", "input": "Hi"}
-    answer = httpx2.post(f"{address}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=180)
+    answer = plain_http.post(f"{address}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=180)
     assert "Hello there!" in answer.text
     link = site.run("manage.py", "signin", "--url", address).split()[-1]
-    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+    with plain_http.client(follow_redirects=True, timeout=60) as browser:
         assert browser.get(link).status_code == 200
         for path in ("/responses", f"/responses/{answer.json()['id']}", "/chat", "/keys", "/admin/people/person/"):
             page = browser.get(address + path)

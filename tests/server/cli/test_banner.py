@@ -11,13 +11,13 @@ import subprocess
 import time
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.args import Options
 from responses_app.server.cli.banner import banner
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support import plain_http
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, free_port
 from tests.support.suite import data_template
 
@@ -41,7 +41,7 @@ def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> N
         output = _read(ours, "Ctrl-C stops it.")
         assert output.count((tmp_path / "data" / "api_key").read_text().strip()) == 1
         link = next(word for word in output.split() if LINK in word)
-        assert httpx2.get(link, follow_redirects=True).status_code == 200
+        assert plain_http.get(link, follow_redirects=True).status_code == 200
     finally:
         process.terminate()
         process.wait(END_LIMIT)

@@ -6,11 +6,11 @@ import re
 import subprocess
 from pathlib import Path
 
-import httpx2
 import psycopg
 import pytest
 
 from responses_app.installation.database_url import superuser_url
+from tests.support import plain_http
 from tests.support.server.serve_command import Server, free_port
 
 MINE = '# mine\nmodel = "old"\n'
@@ -49,7 +49,7 @@ def test_connect_shows_a_diff_writes_with_a_backup_and_checks(shared: Server, tm
     assert "131072 tokens of context, efforts low, medium, high, takes no pictures. The model answered:" in printed
     (backup,) = config.parent.glob("config.toml.*.bak")
     assert (backup.read_text(), str(backup) in printed) == (MINE, True)
-    assert httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+    assert plain_http.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
 def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from responses_app.demo.build import build
+from tests.support import plain_http
 from tests.support.hub.server import ModelHub
 from tests.support.server.processes import family, left
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
@@ -57,7 +58,7 @@ def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_pat
 
         def page() -> str:
             try:
-                return httpx2.get(f"{server.url}/models").text
+                return plain_http.get(f"{server.url}/models").text
             except httpx2.TransportError:
                 return ""
 
@@ -87,7 +88,7 @@ def test_model_of_the_hub_is_downloaded_and_answers(tmp_path: Path, hub: ModelHu
         assert hub.ranges("model.safetensors") == ["", "bytes=3000000-"]
         response = server.ask(model=MODEL, max_output_tokens=16)
         assert response.status_code == 200, response.text
-        assert '<span class="ok">ready</span>' in httpx2.get(f"{server.url}/models").text
+        assert '<span class="ok">ready</span>' in plain_http.get(f"{server.url}/models").text
         assert "context   32,768 tokens" in server.output
     finally:
         server.end()

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support import plain_http
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, READY, START_LIMIT, EmptyServer, Server
 from tests.support.waiting import wait_until
@@ -43,9 +44,9 @@ def empty(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> None:
     server = empty.ready()
-    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert plain_http.get(f"{server.url}/health").status_code == 200
     assert text(server.ask()) == "Hello there!"
-    models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
+    models = plain_http.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
     assert [model["id"] for model in models["data"]] == ["tape"]
     processes = family(server.process.pid)
     assert len(processes) > 4, "bin/serve, the server, the guard, Postgres and its workers"
@@ -59,7 +60,7 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     headers = {"Authorization": f"Bearer {server.key}"}
     stored = server.ask().json()["id"]
     body = {"model": "tape", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
+    with plain_http.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
         server.process.send_signal(signal.SIGTERM)
@@ -72,7 +73,7 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     try:
         second.ready()
         assert second.key == server.key
-        answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers=headers)
+        answer = plain_http.get(f"{second.url}/v1/responses/{stored}", headers=headers)
         assert answer.json()["id"] == stored
         assert "Installing" not in second.output
         kill_process_of_server(second)
@@ -91,7 +92,7 @@ def check_output_in_a_file(server: Server) -> None:
     command = next(line for line in output.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
     link = run(command)
     assert link.startswith(f"{server.url}/sign-in/")
-    assert httpx2.get(link, follow_redirects=True).status_code == 200
+    assert plain_http.get(link, follow_redirects=True).status_code == 200
     curl = output[output.index("curl ") : output.index("Ctrl-C stops")]
     assert '"status":"completed"' in run(curl).replace(" ", "")
 
@@ -192,7 +193,7 @@ def test_second_server_in_the_same_folder_is_refused(shared: Server, tape: str) 
     second = Server(shared.folder, "--engine", tape)
     assert second.process.wait(END_LIMIT) == 1
     assert "another server" in second.output
-    assert httpx2.get(f"{shared.url}/health").status_code == 200
+    assert plain_http.get(f"{shared.url}/health").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -237,5 +238,5 @@ def test_unreachable_database_is_reported(tmp_path: Path, tape: str) -> None:
 
 def test_manage_py_finds_the_embedded_postgres(shared: Server) -> None:
     secret = shared.manage("createkey", "mine")
-    answer = httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    answer = plain_http.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200

@@ -9,9 +9,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.processes import all_named, family
 from tests.support.server.raw_answers import MIB, answer
 from tests.support.server.serve_command import Server
@@ -46,7 +46,7 @@ def temporary(server: Server) -> int:
 @pytest.mark.parametrize("header", ["", "Authorization: Bearer sk-unknown-key", "Authorization: Basic eDp5"])
 def test_head_without_a_valid_key_is_answered_like_the_application(shared: Server, path: str, header: str) -> None:
     name, _, value = header.partition(": ")
-    expected = httpx2.get(f"{shared.url}/v1/models", headers={name: value} if name else {})
+    expected = plain_http.get(f"{shared.url}/v1/models", headers={name: value} if name else {})
     with head(shared, path, 50 * MIB, *([header] if header else [])) as client:
         status, headers, error = answer(client)
     assert (status, error) == (401, expected.json()["error"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -21,7 +21,7 @@ def test_path_forges_no_log_line(shared: Server, method: str, path: str) -> None
         added = shared.log.read_bytes()[before:].decode()
         return [line for line in added.split("\n")[:-1] if "FORGED" in line]
 
-    assert httpx2.request(method, f"{shared.url}{path}").status_code == 404
+    assert plain_http.request(method, f"{shared.url}{path}").status_code == 404
     wait_until(lines)
     assert all(re.match(r"20\d\d-\S+ \S+ (INFO|WARNING) +(responses\.api|django\.request): ", line) for line in lines())
     assert not [line for line in lines() if not line.isprintable()]

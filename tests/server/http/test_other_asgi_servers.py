@@ -19,6 +19,7 @@ from responses_app.demo.build import build
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
 from responses_app.server.cli.model_specs import models_setting
+from tests.support import plain_http
 from tests.support.clients.drive import give_up
 from tests.support.server.serve_command import Server, free_port
 from tests.support.waiting import wait_until
@@ -59,7 +60,7 @@ def other(request: pytest.FixtureRequest, shared: Server, tape: str, tmp_path_fa
     def is_ready() -> bool:
         assert process.poll() is None, log.read_text()
         try:
-            return httpx2.get(f"http://{address}/v1/models", headers=KEY, timeout=60).status_code == 200
+            return plain_http.get(f"http://{address}/v1/models", headers=KEY, timeout=60).status_code == 200
         except httpx2.TransportError:
             return False
 
@@ -75,7 +76,7 @@ def other(request: pytest.FixtureRequest, shared: Server, tape: str, tmp_path_fa
 @pytest.mark.parametrize("stream", [False, True])
 def test_response_is_created(other: str, stream: bool) -> None:
     body = {"model": "tape", "input": "Hi", "store": False, "stream": stream}
-    answer = httpx2.post(f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180)
+    answer = plain_http.post(f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180)
     assert answer.status_code == 200
     assert "Hello there!" in answer.text
     assert answer.text.endswith("data: [DONE]\n\n") is stream
@@ -85,24 +86,24 @@ def test_streams_have_the_bytes_of_our_own_server(other: str, shared: Server) ->
     own_address = f"127.0.0.1:{shared.port}"
     for first, second in ((own_address, other), (other, own_address)):
         body = {"model": "tape", "input": "Hi", "stream": True}
-        streamed = httpx2.post(f"http://{first}/v1/responses", json=body, headers=KEY, timeout=180).content
+        streamed = plain_http.post(f"http://{first}/v1/responses", json=body, headers=KEY, timeout=180).content
         uid = json.loads(streamed.split(b"\n", 2)[1].removeprefix(b"data: "))["response"]["id"]
         for address in (first, second):
             url = f"http://{address}/v1/responses/{uid}?stream=true"
-            assert httpx2.get(url, headers=KEY, timeout=180).content == streamed
+            assert plain_http.get(url, headers=KEY, timeout=180).content == streamed
 
 
 def test_run_of_a_client_that_disconnects_is_cancelled(other: str) -> None:
     body = {"model": "tape", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180) as answer:
+    with plain_http.stream("POST", f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180) as answer:
         events = (line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))
         uid = json.loads(next(events))["response"]["id"]
     url = f"http://{other}/v1/responses/{uid}"
-    wait_until(lambda: httpx2.get(url, headers=KEY, timeout=180).json()["status"] == "cancelled", poll_s=0.1)
+    wait_until(lambda: plain_http.get(url, headers=KEY, timeout=180).json()["status"] == "cancelled", poll_s=0.1)
 
 
 def test_body_without_a_key_is_refused_by_the_application(other: str) -> None:
-    answer = httpx2.post(f"http://{other}/v1/responses", content=b"x" * MIB, timeout=180)
+    answer = plain_http.post(f"http://{other}/v1/responses", content=b"x" * MIB, timeout=180)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
     assert answer.headers["x-request-id"].startswith("req_")
 
@@ -118,4 +119,4 @@ def test_websocket_creates_a_response(other: str) -> None:
 
 
 def test_odd_path_is_not_found(other: str) -> None:
-    assert httpx2.get(f"http://{other}/static/%2e%2e/x", timeout=180).status_code == 404
+    assert plain_http.get(f"http://{other}/static/%2e%2e/x", timeout=180).status_code == 404

@@ -15,6 +15,7 @@ from websockets.sync.client import connect
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.http.errors import BODY_LIMIT
+from tests.support import plain_http
 from tests.support.server.echo_app import DRAIN
 from tests.support.server.echo_process import Echo
 from tests.support.server.slow_clients import stable_value
@@ -55,7 +56,7 @@ def test_small_writes_are_sent_at_once(echo: Echo) -> None:
 
 def test_body_of_64_mib_is_accepted(echo: Echo) -> None:
     body = b"x" * BODY_LIMIT
-    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=body, timeout=60)
+    answer = plain_http.post(f"http://127.0.0.1:{echo.port}/length", content=body, timeout=60)
     assert answer.json() == {"length": BODY_LIMIT}
 
 
@@ -63,7 +64,7 @@ def test_body_of_64_mib_is_accepted(echo: Echo) -> None:
 def test_larger_body_is_refused_with_an_error_object(echo: Echo, chunked: bool) -> None:
     pieces = [b"x" * BODY_LIMIT, b"x"]
     content: bytes | Iterator[bytes] = iter(pieces) if chunked else b"".join(pieces)
-    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=content, timeout=60)
+    answer = plain_http.post(f"http://127.0.0.1:{echo.port}/length", content=content, timeout=60)
     assert answer.status_code == 413
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
@@ -95,7 +96,7 @@ def test_invalid_http_is_answered_with_an_error_object(echo: Echo, request_: byt
 
 def test_body_of_type_multipart_reaches_the_application(echo: Echo) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=60)
+    answer = plain_http.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=60)
     assert answer.json() == {"length": 2}
 
 
@@ -133,7 +134,7 @@ def test_websocket_message_of_32_mib_is_accepted(echo: Echo) -> None:
 
 
 def test_stream_ends_before_the_server_stops(fresh: Echo) -> None:
-    with httpx2.stream("GET", f"http://127.0.0.1:{fresh.port}/slow", timeout=60) as answer:
+    with plain_http.stream("GET", f"http://127.0.0.1:{fresh.port}/slow", timeout=60) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "0"
         fresh.process.send_signal(signal.SIGINT)

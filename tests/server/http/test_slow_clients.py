@@ -7,9 +7,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.echo_process import Echo
 from tests.support.server.slow_clients import (
     LIMIT,
@@ -94,7 +94,7 @@ def test_body_at_the_minimum_rate_is_accepted(strict: Echo) -> None:
             yield bytes(4096)
             pause_client(1.5 * LIMIT / pieces)
 
-    answer = httpx2.post(f"http://127.0.0.1:{strict.port}/length", content=slowly(), timeout=60)
+    answer = plain_http.post(f"http://127.0.0.1:{strict.port}/length", content=slowly(), timeout=60)
     assert answer.json() == {"length": pieces * 4096}
 
 
@@ -108,7 +108,7 @@ def test_clients_that_never_read_cost_little_and_are_cut(path: str) -> None:
         with ExitStack() as stack:
             stalled = [stack.enter_context(call(echo, ask(path))) for _ in range(count)]
             wait_until(lambda: echo.get("/state")["paused"] == count)
-            assert httpx2.get(f"http://127.0.0.1:{echo.port}/slow", timeout=60).text.endswith("end\n")
+            assert plain_http.get(f"http://127.0.0.1:{echo.port}/slow", timeout=60).text.endswith("end\n")
             held = echo.get("/state")
             if path == "/flood":
                 # 64 KiB in front of each, and one message; without back-pressure it is a gigabyte for each.

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.processes import named, wait_until_idle
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -64,7 +64,7 @@ def read_stream(server: Server) -> float:
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     began = time.monotonic()
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as answer:
+    with plain_http.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as answer:
         deltas = sum(line == "event: response.output_text.delta" for line in answer.iter_lines())
     assert deltas == TOKENS
     return time.monotonic() - began
@@ -104,6 +104,6 @@ def test_clients_that_disconnect_at_any_moment_leave_the_server_healthy(server: 
         if read:
             assert client.recv(read)
         client.close()
-    wait_until(lambda: httpx2.get(f"{server.url}/health").status_code == 200)
+    wait_until(lambda: plain_http.get(f"{server.url}/health").status_code == 200)
     read_stream(server)
     assert "Traceback" not in server.output

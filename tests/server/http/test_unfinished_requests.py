@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
 from responses_app.server.http.unfinished import ByteBudget, Charge, Full
+from tests.support import plain_http
 from tests.support.server.echo_process import Echo
 from tests.support.server.raw_answers import MIB, answer
 from tests.support.server.slow_clients import gone, only_ours, wait_until_only_ours
@@ -70,9 +71,9 @@ def test_time_of_a_refused_request_has_the_look_up_of_its_key(small: Echo) -> No
 
 
 def test_client_that_sends_all_before_it_reads_receives_the_answer(small: Echo) -> None:
-    answered = httpx2.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=180)
+    answered = plain_http.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=180)
     assert answered.status_code == 401
-    answered = httpx2.post(f"http://127.0.0.1:{small.port}/state", content=b"x" * (40 * MIB), timeout=180)
+    answered = plain_http.post(f"http://127.0.0.1:{small.port}/state", content=b"x" * (40 * MIB), timeout=180)
     assert answered.status_code == 413
     assert "1 MiB" in answered.json()["error"]["message"]
 

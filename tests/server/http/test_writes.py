@@ -7,13 +7,13 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.sync.client import connect
 
 from responses_app.server.http.write_coalescing import HELD, CoalescingConnection
+from tests.support import plain_http
 from tests.support.server.echo_process import Echo
 from tests.support.server.slow_clients import stable_value, wait_until_only_ours
 from tests.support.waiting import run_ready_tasks, wait_until
@@ -131,7 +131,7 @@ def numbers(body: bytes) -> list[int]:
 
 
 def test_pieces_arrive_in_order_and_the_connection_is_kept(echo: Echo) -> None:
-    with httpx2.Client() as client:
+    with plain_http.client() as client:
         for count in (0, 1, 5):
             answer = client.get(f"http://127.0.0.1:{echo.port}/push?{count}", timeout=60)
             assert answer.headers["transfer-encoding"] == "chunked"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -29,17 +29,17 @@ def pruned(server: Server, *arguments: str) -> str:
 def test_ended_responses_are_archived_and_pruned_while_the_server_runs(server: Server) -> None:
     uid = server.ready().ask().json()["id"]
     address, headers = f"{server.url}/v1/responses/{uid}", {"Authorization": f"Bearer {server.key}"}
-    before = httpx2.get(address, headers=headers).content
-    stream = httpx2.get(f"{address}?stream=true", headers=headers).content
+    before = plain_http.get(address, headers=headers).content
+    stream = plain_http.get(f"{address}?stream=true", headers=headers).content
     wait_until(
         lambda: "deltas: 1 would be deleted" in pruned(server, "--deltas=0s", "--dry-run"),
         limit_s=LIMIT,
         explain=lambda: server.output,
     )
-    assert httpx2.get(address, headers=headers).content == before
-    assert httpx2.get(f"{address}?stream=true", headers=headers).content == stream
+    assert plain_http.get(address, headers=headers).content == before
+    assert plain_http.get(f"{address}?stream=true", headers=headers).content == stream
     assert "deltas: 1 deleted" in pruned(server, "--deltas=0s")
-    assert httpx2.get(address, headers=headers).content == before
-    assert httpx2.get(f"{address}?stream=true", headers=headers).status_code == 400
+    assert plain_http.get(address, headers=headers).content == before
+    assert plain_http.get(f"{address}?stream=true", headers=headers).status_code == 400
     assert "responses: 1 deleted" in pruned(server, "--responses=0s")
-    assert httpx2.get(address, headers=headers).status_code == 404
+    assert plain_http.get(address, headers=headers).status_code == 404

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.server.supervision.process_tree import command_line
+from tests.support import plain_http
 from tests.support.server.processes import is_alive
 from tests.support.server.serve_command import Server
 from tests.support.server.silent_index import silent_index
@@ -62,7 +62,7 @@ def test_server_runs_code_while_packages_are_installed_and_leaves_no_process_beh
         server.ready()
         state = "The packages of containers (numpy, pandas, matplotlib, pillow) are being installed for"
         assert state in server.output
-        with httpx2.Client(follow_redirects=True) as browser:
+        with plain_http.client(follow_redirects=True) as browser:
             browser.get(server.manage("signin", "--url", server.url))
             assert state in browser.get(f"{server.url}/containers").text
         wait_until(lambda: any("--target" in command_line(process.pid) for process in sandbox_processes(server)), limit_s=60)

@@ -16,6 +16,7 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine, orphan_guard
 from responses_app.engines.pool.rendezvous import ranking
 from responses_app.engines.urls import location
+from tests.support import plain_http
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.server.engine_worker import START_LIMIT_S, EngineWorker
 from tests.support.server.processes import family, left
@@ -61,7 +62,7 @@ def pooled(workers: list[EngineWorker], tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def client(pooled: Server) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=pooled.url, headers={"Authorization": f"Bearer {pooled.key}"}, timeout=120) as client:
+    with plain_http.client(base_url=pooled.url, headers={"Authorization": f"Bearer {pooled.key}"}, timeout=120) as client:
         yield client
 
 

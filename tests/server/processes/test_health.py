@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support import plain_http
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
@@ -32,7 +33,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, tape: str) -> Iterato
 
 
 def ready(server: Server) -> tuple[int, dict[str, Any]]:
-    answer = httpx2.get(f"{server.url}/health/ready", timeout=ANSWER_LIMIT_S)
+    answer = plain_http.get(f"{server.url}/health/ready", timeout=ANSWER_LIMIT_S)
     return answer.status_code, answer.json()
 
 
@@ -67,7 +68,7 @@ def test_database_that_hangs_is_named_in_time_and_term_closes_the_port_last(serv
     try:
         wait_until(lambda: ready(server)[1]["failed"] == ["database", "migrations"])
         assert "does not answer within 1 s" in ready(server)[1]["checks"]["database"]["message"]
-        assert httpx2.get(f"{server.url}/health/live", timeout=ANSWER_LIMIT_S).status_code == 200
+        assert plain_http.get(f"{server.url}/health/live", timeout=ANSWER_LIMIT_S).status_code == 200
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)

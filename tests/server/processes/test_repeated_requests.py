@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from responses_app.installation.database_url import superuser_url
+from tests.support import plain_http
 from tests.support.engines.slow_script import WORDS, slow_engine
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
@@ -39,7 +40,7 @@ def events(server: Server, path: str, **headers: str) -> Iterator[dict[str, Any]
     """Send the request and yield the events of its stream."""
     body = {"model": "slow", "messages": HI, "stream": True, **PATHS[path]}
     headers = {"Authorization": f"Bearer {server.key}", **headers}
-    with httpx2.stream("POST", server.url + path, json=body, headers=headers, timeout=60) as answer:
+    with plain_http.stream("POST", server.url + path, json=body, headers=headers, timeout=60) as answer:
         assert answer.status_code == 200, answer.read()
         for line in answer.iter_lines():
             if line.startswith("data: {"):
@@ -69,7 +70,7 @@ def read_and_kill(stream: Iterator[dict[str, Any]], seen: list[dict[str, Any]], 
 
 def is_ready(server: Server) -> bool:
     try:
-        return httpx2.get(f"{server.url}/health/ready", timeout=5).status_code == 200
+        return plain_http.get(f"{server.url}/health/ready", timeout=5).status_code == 200
     except httpx2.HTTPError:
         return False
 

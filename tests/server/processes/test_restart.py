@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from responses_app.protocol.conformance import StreamValidator, Violation
+from tests.support import plain_http
 from tests.support.engines.slow_script import WORDS, slow_engine
 from tests.support.server.processes import named
 from tests.support.server.serve_command import END_LIMIT, Server
@@ -58,7 +59,7 @@ def read_until_end(server: Server, how: str, seen: list[dict[str, Any]]) -> None
     """Read a stream into `seen`; stop or kill the server after 12 events."""
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi", "stream": True}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
+    with plain_http.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         for event in parse_events(answer.iter_lines()):
             seen.append(event)
             if len(seen) == 12 and how == "stopped":
@@ -83,10 +84,10 @@ def continue_stream(server: Server, seen: list[dict[str, Any]]) -> None:
     headers = {"Authorization": f"Bearer {server.key}"}
     uid, last = seen[0]["response"]["id"], seen[-1]["sequence_number"]
     url = f"{server.url}/v1/responses/{uid}"
-    with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=180) as answer:
+    with plain_http.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=180) as answer:
         seen += parse_events(answer.iter_lines())
     assert problems(seen) == []
-    got = httpx2.get(url, headers=headers).json()
+    got = plain_http.get(url, headers=headers).json()
     assert got["output"][0]["content"][0]["text"] == "Once" + "".join(WORDS)
     assert got == seen[-1]["response"]
 
@@ -101,13 +102,13 @@ def test_stream_and_background_responses_continue_after_a_stop(restarted: Restar
     first = restarted.server
     headers = {"Authorization": f"Bearer {first.key}"}
     bodies = [{"model": "slow", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
-    uids = [httpx2.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
+    uids = [plain_http.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
     seen = cut_stream(first, "stopped")
     second = restarted.start().ready()
     continue_stream(second, seen)
     for uid in uids:
         url = f"{second.url}/v1/responses/{uid}"
-        with httpx2.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
+        with plain_http.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
             events = list(parse_events(answer.iter_lines()))
         assert problems(events) == []
         assert events[-1]["response"]["status"] == "completed"
@@ -123,7 +124,7 @@ def test_stop_logs_no_traceback(restarted: RestartedServer) -> None:
     server = restarted.server
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "slow", "input": "Hi"}
-    with ThreadPoolExecutor(12) as threads, httpx2.Client(base_url=server.url, headers=headers, timeout=180) as client:
+    with ThreadPoolExecutor(12) as threads, plain_http.client(base_url=server.url, headers=headers, timeout=180) as client:
         earlier = len(client.get("/v1/responses").json()["data"])
         uid = client.post("/v1/responses", json={**body, "background": True}).json()["id"]
         streams = threading.Semaphore(0)

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from responses_app.installation.database_url import socket_dir
+from tests.support import plain_http
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
 from tests.support.waiting import wait_until
@@ -115,7 +116,7 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
     with ConstantLoad(fleet) as load:
-        with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
+        with plain_http.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
             lines = answer.iter_lines()
             assert next(lines) == "event: response.created"
             fleet.process.send_signal(signal.SIGUSR1)
@@ -137,7 +138,7 @@ def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
     processes = family(fleet.process.pid)
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
-    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
+    with plain_http.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: response.created"
         fleet.process.send_signal(signal.SIGINT)
@@ -195,7 +196,7 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         os.kill(named(server.process.pid, "engines.socket.server"), signal.SIGKILL)
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
-        models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
+        models = plain_http.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
         assert models.status_code == 200, "requests without an engine are served before the engine is back"
         assert server.ask(model="demo-chat", store=False).status_code == 503
         # The end of a start is tested with workers alone: tests/server/processes/test_engine_urls.py.

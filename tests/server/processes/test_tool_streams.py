@@ -12,12 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import httpx2
 import pytest
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import ClientConnection, connect
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
+from tests.support import plain_http
 from tests.support.mcp.serving import mcp_server
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -96,7 +96,7 @@ def over_sse(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
     arrivals: list[Arrival] = []
     body = {"model": "tape", "input": f"Please{words}", "tools": [TOOL], "stream": True}
     headers = {"Authorization": f"Bearer {server.key}"}
-    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as response:
+    with plain_http.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as response:
         assert response.status_code == 200, response.read()
         for line in response.iter_lines():
             if line.startswith("data: {"):

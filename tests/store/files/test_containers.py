@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import httpx2
 import openai
 import pytest
+
+from tests.support import plain_http
 
 if TYPE_CHECKING:
     from tests.support.server.serve_command import Server
@@ -88,13 +89,13 @@ def test_containers_of_other_projects_are_not_found(client: openai.OpenAI, stran
 )
 def test_wrong_field_is_named(shared: Server, body: object, param: str) -> None:
     headers = {"Authorization": f"Bearer {shared.key}"}
-    answer = httpx2.post(f"{shared.url}/v1/containers", json=body, headers=headers)
+    answer = plain_http.post(f"{shared.url}/v1/containers", json=body, headers=headers)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
 
 
 def test_upload_without_a_file_is_named(client: openai.OpenAI, shared: Server) -> None:
     container = client.containers.create(name="work")
     headers = {"Authorization": f"Bearer {shared.key}"}
-    answer = httpx2.post(f"{shared.url}/v1/containers/{container.id}/files", json={}, headers=headers)
+    answer = plain_http.post(f"{shared.url}/v1/containers/{container.id}/files", json={}, headers=headers)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "file")
     assert not [name for name in os.listdir(shared.folder / "uploads") if name.startswith("container-")]

@@ -17,6 +17,7 @@ import pytest
 
 from responses_app.installation.data_dir import InUse, lock
 from responses_app.installation.database_url import superuser_url
+from tests.support import plain_http
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def upload(client: openai.OpenAI, name: str = "cities.csv", data: bytes = DATA, 
 
 def post(shared: Server, body: bytes = b"", boundary: str = "b", **more: Any) -> httpx2.Response:
     headers = {"Authorization": f"Bearer {shared.key}", "Content-Type": f"multipart/form-data; boundary={boundary}"}
-    return httpx2.post(f"{shared.url}/v1/files", content=body, headers=headers | more, timeout=30)
+    return plain_http.post(f"{shared.url}/v1/files", content=body, headers=headers | more, timeout=30)
 
 
 def part(name: str, data: bytes, filename: str | None = None) -> bytes:

@@ -10,6 +10,7 @@ from typing import Self
 
 import httpx2
 
+from tests.support import plain_http
 from tests.support.oidc.program import CLIENT_ID, CLIENT_SECRET
 from tests.support.server.serve_command import free_port
 from tests.support.waiting import wait_until
@@ -30,7 +31,7 @@ class Provider:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
         try:
-            return httpx2.get(f"{self.url}/login", timeout=5).status_code == 200
+            return plain_http.get(f"{self.url}/login", timeout=5).status_code == 200
         except httpx2.HTTPError:
             return False
 
@@ -45,7 +46,7 @@ class Provider:
 
     def control(self, **values: object) -> None:
         """Set `callback`, or `groups` by person."""
-        assert httpx2.post(f"{self.url}/control", json=values, timeout=180).status_code == 200
+        assert plain_http.post(f"{self.url}/control", json=values, timeout=180).status_code == 200
 
     def set_groups(self, name: str, groups: Sequence[str]) -> None:
         """Set the groups of a person."""
@@ -62,7 +63,7 @@ class Colleague:
 
     def __init__(self, server_url: str, name: str) -> None:
         self.server_url, self.name = server_url, name
-        self.browser = httpx2.Client(follow_redirects=True, timeout=180)
+        self.browser = plain_http.client(follow_redirects=True, timeout=180)
 
     def __enter__(self) -> Self:
         return self

@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 
-import httpx2
-
 from responses_app.installation.data_dir import ROOT
+from tests.support import plain_http
 from tests.support.server.serve_command import free_port
 
 
@@ -31,7 +30,7 @@ class Echo:
         return self.process.stdout.readline().strip()
 
     def get(self, path: str) -> dict[str, int]:
-        answer: dict[str, int] = httpx2.get(f"http://127.0.0.1:{self.port}{path}", timeout=60).json()
+        answer: dict[str, int] = plain_http.get(f"http://127.0.0.1:{self.port}{path}", timeout=60).json()
         return answer
 
     def end(self) -> None:

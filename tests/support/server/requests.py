@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -21,7 +22,7 @@ FINAL = frozenset({"completed", "failed", "incomplete", "cancelled"})
 def call(server: Server, method: str, path: str, **how: Any) -> httpx2.Response:
     """Send a request to `/v1/` and `path` with the key of the server."""
     headers = {"Authorization": f"Bearer {server.key}"}
-    return httpx2.request(method, f"{server.url}/v1/{path}", headers=headers, timeout=LIMIT_S, **how)
+    return plain_http.request(method, f"{server.url}/v1/{path}", headers=headers, timeout=LIMIT_S, **how)
 
 
 def create(server: Server, **fields: Any) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def replayed(server: Server, uid: str, after: int = -1) -> Iterator[Iterator[dic
     params = {"stream": "true", "starting_after": str(after)} if after >= 0 else {"stream": "true"}
     headers = {"Authorization": f"Bearer {server.key}"}
     url = f"{server.url}/v1/responses/{uid}"
-    with httpx2.stream("GET", url, params=params, headers=headers, timeout=LIMIT_S) as answer:
+    with plain_http.stream("GET", url, params=params, headers=headers, timeout=LIMIT_S) as answer:
         assert answer.status_code == 200, answer.read()
         yield (json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: {"))
 

@@ -17,6 +17,7 @@ import psycopg
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import superuser_url
+from tests.support import plain_http
 from tests.support.suite import data_template
 from tests.support.waiting import wait_until
 
@@ -104,7 +105,7 @@ class Server:
     def ask(self, **more: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.key}"}
         body = {"model": "tape", "input": "Hi", **more}
-        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=180)
+        return plain_http.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=180)
 
     def manage(self, *arguments: str, **environ: str) -> str:
         """Run `manage.py` beside the running server and return the output."""

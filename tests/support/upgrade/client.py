@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import httpx2
 
+from tests.support import plain_http
 from tests.support.upgrade.versions import API_KEY
 
 LIMIT_S: Final = 60.0
@@ -29,7 +30,7 @@ class OldServer:
     def ask(self, method: str, path: str, key: str = API_KEY, **how: Any) -> dict[str, Any]:
         """Send a request to the API and return the object. Raises SystemExit for an error."""
         headers = {"Authorization": f"Bearer {key}"}
-        answer = httpx2.request(method, f"{self.url}/v1/{path}", headers=headers, timeout=LIMIT_S, **how)
+        answer = plain_http.request(method, f"{self.url}/v1/{path}", headers=headers, timeout=LIMIT_S, **how)
         if answer.is_error:
             raise SystemExit(f"{method} {path}: {answer.status_code} {answer.text}")
         result: dict[str, Any] = answer.json()
@@ -56,7 +57,7 @@ class OldServer:
 @contextmanager
 def signed_in(url: str, link: str) -> Iterator[httpx2.Client]:
     """Open a sign-in link and yield the client with the session."""
-    with httpx2.Client(base_url=url, follow_redirects=True, timeout=LIMIT_S) as client:
+    with plain_http.client(base_url=url, follow_redirects=True, timeout=LIMIT_S) as client:
         page = client.get(link)
         if "sign-in" in str(page.url):
             page = client.post(link, data={"csrfmiddlewaretoken": csrf_token(page.text)}, headers={"Referer": url})

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import httpx2
-
+from tests.support import plain_http
 from tests.support.upgrade.client import LIMIT_S, OldServer
 from tests.support.upgrade.versions import API_KEY
 from tests.support.waiting import wait_until
@@ -67,7 +66,7 @@ def fill_0_2_0(server: OldServer, receiver: str) -> Bodies:
     of_key = server.respond(key)["id"]
     deleted = server.respond()["id"]
     ask("DELETE", f"responses/{deleted}")
-    refused = httpx2.post(f"{server.url}/v1/responses", json={"model": "none", "input": "Hi"}, headers=_bearer(API_KEY))
+    refused = plain_http.post(f"{server.url}/v1/responses", json={"model": "none", "input": "Hi"}, headers=_bearer(API_KEY))
     assert refused.is_client_error, refused.text
     bodies |= {"key": key, "of_key": of_key, **use_pages(server, next(iter(bodies)).split("/")[1])}
     stored = completion.replace("chatcmpl-", "resp_")
@@ -124,7 +123,7 @@ def fill_waiting(server: OldServer) -> Bodies:
     """Make responses whose logs wait for archiving: in the background, with a webhook that is not delivered, and a stream."""
     first = respond_in_background(server)
     body = {"model": "tape", "input": "Hi", "stream": True, "previous_response_id": first}
-    answer = httpx2.post(f"{server.url}/v1/responses", json=body, headers=_bearer(API_KEY), timeout=LIMIT_S)
+    answer = plain_http.post(f"{server.url}/v1/responses", json=body, headers=_bearer(API_KEY), timeout=LIMIT_S)
     uids = (first, re.findall(r'"id":"(resp_\w+)"', answer.text)[0])
     return {f"responses/{uid}": server.ask("GET", f"responses/{uid}") for uid in uids}
 

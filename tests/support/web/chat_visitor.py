@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS, PageErrors
 
@@ -197,10 +198,8 @@ class Visitor:
 
     def fetched(self, uid: str) -> dict[str, Any]:
         """Return the response from the API."""
-        import httpx2
-
         headers = {"Authorization": f"Bearer {self.server.key}"}
-        response: dict[str, Any] = httpx2.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=180).json()
+        response: dict[str, Any] = plain_http.get(f"{self.server.url}/v1/responses/{uid}", headers=headers, timeout=180).json()
         return response
 
     def close(self) -> None:

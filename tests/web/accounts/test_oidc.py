@@ -15,6 +15,7 @@ from django.test import SimpleTestCase, override_settings
 
 from responses_app.models import Role
 from responses_app.web.oidc import adapter, people, reasons, setting, views
+from tests.support import plain_http
 from tests.support.oidc.process import Colleague, Provider
 from tests.support.server.serve_command import Server
 
@@ -173,7 +174,7 @@ def test_no_password_is_accepted_and_the_operator_has_a_way_in(server: Server, c
     cookie = visitor.browser.cookies.get(f"csrftoken-{server.port}") or "a" * 32
     headers = {"Cookie": f"csrftoken-{server.port}={cookie}", "Origin": server.url}
     form = {"username": "ada", "password": "x", "csrfmiddlewaretoken": cookie}
-    answer = httpx2.post(f"{server.url}/sign-in", data=form, headers=headers, timeout=180)
+    answer = plain_http.post(f"{server.url}/sign-in", data=form, headers=headers, timeout=180)
     assert answer.status_code == 403
     assert "accepts no passwords" in answer.text
     link = server.manage("signin", "--url", server.url)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import httpx2
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.support import plain_http
 from tests.support.web.chat_visitor import SLOWLY, Visitor
 
 pytestmark = pytest.mark.browser
@@ -119,7 +119,7 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
     def cut(route: Route) -> None:
         """Give the page the beginning of the stream and then nothing more."""
         request = route.request
-        with httpx2.stream("POST", request.url, content=request.post_data, headers=request.headers, timeout=180) as answer:
+        with plain_http.stream("POST", request.url, content=request.post_data, headers=request.headers, timeout=180) as answer:
             blocks = ""
             for part in answer.iter_text():
                 blocks += part
@@ -282,7 +282,7 @@ def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: V
 def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
     server = visitor.server
     headers = {"Authorization": f"Bearer {server.key}"}
-    together = httpx2.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=180).json()["id"]
+    together = plain_http.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=180).json()["id"]
     uids = [server.ask(model="chat", input=text, conversation=together).json()["id"] for text in ("greetings", "snowfall")]
     visitor.page.goto(f"{server.url}/chat/{uids[1]}")
     expect(visitor.answers).to_have_count(2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 
-import httpx2
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 
 GZIP = {"Accept-Encoding": "gzip"}
@@ -48,7 +48,7 @@ def test_the_page_that_shows_a_new_key_is_not_compressed() -> None:
 
 def test_static_files_are_compressed_and_the_api_is_not(chat_server: Server) -> None:
     key = {"Authorization": f"Bearer {chat_server.key}"}
-    with httpx2.Client(base_url=chat_server.url, headers=GZIP, timeout=180) as client:
+    with plain_http.client(base_url=chat_server.url, headers=GZIP, timeout=180) as client:
         for path in ("/static/web/base.css", "/static/web/icons.svg", "/static/web/vendor/markdown-it.js"):
             file = client.get(path)
             plain = client.get(path, headers={"Accept-Encoding": "identity"})

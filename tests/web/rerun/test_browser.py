@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
 from responses_app.installation.data_dir import ROOT
+from tests.support import plain_http
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import matching_tape
@@ -74,7 +74,9 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def fetch(server: Server, path: str, body: dict[str, Any] | None = None) -> Any:
     """Return the JSON of the API, of a POST with a body."""
     headers = {"Authorization": f"Bearer {server.key}"}
-    return httpx2.request("GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=180).json()
+    return plain_http.request(
+        "GET" if body is None else "POST", server.url + path, json=body, headers=headers, timeout=180
+    ).json()
 
 
 def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(chat_server: Server, page: Page) -> None:

@@ -6,11 +6,11 @@ import json
 import threading
 from collections.abc import Iterator
 
-import httpx2
 import pytest
 from openai_harmony import load_harmony_encoding
 from playwright.sync_api import Browser, Page, StorageState, expect
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS, PageErrors
 
@@ -134,7 +134,7 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server,
     expect(page.locator("tbody tr", has_text="laptop")).to_have_count(1)
     headers = {"Authorization": f"Bearer {secret}"}
     body = {"model": "tape", "input": "Hi"}
-    answers = [httpx2.post(f"{chat_server.url}/v1/responses", json=body, headers=headers, timeout=180) for _ in range(2)]
+    answers = [plain_http.post(f"{chat_server.url}/v1/responses", json=body, headers=headers, timeout=180) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 429]
     assert int(answers[1].headers["Retry-After"]) > 0
     page.get_by_role("link", name="Keys", exact=True).click()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS, PageErrors
 
@@ -101,7 +101,7 @@ def test_filters_are_saved_as_a_view(chat_server: Server, page: Page, pair: list
 
 def test_refused_requests_are_rows(chat_server: Server, page: Page) -> None:
     url = f"{chat_server.url}/v1/responses"
-    httpx2.post(url, json={"input": "x"}, headers={"Authorization": "Bearer sk-wrong"}, timeout=180)
+    plain_http.post(url, json={"input": "x"}, headers={"Authorization": "Bearer sk-wrong"}, timeout=180)
     assert chat_server.ask(model="nobody", input="secret content").status_code == 400
     page.goto(f"{chat_server.url}/responses?status=refused&live=1")
     expect(page.locator("table.refused")).to_contain_text("model_not_found")
