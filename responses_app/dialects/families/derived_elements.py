@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from responses_app.dialects.families.call_texts import CallTexts, common_begin, common_end, is_marker, section_of
 from responses_app.dialects.families.written_turns import WrittenTurn
-from responses_app.dialects.formats.base import CallFormat
-from responses_app.dialects.formats.xml_syntaxes.element_calls import NAME, ElementCalls
+from responses_app.dialects.formats.base import NAME, CallFormat
+from responses_app.dialects.formats.xml_syntaxes.element_calls import ElementCalls
 from responses_app.dialects.formats.xml_syntaxes.xml_calls import XmlCalls
 
 _QUOTES = ("'", '"')

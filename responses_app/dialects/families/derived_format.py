@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from responses_app.dialects.families.call_texts import MIN_MARKER, CallTexts, common_begin, common_end, is_marker, section_of
 from responses_app.dialects.families.derived_elements import element_calls
 from responses_app.dialects.families.written_turns import ANSWER, PARTIAL_TAG, THOUGHT, Call, WrittenTurn
-from responses_app.dialects.formats.base import CallFormat, ReasoningFormat
+from responses_app.dialects.formats.base import NAME, CallFormat, ReasoningFormat
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
 from responses_app.dialects.formats.syntaxes.named_calls import NamedCalls
@@ -45,7 +45,7 @@ def derived_calls(
                 yield from _json_calls(parts, has_two=parallel is not None)
                 yield from _object_calls(parts)
                 yield from _gemma_calls(turn, parts, rich)
-                yield from _named_calls(parts)
+                yield from _named_calls(turn.calls[0][0], parts)
                 yield from _python_calls(parts)
                 yield from element_calls(turn, parts, rich)
 
@@ -173,12 +173,13 @@ def _gemma_calls(one: WrittenTurn, parts: CallTexts, rich: Sequence[WrittenTurn]
         yield CallFormat(GemmaCalls(begin, end, quote, sorts_keys), (begin,), (end,))
 
 
-def _named_calls(parts: CallTexts) -> Iterator[CallFormat]:
+def _named_calls(name: str, parts: CallTexts) -> Iterator[CallFormat]:
     """Yield names before an object of JSON, also with an id before or behind the name, or a number behind it."""
     id_begin, _, arguments_begin = parts.head.rpartition(_ID)
     if not parts.arguments.startswith("{") or not arguments_begin or "functions" in parts.head:
         return
     begin, call_begin, call_end, separator, end = section_of(parts)
+    call_end = call_end.replace(name, NAME)
     call_begin, _, name_begin = call_begin.partition(_ID)
     number = re.match(r"(\W)0(?=\W)", arguments_begin)
     words = re.search(r"[\w.]+\Z", call_begin) if number else None
@@ -197,7 +198,7 @@ def _named_calls(parts: CallTexts) -> Iterator[CallFormat]:
             id_begin=id_begin,
             separator=separator,
         )
-        begins, ends = (begin.strip(), call_begin.strip()), (end.strip(), call_end.strip())
+        begins, ends = (begin.strip(), call_begin.strip()), (end.strip(), "" if NAME in call_end else call_end.strip())
         yield CallFormat(syntax, tuple(filter(is_marker, begins)), tuple(filter(is_marker, ends)))
 
 

@@ -13,6 +13,8 @@ from responses_app.dialects.formats.reader import Reader, Steps
 Schemas = Mapping[str, Mapping[str, Any]]
 """Parameter schemas of the declared tools by name."""
 Tool = Mapping[str, Any]
+# Place of the name of a call in its end, and of a key in the end of its value.
+NAME = "\0"
 
 
 class Syntax(Protocol):

@@ -164,6 +164,7 @@ NEW_FORMS = (
     "\n<|begin|>NAME<|with|>\n```json\nARGUMENTS\n```\n<|end|>",
     "◁call▷NAME◁with▷ARGUMENTS◁/call▷",
     "<fn:NAME>ARGUMENTS</fn>",
+    "<fn:NAME>ARGUMENTS</fn:NAME>",
     '```json\n{"name": "NAME", "arguments": ARGUMENTS}\n```\n',
     '```tool_call\n{"name": "NAME", "parameters": ARGUMENTS}\n```\n',
     '<calls>{"tool_calls": [{"name": "NAME", "arguments": ARGUMENTS}]}</calls>',

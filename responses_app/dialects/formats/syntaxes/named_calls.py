@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
-from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.base import NAME, SectionSyntax, Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
@@ -21,7 +21,7 @@ class NamedCalls(SectionSyntax):
 
     Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
     head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name,
-    with `id_begin` behind it.
+    with `id_begin` behind it. `call_end` may have the name, in the place of `NAME`.
     White space around these texts is that of the grammar.
     """
 
@@ -60,7 +60,8 @@ class NamedCalls(SectionSyntax):
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        texts = (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end, self.name_begin, self.id_begin)
+        ends = self.call_end.split(NAME)
+        texts = (self.begin, self.end, self.call_begin, self.argument_begin, *ends, self.name_begin, self.id_begin)
         return tuple(text.strip() for text in texts)
 
     @property
@@ -78,23 +79,24 @@ class NamedCalls(SectionSyntax):
     def _tag(self, tool: Tool) -> Format:
         name, values = str(tool["name"]), arguments(dict(tool))
         if self.fenced:
-            return tag(f"{self.call_begin}function{self.argument_begin}{name}\n```json\n", values, self._tail())
+            return tag(f"{self.call_begin}function{self.argument_begin}{name}\n```json\n", values, self._tail(name))
         if self.name_begin:
             content = sequence(_ID, literal(f"{self.name_begin}{name}{self.argument_begin}"), values)
-            return tag(self.call_begin, content, self._tail())
+            return tag(self.call_begin, content, self._tail(name))
         if self.id_begin:
             content = sequence(literal(self.id_begin), _ID, literal(self.argument_begin), values)
-            return tag(f"{self.call_begin}{name}", content, self._tail())
+            return tag(f"{self.call_begin}{name}", content, self._tail(name))
         if not self.index_separator:
-            return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail())
+            return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail(name))
         content = sequence(one_of([literal("0"), regex(r"\d{1,4}")]), literal(self.argument_begin), values)
-        return tag(f"{self.call_begin}{self.prefix}{name}{self.index_separator}", content, self._tail())
+        return tag(f"{self.call_begin}{self.prefix}{name}{self.index_separator}", content, self._tail(name))
 
-    def _tail(self) -> str:
-        return f"\n```{self.call_end}" if self.fenced else self.call_end
+    def _tail(self, name: str) -> str:
+        call_end = self.call_end.replace(NAME, name)
+        return f"\n```{call_end}" if self.fenced else call_end
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        call_end = self.call_end.strip()
+        call_end = self.call_end.partition(NAME)[0].strip()
         yield from reader.skip_space()
         head, stop = yield from reader.read_until(Markers(self.argument_begin, call_end, *self._nexts))
         if stop != self.argument_begin:
@@ -107,7 +109,9 @@ class NamedCalls(SectionSyntax):
             yield from reader.skip_space()
             yield from reader.accept("```json", "```")
         yield from reader.skip_space()
-        calls.open(self._name(head))
+        name = self._name(head)
+        call_end = self.call_end.replace(NAME, name).strip()
+        calls.open(name)
         calls.add_misplaced(kind)
         yield from reader.pass_json(Markers(call_end, *self._nexts), calls.write)
         calls.close()

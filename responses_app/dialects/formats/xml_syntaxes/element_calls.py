@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, sequence, tag, tags
-from responses_app.dialects.formats.base import SectionSyntax, Tool
+from responses_app.dialects.formats.base import NAME, SectionSyntax, Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, separated, text_value, value
 from responses_app.dialects.formats.values import is_text, to_json
 from responses_app.dialects.formats.xml_syntaxes.xml_text import StringPart
 
-# Place of the name of a call in its end, and of a key in the end of its value.
-NAME = "\0"
 _BETWEEN_TAGS = re.compile(r"\s*\n\s*|(?<=[>\]▷⟫])(?=[<\[◁⟪])")
 
 
