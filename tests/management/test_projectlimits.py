@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from project.model_limits import Price, parse_prices
-from responses_app.models import Project
+from responses_app.models import AuditEntry, Project
 
 
 def project_limits(*arguments: str) -> list[str]:
@@ -29,6 +29,10 @@ def test_limits_are_set_printed_and_removed() -> None:
         project_limits("lab", "--tokens-per-day", "many")
     project_limits("other")
     assert not Project.objects.filter(name="other").exists(), "a command that prints makes no project"
+    assert list(AuditEntry.objects.order_by("pk").values_list("actor_kind", "action", "object")) == [
+        ("command", "project.create", "project lab: tokens_per_minute, spend_per_month, tool_calls_per_day"),
+        ("command", "project.change", "project lab: tokens_per_minute"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 
 from responses_app.management.base import DatabaseCommand
 from responses_app.models import Project
+from responses_app.store import audit_log
 
 FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
 
@@ -38,7 +41,14 @@ class Command(DatabaseCommand):
                 "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
             ) from error
         if changes:
-            project.save()
+            self._save(project, changes)
         for field in FIELDS:
             value = getattr(project, field)
             self.stdout.write(f"{field.replace('_', ' ')}: {'no limit' if value is None else value}")
+
+    def _save(self, project: Project, changes: Iterable[str]) -> None:
+        """Save the project with an entry of the audit log, as a change in the admin has one."""
+        verb = "create" if project.pk is None else "change"
+        with transaction.atomic():
+            project.save()
+            audit_log.record(audit_log.command(), f"project.{verb}", f"project {project}: {', '.join(changes)}")
