@@ -172,20 +172,27 @@ class _Chooser:
             self._derived_calls = derived
             with suppress(ValueError):  # a marker begins another
                 if self._reads(self._reads_all, self._turns.calls, reasoning, DERIVED) and self._reads(
-                    reads_keys, self._turns.rich, reasoning, DERIVED
+                    self._reads_all_keys, self._turns.rich, reasoning, DERIVED
                 ):
                     return True
         return False
 
     def _reads_all(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
-        """Return True if `output` reads the calls, and every part of a call: no text remains, and no token is hidden."""
+        """Return True if `output` reads every part of the calls: no text remains, and no token is hidden."""
         if any(token in turn.text and token not in self._turns.plain_text for token in hidden):
             return False
+        return reads_calls(turn, output, hidden) and self._leaves_no_text(turn, output, hidden)
+
+    def _reads_all_keys(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
+        return reads_keys(turn, output, hidden) and self._leaves_no_text(turn, output, hidden)
+
+    def _leaves_no_text(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
         # The tokenizer may not name all tokens around a turn: those stand around a plain text too.
         plain = "".join(read_turn(each, output, hidden).text for each in self._turns.plain[:1])
         before, _, behind = map(_compact, plain.partition(ANSWER))
-        text = _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind)
-        return reads_calls(turn, output, hidden) and text == _compact(turn.content)
+        return _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind) == _compact(
+            turn.content
+        )
 
     def _unread_opening(self, reasoning: str | None) -> str:
         """Return the marker with which a prompt opens the reasoning, empty if the format `reasoning` has the marker."""

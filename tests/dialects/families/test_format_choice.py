@@ -217,6 +217,13 @@ def test_a_list_without_a_marker_is_forced_as_the_template_writes_it() -> None:
     assert text == '[{"name": "get_weather", "parameters": {"city": "Oslo"}}]'
 
 
+def test_a_form_that_differs_with_the_arguments_is_not_derived() -> None:
+    call = "'<do:' + call.function.name + '>' + call.function.arguments | tojson + '</do ' + call.function.arguments | length | string"
+    choice = choose_for(CHATML.replace(ONE_CALL, f"{call} + '>'"), model_type="new_model")
+    assert choice.detection.calls is ReadBack.DIFFERENT
+    assert any("calls of this model will be shown as text" in warning for warning in choice.detection.warnings)
+
+
 def test_arguments_in_a_string_are_read() -> None:
     call = """'<ask>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson | tojson) + '}</ask>'"""
     choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
