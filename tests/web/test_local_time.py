@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -55,6 +56,16 @@ def test_filters_take_local_times(chat_server: Server, chromium: Browser, signed
     since.fill("2026-07-21")
     since.press("Enter")
     page.wait_for_url("**since=2026-07-20T22%3A00%3A00Z*")
+    since.fill("Yesterday")
+    since.press("Enter")
+    page.wait_for_url("**zone=Europe%2FBerlin*")
+    expect(since).to_have_value("Yesterday")
+    local = datetime.fromisoformat(since.get_attribute("data-instant") or "").astimezone(BERLIN)
+    assert (local.hour, local.minute) == (0, 0)
+    page.get_by_text("Save view").click()
+    page.get_by_label("Name").fill("Since yesterday")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="Since yesterday")).to_have_attribute("href", re.compile("zone=Europe"))
     page.context.close()
 
 

@@ -1,8 +1,9 @@
-// Times in the filters of the list: shown in the time zone of the browser, sent in UTC. Ages (`2h`) and words (`today`) stay.
+// Times in the filters of the list: shown in the time zone of the browser, sent in UTC. Words (`today`) are sent with the zone. Ages (`2h`) stay.
 import { zoneName } from "./local_time.js";
 
 const NAMES = ["since", "until"];
 const WRITTEN = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?$/;
+const WORD = /^(to|yester)day$/i;
 const form = document.querySelector("form.filters");
 
 for (const name of NAMES) {
@@ -17,6 +18,7 @@ form.addEventListener("formdata", ({ formData }) => {
   for (const name of NAMES) {
     // The list leaves out empty fields.
     const text = (formData.get(name) ?? "").trim();
+    if (WORD.test(text)) formData.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
     if (!WRITTEN.test(text)) continue;
     const time = new Date(text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
     if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));

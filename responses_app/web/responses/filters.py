@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
@@ -137,8 +138,10 @@ def parse_filters(query: QueryDict) -> ListFilters:
             wrong[name] = f"“{LABELS[name]}” must be a number."
         return None if not values[name] or name in wrong else float(values[name])
 
+    zone = _zone(query.get("zone", ""))
+
     def moment(name: str) -> datetime | None:
-        parsed = _bounded_time(values[name])
+        parsed = _bounded_time(values[name], zone)
         if values[name] and parsed is None:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00."
         return parsed
@@ -187,6 +190,13 @@ NAMES = tuple(LABELS)
 ALWAYS_SHOWN = frozenset({"q", "status", "model"})
 
 
+def given_filters(query: QueryDict) -> dict[str, str]:
+    """Return the filters of a query that are not empty, and the `zone` of the words in `DAYS`."""
+    given = {name: str(query[name]) for name in NAMES if query.get(name)}
+    has_words = any(given.get(name, "").strip().lower() in DAYS for name in ("since", "until"))
+    return {**given, "zone": str(query["zone"])} if has_words and query.get("zone") else given
+
+
 def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(sep and name.strip() for name, sep, _ in pairs):
@@ -195,10 +205,18 @@ def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _bounded_time(text: str) -> datetime | None:
+def _zone(name: str) -> tzinfo:
+    """Return the time zone of a name as `Europe/Berlin`, that of the pages for another text."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return timezone.get_current_timezone()
+
+
+def _bounded_time(text: str, zone: tzinfo) -> datetime | None:
     """Parse a time. Return None for a time within `CALENDAR_MARGIN` of the first and last day of the calendar (year 9999)."""
     try:
-        parsed = _parse_time(text)
+        parsed = _parse_time(text, zone)
         if parsed is not None:
             parsed = parsed.astimezone(UTC)
             _ = parsed - CALENDAR_MARGIN, parsed + CALENDAR_MARGIN
@@ -207,10 +225,11 @@ def _bounded_time(text: str) -> datetime | None:
     return parsed
 
 
-def _parse_time(text: str) -> datetime | None:
-    """Parse a time, an age (`2h`), `today` or `yesterday`. A time without an offset is in the time zone of the pages."""
+def _parse_time(text: str, zone: tzinfo) -> datetime | None:
+    """Parse a time, an age (`2h`), or `today` or `yesterday` in `zone`. A time without an offset is in the time zone of the pages."""
     if text.lower() in DAYS:
-        return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS[text.lower()])
+        today = timezone.localtime(timezone=zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return today - timedelta(days=DAYS[text.lower()])
     try:
         age = parse_duration(text) if text else None
     except ValueError:

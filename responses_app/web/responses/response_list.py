@@ -57,7 +57,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if not all(value for values in request.GET.lists() for value in values[1]):
         return redirect(f"{request.path}?{_query(request.GET)}".rstrip("?&"))
     selected = filters.parse_filters(request.GET)
-    filter_values = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
+    filter_values = filters.given_filters(request.GET)
     own_projects = projects(request.user)
     context: dict[str, Any] = {
         "section": "responses",
@@ -67,7 +67,7 @@ def index(request: HttpRequest) -> HttpResponse:
         **_content(request, selected),
         "live": request.GET.get("live") == "1",
         "query": _query(request.GET, *PAGE_PARAMETERS),
-        "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until"),
+        "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until", "zone"),
         "query_without_live": _query(request.GET, *PAGE_PARAMETERS, "live"),
         "statuses": [*Status.choices, (filters.REFUSED, "Refused")],
         "formats": [(name, ApiFormat(value).label) for name, value in filters.API_FORMATS.items()],

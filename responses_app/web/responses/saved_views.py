@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from responses_app.models import SavedView
 from responses_app.utils.user_model import User
-from responses_app.web.responses.filters import NAMES
+from responses_app.web.responses.filters import given_filters
 
 MAX_VIEWS = 20
 MAX_NAME_CHARS = 60
@@ -28,11 +29,7 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save the filters in `query` under `name` at POST /responses/views. The same name replaces a view."""
     name = request.POST.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
     given = QueryDict(request.POST.get("query", "").replace("\0", "")[:MAX_QUERY_CHARS])
-    filters = QueryDict(mutable=True)
-    for field in NAMES:
-        if given.get(field):
-            filters[field] = str(given[field])
-    query = filters.urlencode()
+    query = urlencode(given_filters(given))
     views = SavedView.objects.filter(user=cast(User, request.user))
     if not name or not query:
         messages.error(request, "A view needs a name and at least one filter.")

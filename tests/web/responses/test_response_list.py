@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from unittest import mock
 from urllib.parse import urlencode
 
@@ -143,6 +143,15 @@ class ListTest(WebCase):
             selected = parse_filters(QueryDict("since=Yesterday&until=today"))
         midnight = timezone.localtime(NOW).replace(hour=0, minute=0, second=0, microsecond=0)
         self.assertEqual((selected.since, selected.until), (midnight - timedelta(days=1), midnight))
+
+    def test_days_are_those_of_the_zone_in_the_query(self) -> None:
+        with mock.patch("django.utils.timezone.now", return_value=datetime(2026, 11, 20, 23, 30, tzinfo=UTC)):
+            for zone, day in (("Europe/Berlin", "2026-11-21T00:00:00+01:00"), ("America/Lima", "2026-11-20T00:00:00-05:00")):
+                selected = parse_filters(QueryDict(f"since=today&zone={zone}"))
+                self.assertEqual(selected.since, datetime.fromisoformat(day))
+            for name in ("", "Nowhere/At-all", "../etc/passwd", "x" * 9000, "%00"):
+                selected = parse_filters(QueryDict(f"since=today&zone={name}"))
+                self.assertEqual(selected.since, datetime(2026, 11, 20, tzinfo=UTC), name)
 
     def test_list_leads_page_by_page_to_the_end_and_back(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(PAGE_SIZE * 2 + 7)])
