@@ -26,7 +26,7 @@ def show(request: HttpRequest) -> HttpResponse:
     now = datetime.now(UTC)
     sample = read_sample(now)
     context = {
-        "section": "keys",
+        "section": "overview",
         "sample": sample,
         "late": sample.oldest_wait_s > LATE_S,
         "rates": calculate_rates(recent_samples(now), sample),

@@ -49,7 +49,7 @@ def show(request: HttpRequest) -> HttpResponse:
         for name in COLUMNS[4:]:
             total[name] += row[name]
     context = {
-        "section": "keys",
+        "section": "overview",
         "days": days,
         "choices": DAYS,
         "by_day": by_day[::-1],

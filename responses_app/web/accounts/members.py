@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from responses_app.access.permissions import has_role
+from responses_app.access.permissions import has_role, projects
 from responses_app.models import Membership, Role
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
@@ -44,11 +44,10 @@ class MemberForm(RoleForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    """List the members of `project` and add a member at GET and POST /members?project=NAME."""
-    project = request.GET.get("project", "").replace("\0", "")
+    """List the members of `project` and add a member at GET and POST /members?project=NAME. Without a name it is the first."""
+    names = projects(request.user, Role.ADMIN)
+    project = request.GET.get("project", "").replace("\0", "") or next(iter(names), "")
     check_role(request, project)
-    if not project:
-        return redirect("keys")
     form = MemberForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         user, role = form.cleaned_data["username"], form.cleaned_data["role"]
@@ -59,7 +58,7 @@ def index(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{user} is already a member.")
         return redirect(_url(project))
     members = Membership.objects.filter(project=project).select_related("user").order_by("user__username")
-    context = {"section": "keys", "project": project, "members": members, "form": form, "roles": Role.choices}
+    context = {"section": "keys", "project": project, "projects": names, "members": members, "form": form, "roles": Role.choices}
     return render(request, "web/members.html", context)
 
 

@@ -48,7 +48,6 @@ def index(request: HttpRequest) -> HttpResponse:
         .select_related("owner")
         .order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
         "form": form,
-        "admin_projects": projects(request.user, Role.ADMIN),
         "secret": new_secret.take(request),
         "base_url": request.build_absolute_uri("/v1"),
     }

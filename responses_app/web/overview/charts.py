@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import floor, log10
 
 from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange
 from responses_app.web.overview.percentiles import PERCENTS
 
 WIDTH, PANEL, GAP = 600.0, 80.0, 12.0
 MIN_BAR = 1.5
+# Ends of a scale, in powers of ten. The half is a round number too.
+ENDS = (1, 2, 4, 6, 8, 10)
+UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+# Number of parts of the time axis, each with the time of its start.
+AXIS_PARTS = 4
 # Attributes of `ResponseFigures` with a panel of percentiles.
 DISTRIBUTIONS = ("first", "rate", "total")
 
@@ -36,14 +42,15 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Shapes of all panels. `baselines` are y coordinates, `peaks` the highest value of each panel in the unit of `ResponseFigures`."""
+    """Shapes of all panels. `lines` are the y coordinates of their 0, half and end, `scales` the values there, `axis` times."""
 
     slots: Sequence[Slot]
     slot_width: float
     height: float
     shapes: Sequence[Shape]
-    baselines: Sequence[float]
-    peaks: Sequence[float]
+    lines: Sequence[float]
+    scales: Sequence[Sequence[str]]
+    axis: Sequence[tuple[float, datetime]]
 
 
 def chart(overview: Overview, time_range: TimeRange, refused: Sequence[int]) -> Chart:
@@ -61,20 +68,47 @@ def chart(overview: Overview, time_range: TimeRange, refused: Sequence[int]) -> 
         ],
     ]
     shapes: list[Shape] = []
-    peaks: list[float] = []
+    ends: list[float] = []
     for panel, series in enumerate(bars):
         values = [[value_of(figures) for figures in overview.slots] for _, value_of in series]
         tops = [value + more for value, more in zip(values[0], refused, strict=True)] if panel == 0 else values[0]
-        peaks.append(max(tops, default=0))
+        # The half of a count is a whole number.
+        ends.append(max(scale_end(max(tops, default=0)), 2))
         if panel == 0:
-            shapes.append(Shape("refused", _bars(tops, peaks[-1], panel, values[0])))
-        shapes += [Shape(name, _bars(heights, peaks[-1], panel)) for (name, _), heights in zip(series, values, strict=True)]
+            shapes.append(Shape("refused", _bars(tops, ends[-1], panel, values[0])))
+        shapes += [Shape(name, _bars(heights, ends[-1], panel)) for (name, _), heights in zip(series, values, strict=True)]
     for panel, name in enumerate(DISTRIBUTIONS, len(bars)):
         lines = list(zip(*(getattr(figures, name).percentiles for figures in overview.slots), strict=True))
-        peaks.append(max((value for line in lines for value in line if value is not None), default=0))
-        shapes += [Shape(f"p{percent}", _line(line, peaks[-1], panel)) for percent, line in zip(PERCENTS, lines, strict=True)]
-    count = len(peaks)
-    return Chart(slots, round(width, 1), count * PANEL, shapes, [_base(panel) for panel in range(count)], peaks)
+        ends.append(scale_end(max((value for line in lines for value in line if value is not None), default=0)))
+        shapes += [Shape(f"p{percent}", _line(line, ends[-1], panel)) for percent, line in zip(PERCENTS, lines, strict=True)]
+    count = len(ends)
+    grid = [_base(panel) - part * (PANEL - GAP) for panel in range(count) for part in (0, 0.5, 1)]
+    # Durations are in milliseconds, rates per 1,000 s.
+    scales = [_scale(end if panel < len(bars) else end / 1000) for panel, end in enumerate(ends)]
+    axis = [
+        (WIDTH * part / AXIS_PARTS, time_range.since + time_range.slots * time_range.step * part / AXIS_PARTS)
+        for part in range(AXIS_PARTS)
+    ]
+    return Chart(slots, round(width, 1), count * PANEL, shapes, grid, scales, axis)
+
+
+def scale_end(peak: float) -> float:
+    """Return the end of a scale for values up to `peak`: one of `ENDS`, times a power of ten; 0 for 0."""
+    if peak <= 0:
+        return 0
+    power = 10.0 ** floor(log10(peak))
+    return next((end * power for end in ENDS if end * power >= peak), 10 * power)
+
+
+def _scale(end: float) -> list[str]:
+    """Return the texts of a scale from its end to 0; none without values."""
+    return [_short(end), _short(end / 2), "0"] if end else []
+
+
+def _short(value: float) -> str:
+    """Format a number of a scale as 0.05, 2, 150, 20k."""
+    divisor, unit = next(((divisor, unit) for divisor, unit in UNITS if value >= divisor), (1, ""))
+    return f"{value / divisor:.6g}{unit}"
 
 
 def _base(panel: int) -> float:
@@ -82,9 +116,9 @@ def _base(panel: int) -> float:
     return (panel + 1) * PANEL - GAP / 2
 
 
-def _bars(values: Sequence[float], peak: float, panel: int, bottoms: Sequence[float] | None = None) -> str:
+def _bars(values: Sequence[float], end: float, panel: int, bottoms: Sequence[float] | None = None) -> str:
     """Return a path with a bar for each value, from its value of `bottoms`, else from 0."""
-    width, scale = WIDTH / len(values), (PANEL - GAP) / (peak or 1)
+    width, scale = WIDTH / len(values), (PANEL - GAP) / (end or 1)
     bottoms = bottoms or [0] * len(values)
     return "".join(
         f"M{number * width + 0.5:.1f} {_base(panel) - bottom * scale:.1f}v-{max((value - bottom) * scale, MIN_BAR):.1f}"
@@ -94,7 +128,7 @@ def _bars(values: Sequence[float], peak: float, panel: int, bottoms: Sequence[fl
     )
 
 
-def _line(values: Sequence[float | None], peak: float, panel: int) -> str:
+def _line(values: Sequence[float | None], end: float, panel: int) -> str:
     """Return a path through the middle of each slot. A slot without values interrupts it; a value on its own is a short line."""
     width = WIDTH / len(values)
 
@@ -102,7 +136,7 @@ def _line(values: Sequence[float | None], peak: float, panel: int) -> str:
         is_open = False
         for number, value in enumerate(values):
             if value is not None:
-                y = f"{_base(panel) - value / peak * (PANEL - GAP):.1f}"
+                y = f"{_base(panel) - value / end * (PANEL - GAP):.1f}"
                 yield (
                     f"L{(number + 0.5) * width:.1f} {y}"
                     if is_open

@@ -35,7 +35,7 @@ RANGES = {
 }
 DEFAULT_RANGE = "24h"
 NARROWING = ("model", "key", "project", "format")
-MAX_RUNNING = MAX_FAILURES = 8
+MAX_RUNNING = MAX_FAILURES = 5
 # Rows of a table by model, key or project.
 MAX_GROUPS = 10
 # Percentiles are exact to this factor.
@@ -118,6 +118,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "times": _times(drawn, narrowing),
         "groups": _groups(request, overview, query),
         "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
+        "running_query": urlencode({**narrowing, "status": Status.IN_PROGRESS}),
         "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),
         "failures_query": urlencode({**query, "status": Status.FAILED}),
         "engines": _engines(visible, overview, served),
@@ -189,12 +190,15 @@ def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Any, str, l
 def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str]) -> list[Group]:
     names = _key_names(request)
     by_key = {pk: figures for pk, figures in overview.keys.items() if pk is not None}
-    return [
+    groups = [
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
         _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query),
         _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
         _group("API format", "format", _api_formats(overview), query),
     ]
+    # A single row of all responses repeats the totals.
+    total = f"{overview.total.requests:,}"
+    return [group for group in groups if group.rows and [row.cells[0].text for row in group.rows] != [total]]
 
 
 def _api_formats(overview: Overview) -> list[tuple[str, str, ResponseFigures]]:

@@ -231,9 +231,17 @@ class MembersTest(WebCase):
         """Return the roles of the project by name."""
         return dict(Membership.objects.filter(project="p").values_list("user__username", "role"))
 
-    def test_members_without_a_project_lead_to_the_keys(self) -> None:
+    def test_members_without_a_project_are_those_of_the_first(self) -> None:
+        self.assertIn("Members of p", self.page("/members"))
+        self.assertIn('href="/members"', self.page("/keys"))
         self.client.force_login(User.objects.create_superuser("carl"))
-        assert self.client.get("/members").headers["Location"] == "/keys"
+        page = self.page("/members")
+        self.assertIn("Members of default", page)
+        self.assertIn('href="?project=p"', page)
+        self.client.force_login(self.eve)
+        self.assertEqual(self.client.get("/members").status_code, 403)
+        Membership.objects.create(user=self.eve, project="p", role=Role.MEMBER)
+        self.assertNotIn('href="/members"', self.page("/keys"))
 
     def test_an_admin_adds_changes_and_removes_members(self) -> None:
         self.client.post("/members?project=p", {"username": "eve", "role": "1"})

@@ -23,6 +23,13 @@ def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> No
         assert totals
         assert abs(chart["height"] - totals["height"]) <= 1
         assert abs(chart["y"] - totals["y"]) <= 1
+        first, last = visitor.page.locator(".scales span").first.bounding_box(), visitor.page.locator(".scales span").last.bounding_box()
+        assert first
+        assert last
+        # The middle of a number is at the height of its line.
+        room = chart["height"] / 5 * 6 / 80
+        assert abs(first["y"] + first["height"] / 2 - chart["y"] - room) <= 2
+        assert abs(last["y"] + last["height"] / 2 - chart["y"] - chart["height"] + room) <= 2
     visitor.page.get_by_text("Table of these charts").click()
     expect(visitor.page.get_by_role("region", name="Figures by time").get_by_role("row").last).to_be_visible()
     visitor.page.get_by_role("link", name="7 days").click()

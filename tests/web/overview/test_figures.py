@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from responses_app.models import ApiKey, Membership, RefusedRequest, Response
-from responses_app.web.overview.charts import chart
+from responses_app.web.overview.charts import chart, scale_end
 from responses_app.web.overview.figures import TimeRange, count
 from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
 from responses_app.web.responses.rows import ResponseStats
@@ -112,6 +112,23 @@ class FiguresTest(WebCase):
         shown = Response.objects.exclude(created_at__range=(DAY.start_of(5), DAY.start_of(6)))
         line = next(shape for shape in chart(count(shown, DAY), DAY, [0] * DAY.slots).shapes if shape.name == "p50")
         self.assertEqual(line.path.count("M"), 2)
+
+    def test_scales_end_at_a_round_number(self) -> None:
+        for peak, end in ((0, 0), (0.07, 0.08), (1, 1), (3, 4), (56, 60), (99, 100), (10_001, 20_000)):
+            self.assertAlmostEqual(scale_end(peak), end)
+        scales = chart(count(Response.objects.all(), DAY), DAY, [0] * DAY.slots).scales
+        self.assertEqual([len(scale) for scale in scales], [3] * 5)
+        self.assertEqual({scale[-1] for scale in scales}, {"0"})
+        nothing = chart(count(Response.objects.none(), DAY), DAY, [0] * DAY.slots).scales
+        self.assertEqual(nothing, [["2", "1", "0"]] * 2 + [[]] * 3)
+
+    def test_running_and_failures_stand_above_the_tables_and_a_single_row_of_all_is_left_out(self) -> None:
+        page = self.page("/?range=30d")
+        places = [page.index(text) for text in ("Running now", "Last failures", "Table of these charts", "<h2>Models", "<h2>Keys")]
+        self.assertEqual(places, sorted(places))
+        page = self.page("/?range=30d&model=small")
+        self.assertNotIn("<h2>Models", page)
+        self.assertIn("<h2>Keys", page)
 
     def test_numbers_lead_to_their_responses(self) -> None:
         page = self.page("/?range=30d")
