@@ -37,6 +37,8 @@ class ErrorPagesTest(WebCase):
     def test_an_unknown_address_leads_on(self) -> None:
         page = self.error("/nowhere", 404)
         self.assertIn("<h1>Page not found</h1>", page)
+        # Nor does the page name a class.
+        self.assertNotIn("ApiKey", self.error("/keys/999", 404))
         self.assertIn('href="/responses">Responses</a>', page)
         self.assertNotIn("Resolver404", page)
         page = self.error("/nowhere", 404, Client())

@@ -44,7 +44,7 @@ class MemberForm(RoleForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    """List the members of `project` and add a member at GET and POST /members?project=NAME. Without a name it is the first."""
+    """List the members of `project` and add a member at GET and POST /members?project=NAME. The default is the first."""
     names = projects(request.user, Role.ADMIN)
     project = request.GET.get("project", "").replace("\0", "") or next(iter(names), "")
     check_role(request, project)
@@ -58,7 +58,14 @@ def index(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{user} is already a member.")
         return redirect(_url(project))
     members = Membership.objects.filter(project=project).select_related("user").order_by("user__username")
-    context = {"section": "keys", "project": project, "projects": names, "members": members, "form": form, "roles": Role.choices}
+    context = {
+        "section": "keys",
+        "project": project,
+        "projects": names,
+        "members": members,
+        "form": form,
+        "roles": Role.choices,
+    }
     return render(request, "web/members.html", context)
 
 

@@ -93,7 +93,7 @@ def chart(overview: Overview, time_range: TimeRange, refused: Sequence[int]) -> 
 
 
 def scale_end(peak: float) -> float:
-    """Return the end of a scale for values up to `peak`: one of `ENDS`, times a power of ten; 0 for 0."""
+    """Return the end of a scale for values up to `peak`: a product of `ENDS` and a power of ten, or 0 without values."""
     if peak <= 0:
         return 0
     power = 10.0 ** floor(log10(peak))
@@ -101,7 +101,7 @@ def scale_end(peak: float) -> float:
 
 
 def _scale(end: float) -> list[str]:
-    """Return the texts of a scale from its end to 0; none without values."""
+    """Format the end, the half and the 0 of a scale. Return an empty list for an end of 0."""
     return [_short(end), _short(end / 2), "0"] if end else []
 
 

@@ -192,9 +192,9 @@ ALWAYS_SHOWN = frozenset({"q", "status", "model"})
 
 def given_filters(query: QueryDict) -> dict[str, str]:
     """Return the filters of a query that are not empty, and the `zone` of the words in `DAYS`."""
-    given = {name: str(query[name]) for name in NAMES if query.get(name)}
-    has_words = any(given.get(name, "").strip().lower() in DAYS for name in ("since", "until"))
-    return {**given, "zone": str(query["zone"])} if has_words and query.get("zone") else given
+    filter_values = {name: str(query[name]) for name in NAMES if query.get(name)}
+    has_words = any(filter_values.get(name, "").strip().lower() in DAYS for name in ("since", "until"))
+    return {**filter_values, "zone": str(query["zone"])} if has_words and query.get("zone") else filter_values
 
 
 def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:

@@ -23,7 +23,10 @@ def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> No
         assert totals
         assert abs(chart["height"] - totals["height"]) <= 1
         assert abs(chart["y"] - totals["y"]) <= 1
-        first, last = visitor.page.locator(".scales span").first.bounding_box(), visitor.page.locator(".scales span").last.bounding_box()
+        first, last = (
+            visitor.page.locator(".scales span").first.bounding_box(),
+            visitor.page.locator(".scales span").last.bounding_box(),
+        )
         assert first
         assert last
         # The middle of a number is at the height of its line.

@@ -124,7 +124,9 @@ class FiguresTest(WebCase):
 
     def test_running_and_failures_stand_above_the_tables_and_a_single_row_of_all_is_left_out(self) -> None:
         page = self.page("/?range=30d")
-        places = [page.index(text) for text in ("Running now", "Last failures", "Table of these charts", "<h2>Models", "<h2>Keys")]
+        places = [
+            page.index(text) for text in ("Running now", "Last failures", "Table of these charts", "<h2>Models", "<h2>Keys")
+        ]
         self.assertEqual(places, sorted(places))
         page = self.page("/?range=30d&model=small")
         self.assertNotIn("<h2>Models", page)
