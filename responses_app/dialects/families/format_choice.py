@@ -29,7 +29,6 @@ _MAX_SHOWN = 120
 # End of a prompt that opens reasoning.
 _REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 _TAG = re.compile(r"<\w+>")
-# Tags alone, with a word in between at most.
 _TAGS = re.compile(r"[<\[◁⟪【][^\s]*[>\]▷⟫】]")
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
@@ -105,8 +104,9 @@ class _Chooser:
             read_text = read_turn(turn, output, self._hidden(output)).text
             before, behind = (text.strip() for text in read_text.partition(ANSWER)[::2])
             tag = before or turn.opening.rpartition("\n")[2].strip()
-            is_pair = _TAG.fullmatch(tag) and behind == f"</{tag[1:]}"
-            if is_pair or (_TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))):
+            if (_TAG.fullmatch(tag) and behind == f"</{tag[1:]}") or (
+                _TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))
+            ):
                 head = output.answer_head or regex(f"{re.escape(tag)}\n?")
                 return replace(output, ignored=tuple(filter(None, (*output.ignored, tag, behind))), answer_head=head)
         return output
