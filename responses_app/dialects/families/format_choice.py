@@ -14,7 +14,14 @@ from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.constraints.structural_tag import regex
 from responses_app.dialects.families.derived_format import DERIVED, derived_calls, derived_reasoning
 from responses_app.dialects.families.detection import Detection, ReadBack, Source
-from responses_app.dialects.families.read_back import read_turn, reads_all_parts, reads_calls, reads_keys, reads_reasoning
+from responses_app.dialects.families.read_back import (
+    compact,
+    read_turn,
+    reads_all_parts,
+    reads_calls,
+    reads_keys,
+    reads_reasoning,
+)
 from responses_app.dialects.families.turn_set import TurnSet, Variants
 from responses_app.dialects.families.unread_output import SpecialTokens, keep_unread
 from responses_app.dialects.families.written_turns import ANSWER, ONE, TurnWriter, WrittenTurn
@@ -29,6 +36,7 @@ _MAX_SHOWN = 120
 # End of a prompt that opens reasoning.
 _REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 _TAG = re.compile(r"<\w+>")
+# Tags alone, or tags around a word.
 _TAGS = re.compile(r"[<\[◁⟪【][^\s]*[>\]▷⟫】]")
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
@@ -104,9 +112,8 @@ class _Chooser:
             read_text = read_turn(turn, output, self._hidden(output)).text
             before, behind = (text.strip() for text in read_text.partition(ANSWER)[::2])
             tag = before or turn.opening.rpartition("\n")[2].strip()
-            if (_TAG.fullmatch(tag) and behind == f"</{tag[1:]}") or (
-                _TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))
-            ):
+            is_pair = _TAG.fullmatch(tag) and behind == f"</{tag[1:]}"
+            if is_pair or (_TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))):
                 head = output.answer_head or regex(f"{re.escape(tag)}\n?")
                 return replace(output, ignored=tuple(filter(None, (*output.ignored, tag, behind))), answer_head=head)
         return output
@@ -162,8 +169,8 @@ class _Chooser:
         """Return True if forced calls have the form that the template writes, up to white space."""
         calls = self._format(None, tools or _DEFAULT_CALLS).calls
         name, arguments = ONE
-        written = _compact(write_calls(calls.syntax, [{"name": name, "arguments": arguments}])) if calls else ""
-        return any(written in _compact(turn.text) for turn in self._turns.calls[0])
+        written = compact(write_calls(calls.syntax, [{"name": name, "arguments": arguments}])) if calls else ""
+        return any(written in compact(turn.text) for turn in self._turns.calls[0])
 
     def _derives_calls(self, reasoning: str | None) -> bool:
         """Derive the format of the calls from the turns. Return True if it reads the turns."""
@@ -189,10 +196,8 @@ class _Chooser:
     def _leaves_no_text(self, turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
         # The tokenizer may not name all tokens around a turn: those stand around a plain text too.
         plain = "".join(read_turn(each, output, hidden).text for each in self._turns.plain[:1])
-        before, _, behind = map(_compact, plain.partition(ANSWER))
-        return _compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind) == _compact(
-            turn.content
-        )
+        before, _, behind = map(compact, plain.partition(ANSWER))
+        return compact(read_turn(turn, output, hidden).text).removeprefix(before).removesuffix(behind) == compact(turn.content)
 
     def _unread_opening(self, reasoning: str | None) -> str:
         """Return the marker with which a prompt opens the reasoning, empty if the format `reasoning` has the marker."""
@@ -291,10 +296,6 @@ class _Chooser:
 
 def _reader(kind: str, parser: str | None) -> str:
     return f"the {kind} {parser} does not read" if parser else f"no known {kind} reads"
-
-
-def _compact(text: str) -> str:
-    return "".join(text.split())
 
 
 def _shown(text: str) -> str:

@@ -40,6 +40,11 @@ def read_turn(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str], 
     return _collect(deltas.take_rest())
 
 
+def compact(text: str) -> str:
+    """Return a text without white space."""
+    return "".join(text.split())
+
+
 def reads_calls(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
     """Return True if `output` reads the calls of a turn, whole and in small pieces."""
     return all(read_turn(turn, output, hidden, piece).calls == turn.calls for piece in (0, _PIECE))
