@@ -97,6 +97,7 @@ def _shown(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
     return {
         **shown,
         "cost": row["sum_cost"] / NANO,
+        "cost_text": "< 0.01" if 0 < row["sum_cost"] < NANO // 100 else f"{row['sum_cost'] / NANO:.2f}",
         "tokens": row["sum_input_tokens"] + row["sum_output_tokens"],
         "day": row["bucket"].date(),
         "project": row.get("project", ""),

@@ -31,6 +31,11 @@ class UsagePageTest(WebCase):
         self.assertEqual(lines[0].split(",")[:4], ["day", "project", "key", "model"])
         self.assertTrue(lines[1].endswith(",p,'=key of p,<m>,1,1000,200,77,3,1.5"))
 
+    def test_small_costs_are_not_shown_as_none(self) -> None:
+        usage_row("r", None, None, "m", Spent(10, 0, 0, 0, 1_000_000)).save()
+        with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}):
+            self.assertIn("&lt; 0.01", self.page("/usage"))
+
     def test_member_sees_the_own_project_alone(self) -> None:
         user = User.objects.create_user("member")
         Membership.objects.create(user=user, project="p")
