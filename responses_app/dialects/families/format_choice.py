@@ -221,13 +221,7 @@ class _Chooser:
         likely = [reasoning for _, reasoning, _ in self._detection.alternatives]
         return list(dict.fromkeys(name for name in (*likely, _DEFAULT_REASONING, *REASONING) if name in REASONING))
 
-    def _reads(
-        self,
-        reads: _Reads,
-        turns: Sequence[Variants],
-        reasoning: str | None,
-        tools: str | None,
-    ) -> bool:
+    def _reads(self, reads: _Reads, turns: Sequence[Variants], reasoning: str | None, tools: str | None) -> bool:
         """Return True if the format of the parsers reads a variant of each turn."""
         return self._output_reads(reads, turns, self._format(reasoning, tools))
 
@@ -283,12 +277,7 @@ class _Chooser:
                 f"The template writes {_shown(self._unread(self._turns.reasoning, chosen, reads_reasoning))}"
             )
 
-    def _unread(
-        self,
-        turns: Sequence[Variants],
-        chosen: Detection,
-        reads: _Reads,
-    ) -> str:
+    def _unread(self, turns: Sequence[Variants], chosen: Detection, reads: _Reads) -> str:
         """Return the first turn that is not read."""
         pair = (chosen.reasoning_parser, chosen.tool_parser)
         return next(variants[0].text for variants in turns if variants and not self._reads(reads, [variants], *pair))
