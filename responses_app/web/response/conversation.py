@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -20,6 +21,7 @@ from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
+from responses_app.web.responses.ids import response_id
 from responses_app.web.responses.parameters import client_body
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
@@ -31,7 +33,9 @@ MAX_INPUT_ITEMS = 500
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Render GET /responses/ID."""
+    """Render GET /responses/ID. The id of a completion or a message leads to its response."""
+    if response_id(uid) != uid:
+        return redirect("response", response_id(uid))
     row = get_response(request, uid)
     earlier = bool(number(request, "earlier", 0))
     past = _items(row.history[-MAX_EARLIER_ITEMS:]) if earlier else []

@@ -1,4 +1,4 @@
-"""Search by id of a response, request, conversation or item."""
+"""Search by id of a response, request, conversation or item, and by the ids of completions and messages in other API formats."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Final
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
+from responses_app.api_formats.chat_completions.completion import PREFIX as COMPLETION_PREFIX
+from responses_app.api_formats.chat_completions.completion import RESPONSE_PREFIX
+from responses_app.api_formats.messages.message import PREFIX as MESSAGE_PREFIX
 from responses_app.models import Item, Response
 from responses_app.models.responses import INDEXED_ID_CHARS
 
@@ -19,6 +22,22 @@ FIELDS: Final = {"resp": "uid", "req": "request_id", "conv": "conversation__uid"
 
 def search_by_id(rows: QuerySet[Response], text: str) -> QuerySet[Response] | None:
     """Return the responses matching an id or the beginning of an id, or None without a match."""
+    if text.startswith(COMPLETION_PREFIX):
+        return _search(rows, response_id(text))
+    found = _search(rows, text)
+    # Messages have ids with the prefix of items.
+    return _search(rows, response_id(text)) if found is None and text.startswith(MESSAGE_PREFIX) else found
+
+
+def response_id(uid: str) -> str:
+    """Return the id of the response that a client knows as a completion or a message with the id `uid`."""
+    for prefix in (COMPLETION_PREFIX, MESSAGE_PREFIX):
+        if uid.startswith(prefix):
+            return RESPONSE_PREFIX + uid.removeprefix(prefix)
+    return uid
+
+
+def _search(rows: QuerySet[Response], text: str) -> QuerySet[Response] | None:
     match = ID.fullmatch(text)
     if match is None:
         return None

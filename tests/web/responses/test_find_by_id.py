@@ -8,6 +8,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from responses_app.api_formats.chat_completions.completion import completion_id
+from responses_app.api_formats.messages.message import message_id
 from responses_app.models import Conversation, Item, Membership, Response
 from responses_app.runs.ids import new_id
 from responses_app.web.responses import search
@@ -47,6 +49,18 @@ class FindByIdTest(WebCase):
                 with self.subTest(text=text):
                     start = text[: text.index("_") + 20]
                     self.assertEqual(self.shown(start), [self.uid], start)
+
+    def test_the_id_of_a_completion_or_a_message_finds_its_response(self) -> None:
+        with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
+            for text in (completion_id(self.uid), completion_id(self.uid)[:30], message_id(self.uid), message_id(self.uid)[:26]):
+                with self.subTest(text=text):
+                    self.assertEqual(self.shown(text), [self.uid], text)
+
+    def test_the_page_of_a_completion_or_a_message_is_that_of_its_response(self) -> None:
+        for uid in (completion_id(self.uid), message_id(self.uid)):
+            with self.subTest(uid=uid):
+                self.assertRedirects(self.client.get(f"/responses/{uid}"), f"/responses/{self.uid}")
+        self.assertEqual(self.client.get("/responses/chatcmpl-missing", follow=True).status_code, 404)
 
     def test_an_id_in_the_list_as_it_is_shown_there_finds_it(self) -> None:
         self.assertIn(self.uid, self.shown(self.uid[:13]))
