@@ -11,14 +11,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Direction
 from responses_app.runs import manager
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.rerun import editors
 from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, original_column, run_column
 from responses_app.web.rerun.turns import load_turn
 from responses_app.web.response.detail import get_response, number
-from responses_app.web.responses.rows import excerpts
+from responses_app.web.responses.rows import question_of
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -34,7 +33,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     context = {
         "section": "responses",
         "row": row,
-        "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
+        "question": question_of(row),
         "columns": [original_column(row, turn, columns), *columns],
         "compares": any(column.is_compared for column in columns),
         "blank": Column(MAX_COLUMNS + 1, row.model),

@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from responses_app.access.permissions import has_role, visible_responses
-from responses_app.models import Direction, Response, Role
+from responses_app.models import Response, Role
 from responses_app.runs.ids import is_id
 from responses_app.store import audit_log
 from responses_app.store.log import reader
 from responses_app.web.response.properties import request_properties
 from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.responses.numbers import parse_number
-from responses_app.web.responses.rows import ResponseStats, excerpts
+from responses_app.web.responses.rows import ResponseStats, question_of
 from responses_app.web.roles import check_role
 
 TABS = (
@@ -54,19 +54,27 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "section": "responses",
         "row": row,
         "stats": ResponseStats(row),
-        "question": excerpts([row.pk]).get((row.pk, Direction.INPUT), ""),
+        "question": question_of(row),
         "tabs": TABS,
         "inspector_parts": [(name, dict(TABS)[name]) for name in PARTS] if tab == "response" else [],
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
         "is_member": has_role(request.user, row.project, Role.MEMBER),
         "running": row.ended_at is None,
+        "previous_uid": row.previous_uid or _before_in_conversation(request, row),
         "reruns": reruns_of(row),
         "properties": request_properties(row),
         "selected": context["selected"] if "selected" in context else selected_item(row, request.GET.get("selected", "")),
         "end": reader.last_number(row.pk),
     }
     return render(request, template, {**common, **context})
+
+
+def _before_in_conversation(request: HttpRequest, row: Response) -> str:
+    if row.conversation_id is None:
+        return ""
+    earlier = visible_responses(request.user).filter(conversation_id=row.conversation_id, pk__lt=row.pk).order_by("-pk")
+    return earlier.values_list("uid", flat=True).first() or ""
 
 
 def reruns_of(row: Response) -> list[str]:

@@ -19,8 +19,14 @@ EXCERPT = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160}
 # The regular expression runs here because it takes microseconds in Python and half a millisecond in Postgres.
 BODIES_SQL = "SELECT response_id, direction, left(body, 6000) FROM responses_app_item WHERE id = ANY(%s)"
 LAST_ITEMS_SQL = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
-
-
+# The newest message of the user in the input or in the context. The beginning of a body has the role.
+QUESTION_SQL = """
+SELECT left(body, 6000) FROM responses_app_item
+WHERE (response_id = %s AND direction = %s OR id = ANY(%s)) AND left(body, 1000) LIKE '%%"role":"user"%%'
+ORDER BY id DESC LIMIT 1
+"""
+# Newest items of the context that are searched for the question.
+MAX_QUESTION_ITEMS = 500
 # More than the column of a wide screen shows.
 MAX_ROW_CHARS = 90
 # More than any message of this server has.
@@ -104,6 +110,14 @@ def excerpts(keys: Sequence[int]) -> dict[tuple[int, str], str]:
         last = [pk for _, _, pk in cursor.fetchall()]
         cursor.execute(BODIES_SQL, [last])
         return _by_direction(cursor.fetchall())
+
+
+def question_of(row: Response) -> str:
+    """Return the beginning of the user's newest message, or of the last input without one: the results of tools ask nothing."""
+    with read_connection().cursor() as cursor:
+        cursor.execute(QUESTION_SQL, [row.pk, Direction.INPUT, row.history[-MAX_QUESTION_ITEMS:]])
+        match = next((EXCERPT.search(body) for (body,) in cursor.fetchall()), None)
+    return _unescape(match[1]) if match else excerpts([row.pk]).get((row.pk, Direction.INPUT), "")
 
 
 def _by_direction(bodies: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], str]:

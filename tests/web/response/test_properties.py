@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from responses_app.models import Direction, StoredRequest
+import re
+
+from responses_app.models import Conversation, Direction, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.web.response.properties import UNSET, Property, request_properties
+from tests.support.store.log_records import NOW
 from tests.support.web.page_case import WebCase, item, made
 
 
@@ -70,3 +73,23 @@ class PropertiesTest(WebCase):
             for count in counts:
                 with self.subTest(path=path, count=count):
                     self.assertIn(count, page)
+
+    def test_a_page_has_the_question_as_title_above_results_of_tools(self) -> None:
+        first = made("resp_1", deltas=1)
+        row = made("resp_2", deltas=1, history=list(first.items.values_list("pk", flat=True)))
+        row.items.all().delete()
+        item(row, "fco_1", "function_call_output", Direction.INPUT, call_id="call_1", output='{"sky": "clear"}')
+        for view in ("", "/rerun"):
+            page = self.page(f"/responses/resp_2{view}")
+            self.assertRegex(page, r"<title>[^<]*Hi from resp_1")
+        row.history = []
+        row.save()
+        self.assertRegex(self.page("/responses/resp_2"), r"<title>[^<]*sky")
+
+    def test_the_turn_before_in_a_conversation_is_the_previous_response(self) -> None:
+        conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
+        for number in range(1, 4):
+            made(f"resp_{number}", deltas=1, conversation=conversation)
+        link = r'Previous response</dt><dd><a class="mono" href="/responses/(resp_\d)"'
+        self.assertEqual(re.findall(link, self.page("/responses/resp_3")), ["resp_2"])
+        self.assertEqual(re.findall(link, self.page("/responses/resp_1")), [])

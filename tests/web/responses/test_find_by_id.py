@@ -52,7 +52,12 @@ class FindByIdTest(WebCase):
 
     def test_the_id_of_a_completion_or_a_message_finds_its_response(self) -> None:
         with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
-            for text in (completion_id(self.uid), completion_id(self.uid)[:30], message_id(self.uid), message_id(self.uid)[:26]):
+            for text in (
+                completion_id(self.uid),
+                completion_id(self.uid)[:30],
+                message_id(self.uid),
+                message_id(self.uid)[:26],
+            ):
                 with self.subTest(text=text):
                     self.assertEqual(self.shown(text), [self.uid], text)
 
