@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from responses_app.models import RefusedRequest, Response, Status
 from responses_app.store.replica import read_connection
@@ -120,6 +120,12 @@ def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> list
     for created_at, number in rows.order_by("-pk").values_list("created_at", "count")[:MAX_REFUSED]:
         counts[min((created_at - time_range.since) // time_range.step, time_range.slots - 1)] += number
     return counts
+
+
+def refused_by_key(rows: QuerySet[RefusedRequest]) -> dict[int, int]:
+    """Count the refused requests of each key."""
+    counts = rows.filter(key__isnull=False).order_by().values_list("key").annotate(Sum("count"))
+    return {key: number for key, number in counts if key is not None}
 
 
 def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import exp
 from typing import Any
@@ -19,7 +19,7 @@ from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.models import ApiFormat, ApiKey, Response, Status
 from responses_app.web.overview.charts import Chart, chart
-from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused
+from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused, refused_by_key
 from responses_app.web.overview.percentiles import STEPS
 from responses_app.web.responses.filters import API_FORMATS, REFUSED, parse_filters
 from responses_app.web.responses.refused import matching_refusals
@@ -52,11 +52,15 @@ class LinkedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table: a name with the query that narrows the page to it, if there is one, and numbers."""
+    """Row of a table: a name with the query that narrows the page to it, if there is one, and numbers.
+
+    Only keys have the number of refused requests.
+    """
 
     name: str
     query: str
     cells: Sequence[LinkedNumber]
+    refused: LinkedNumber | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,9 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     overview = count(shown, time_range)
     refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(query))))
     # A refused request has no model and no API format.
-    refused = count_refused(refusals.none() if narrowing.keys() & {"model", "format"} else refusals, time_range)
+    if narrowing.keys() & {"model", "format"}:
+        refusals = refusals.none()
+    refused = count_refused(refusals, time_range)
     drawn = chart(overview, time_range, refused)
     return {
         "section": "overview",
@@ -116,7 +122,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "refused": LinkedNumber(f"{sum(refused):,}", urlencode({**query, "status": REFUSED})),
         "chart": drawn,
         "times": _times(drawn, narrowing),
-        "groups": _groups(request, overview, query),
+        "groups": _groups(request, overview, query, refused_by_key(refusals)),
         "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
         "running_query": urlencode({**narrowing, "status": Status.IN_PROGRESS}),
         "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),
@@ -187,12 +193,12 @@ def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Any, str, l
     return times
 
 
-def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str]) -> list[Group]:
+def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str], refused: Mapping[int, int]) -> list[Group]:
     names = _key_names(request)
-    by_key = {pk: figures for pk, figures in overview.keys.items() if pk is not None}
+    by_key = {pk: overview.keys.get(pk, ResponseFigures()) for pk in (*overview.keys, *refused) if pk is not None}
     groups = [
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
-        _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query),
+        _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query, refused),
         _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
         _group("API format", "format", _api_formats(overview), query),
     ]
@@ -208,12 +214,22 @@ def _api_formats(overview: Overview) -> list[tuple[str, str, ResponseFigures]]:
     return named if any(figures) else []
 
 
-def _group(title: str, field: str, named: Sequence[tuple[str, str, ResponseFigures]], query: Mapping[str, str]) -> Group:
+def _group(
+    title: str,
+    field: str,
+    named: Sequence[tuple[str, str, ResponseFigures]],
+    query: Mapping[str, str],
+    refused: Mapping[int, int] | None = None,
+) -> Group:
     shown = []
     for value, name, figures in named[:MAX_GROUPS]:
         narrowed = {**query, field: value}
         home = urlencode({"range" if key == "since" else key: text for key, text in narrowed.items()})
-        shown.append(Row(name, home, cells(figures, narrowed)))
+        row = Row(name, home, cells(figures, narrowed))
+        if refused is not None:
+            number = LinkedNumber(f"{refused.get(int(value), 0):,}", urlencode({**narrowed, "status": REFUSED}))
+            row = replace(row, refused=number)
+        shown.append(row)
     return Group(title, shown, max(len(named) - MAX_GROUPS, 0))
 
 

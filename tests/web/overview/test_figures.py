@@ -171,6 +171,18 @@ class FiguresTest(WebCase):
             self.assertIn(f'">{number}</a></dd>' if number else "No responses in the last 7 days", page)
         self.assertIn("No responses in the last", self.page("/?range=odd&model=%00&key=x&project=%E2%80%AE"))
 
+    def test_the_table_of_keys_has_their_refused_requests(self) -> None:
+        other, _ = ApiKey.make("all refused", project="p")
+        for key, number in ((self.key, 4), (other, 7), (None, 9)):
+            RefusedRequest.objects.create(
+                created_at=DAY.start_of(4), project="p", path="/v1/x", status=400, count=number, key=key
+            )
+        page = self.page("/")
+        refused = re.findall(r'href="(/responses\?[^"]*)">([47])</a></td></tr>', page)
+        self.assertEqual([number for _, number in refused], ["4", "7"])
+        self.assertIn(f"key={other.pk}", refused[1][0])
+        self.assertIn("status=refused", refused[1][0])
+
     def test_an_api_format_narrows_running_and_failed_responses_and_leaves_out_refused_ones(self) -> None:
         RefusedRequest.objects.create(created_at=DAY.start_of(4), project="p", path="/v1/responses", status=429, count=3)
         row = re.search(r'<th scope="row"><a href="\?([^"]*format=messages[^"]*)">Messages</a>', self.page("/?range=7d"))
