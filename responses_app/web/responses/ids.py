@@ -24,9 +24,9 @@ def search_by_id(rows: QuerySet[Response], text: str) -> QuerySet[Response] | No
     """Return the responses matching an id or the beginning of an id, or None without a match."""
     if text.startswith(COMPLETION_PREFIX):
         return _search(rows, response_id(text))
-    found = _search(rows, text)
+    matching = _search(rows, text)
     # Messages have ids with the prefix of items.
-    return _search(rows, response_id(text)) if found is None and text.startswith(MESSAGE_PREFIX) else found
+    return _search(rows, response_id(text)) if matching is None and text.startswith(MESSAGE_PREFIX) else matching
 
 
 def response_id(uid: str) -> str:
