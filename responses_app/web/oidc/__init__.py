@@ -1,1 +1,1 @@
-"""Sign-in by OpenID Connect with django-allauth. A Django app, so that django-allauth finds its provider."""
+"""Sign-in by OpenID Connect with django-allauth. A Django app, so that django-allauth finds the provider."""

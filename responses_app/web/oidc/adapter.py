@@ -20,11 +20,20 @@ from responses_app.observability.records import current_request
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
 from responses_app.web.accounts.sign_in import BACKEND
-from responses_app.web.oidc import people
-from responses_app.web.oidc.reasons import reason_of
+from responses_app.web.oidc import people, reasons
+from responses_app.web.oidc.reasons import reason_of, remedy_of
 
 CANCELLED: Final = "The sign-in was cancelled at the provider."
 INVALID: Final = "The answer of the provider is not valid, or this sign-in took longer than ten minutes. Please sign in again."
+AWAY: Final = "The sign-in provider cannot be reached. Please try again in a minute."
+MISCONFIGURED: Final = (
+    "This server and the sign-in provider do not work together, and signing in again does not mend that. The administrator of "
+    "this server has to look."
+)
+# Codes of the provider's redirect (RFC 6749, section 4.1.2.1) that come from the settings of the client.
+REFUSED_CLIENT: Final = frozenset({"invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope"})
+# What an answer of the provider raises that misses fields, is no JSON, or has a key of another kind.
+MALFORMED: Final = (LookupError, TypeError, ValueError, AttributeError)
 # Characters of a reason in the log: the text of the provider and a remedy.
 MAX_REASON: Final = 500
 INACTIVE: Final = "This account is not active. Ask an admin."
@@ -67,10 +76,20 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     ) -> None:
         """Raise ImmediateHttpResponse with the page of the error."""
         del provider, extra_context
-        sentence = CANCELLED if error == AuthError.CANCELLED else INVALID
-        raise ImmediateHttpResponse(
-            error_page(request, sentence, reason_of(exception) if exception else request.GET.get("error", str(error)))
-        )
+        if exception is not None:
+            raise ImmediateHttpResponse(error_page(request, sentence_of(exception), reason_of(exception)))
+        code = request.GET.get("error", str(error))
+        refused = MISCONFIGURED if code in REFUSED_CLIENT else INVALID
+        raise ImmediateHttpResponse(error_page(request, CANCELLED if error == AuthError.CANCELLED else refused, code))
+
+
+def sentence_of(error: Exception) -> str:
+    """Return the sentence of the page for an exception of the exchange: to sign in again only where that can help."""
+    remedy = remedy_of(error)
+    if remedy == reasons.AWAY:
+        return AWAY
+    # Without a remedy, an OAuth2Error is a code that was used or is old. The others are fields that the provider leaves out.
+    return MISCONFIGURED if remedy or isinstance(error, MALFORMED) else INVALID
 
 
 def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 403) -> HttpResponse:
@@ -80,4 +99,5 @@ def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 4
     logger.warning("%s sign-in by OpenID Connect failed: %s", request_id, reason[:MAX_REASON])
     visitor = audit_log.Actor(audit_log.Kind.VISITOR, address=audit_log.address_of(request))
     audit_log.record_once(visitor, "sign-in", "sign-in provider", outcome=audit_log.Outcome.FAILURE)
-    return render(request, "web/sign_in_error.html", {"sentence": sentence, "request_id": request_id}, status=status)
+    context = {"sentence": sentence, "request_id": request_id, "can_try_again": sentence != MISCONFIGURED}
+    return render(request, "web/sign_in_error.html", context, status=status)

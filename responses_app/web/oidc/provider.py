@@ -19,6 +19,10 @@ from django.urls import reverse
 NONCE_BYTES: Final = 16
 
 
+class OtherIssuerError(OAuth2Error):  # type: ignore[misc]
+    """Error of metadata whose issuer differs from RESPONSES_OIDC_ISSUER."""
+
+
 class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     """Exchange with the provider. Every difference from the standard raises OAuth2Error."""
 
@@ -27,11 +31,11 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """Return the metadata of the provider, whose issuer must be that of the settings."""
         metadata = super().openid_config
         if str(metadata.get("issuer", "")).rstrip("/") != settings.RESPONSES_OIDC.issuer.rstrip("/"):
-            raise OAuth2Error(f"The provider names the issuer {metadata.get('issuer')!r}, and RESPONSES_OIDC_ISSUER another")
+            raise OtherIssuerError(f"The provider names the issuer {metadata.get('issuer')!r}")
         return metadata
 
     def complete_login(self, request: HttpRequest, app: Any, token: Any, **kwargs: Any) -> Any:
-        """Return the sign-in with its claims: those of the ID token, and those of the user info for the same subject."""
+        """Return the sign-in with the claims of the ID token and of the user info for the same subject."""
         metadata = self.openid_config
         claims = jwtkit.verify_and_decode(
             credential=kwargs["response"]["id_token"],

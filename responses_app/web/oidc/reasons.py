@@ -10,29 +10,44 @@ AUDIENCE: Final = "RESPONSES_OIDC_CLIENT_ID must be the client for which the pro
 ISSUER: Final = (
     "RESPONSES_OIDC_ISSUER must be the issuer of the provider, below which it serves /.well-known/openid-configuration"
 )
-AWAY: Final = "The provider must be reachable from this host, also its certificate must be accepted"
+AWAY: Final = "The provider must be reachable from this host"
+CERTIFICATE: Final = (
+    "This host must accept the certificate of the provider: REQUESTS_CA_BUNDLE names a file of other authorities"
+)
 # Errors of the standard (RFC 6749, section 5.2) in the text of django-allauth's errors.
 _CODES: Final = ("invalid_client", "unauthorized_client")
-# Remedies by the name of the class or a base of it: PyJWT and requests belong to django-allauth.
+# Remedies by the name of the class or a base of it: PyJWT and requests, whose errors are OSErrors, belong to django-allauth.
 _REMEDIES: Final = {
     "ExpiredSignatureError": CLOCK,
     "ImmatureSignatureError": CLOCK,
     "InvalidIssuedAtError": CLOCK,
     "InvalidIssuerError": ISSUER,
+    "OtherIssuerError": ISSUER,
     "InvalidAudienceError": AUDIENCE,
     "HTTPError": ISSUER,
     "JSONDecodeError": ISSUER,
-    "RequestException": AWAY,
+    "SSLError": CERTIFICATE,
+    "OSError": AWAY,
 }
 MAX_TEXT: Final = 300
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the messages of the exception and its `__cause__`, with the text of `_REMEDIES` for its class."""
-    cause = error.__cause__ or error
-    texts = dict.fromkeys(str(one) or type(one).__name__ for one in (error, cause))
-    text = ": ".join(texts)[:MAX_TEXT]
-    remedy = next((_REMEDIES[kind.__name__] for kind in type(cause).__mro__ if kind.__name__ in _REMEDIES), "")
-    if any(code in text for code in _CODES):
-        remedy = CREDENTIALS
+    """Return the messages of an exception and of the `__cause__`, with the text of `_REMEDIES` for the class."""
+    text, remedy = _text_of(error)[:MAX_TEXT], remedy_of(error)
     return f"{text}. {remedy}" if remedy else text
+
+
+def remedy_of(error: BaseException) -> str:
+    """Return the text of `_REMEDIES` for an exception, empty for an unknown class."""
+    if any(code in _text_of(error) for code in _CODES):
+        return CREDENTIALS
+    return next((_REMEDIES[kind.__name__] for kind in type(_cause_of(error)).__mro__ if kind.__name__ in _REMEDIES), "")
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    return error.__cause__ or error
+
+
+def _text_of(error: BaseException) -> str:
+    return ": ".join(dict.fromkeys(str(one) or type(one).__name__ for one in (error, _cause_of(error))))

@@ -45,7 +45,7 @@ class Provider:
         }
 
     def control(self, **values: object) -> None:
-        """Set `callback`, or `groups` by person."""
+        """Set `callback` with `client_secret`, or `groups` by person."""
         assert plain_http.post(f"{self.url}/control", json=values, timeout=180).status_code == 200
 
     def set_groups(self, name: str, groups: Sequence[str]) -> None:

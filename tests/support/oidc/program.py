@@ -1,6 +1,7 @@
 """Program of the provider: `python -m tests.support.oidc.program PORT FOLDER`. A small Django project on SQLite.
 
-`/login` signs in the person of the form without a password. `/control` sets the address for the way back and the groups of a person.
+`/login` signs in the person of the form without a password. `/control` sets the address for the way back, the secret of the
+client and the groups of a person.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
 
 
 def control(request: HttpRequest) -> HttpResponse:
-    """Set the address for the way back, and groups by person."""
+    """Set the address for the way back with the secret of the client, and groups by person."""
     from oauth2_provider.models import Application
 
     values = json.loads(request.body)
@@ -84,7 +85,7 @@ def control(request: HttpRequest) -> HttpResponse:
         Application.objects.update_or_create(
             client_id=CLIENT_ID,
             defaults={
-                "client_secret": CLIENT_SECRET,
+                "client_secret": values.get("client_secret", CLIENT_SECRET),
                 "client_type": "confidential",
                 "authorization_grant_type": "authorization-code",
                 "algorithm": "RS256",

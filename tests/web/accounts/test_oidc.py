@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import SimpleTestCase, override_settings
 
 from responses_app.models import Role
-from responses_app.web.oidc import adapter, people, reasons, setting, views
+from responses_app.web.oidc import adapter, people, reasons, setting
 from tests.support import plain_http
 from tests.support.oidc.process import Colleague, Provider
 from tests.support.server.serve_command import Server
@@ -165,6 +165,27 @@ def test_a_cancelled_sign_in_has_a_page(server: Server, colleague: Arrival) -> N
     assert f"responses.oidc: {request_id} sign-in by OpenID Connect failed: access_denied" in server.output
 
 
+def test_a_wrong_secret_sends_the_person_to_the_administrator(server: Server, provider: Provider, colleague: Arrival) -> None:
+    callback = f"{server.url}/sign-in/oidc/callback"
+    provider.control(callback=callback, client_secret="another secret")
+    try:
+        answer = colleague("ada").enter()
+    finally:
+        provider.control(callback=callback)
+    assert answer.status_code == 403
+    assert adapter.MISCONFIGURED in answer.text
+    assert "button main" not in answer.text
+    assert f'Give the administrator the request ID <span class="mono">{answer.headers["x-request-id"]}' in answer.text
+    assert reasons.CREDENTIALS in server.output
+
+
+def test_an_invalid_scope_sends_the_person_to_the_administrator(server: Server, colleague: Arrival) -> None:
+    ada = colleague("ada")
+    state = ada.start().params["state"]
+    answer = ada.get(f"/sign-in/oidc/callback?error=invalid_scope&state={state}")
+    assert adapter.MISCONFIGURED in answer.text
+
+
 def test_no_password_is_accepted_and_the_operator_has_a_way_in(server: Server, colleague: Arrival) -> None:
     visitor = colleague("visitor")
     page = visitor.get("/admin/")
@@ -204,7 +225,7 @@ def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: E
         assert "Password" in visitor.get("/sign-in").text
         answer = visitor.get("/sign-in/oidc/start")
         assert answer.status_code == 502
-        assert views.AWAY in answer.text
+        assert adapter.AWAY in answer.text
         assert reasons.AWAY in server.output
     finally:
         server.end()
