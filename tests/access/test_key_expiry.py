@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from responses_app.access import api_keys
-from responses_app.models import ApiKey, Project, Response
+from responses_app.models import ApiKey, Item, Project, Response
 from responses_app.store.log.retention import prune_by_limits
 from tests.support.api.case import HELLO, ApiCase, KeyedClient, record_text
 
@@ -51,3 +51,17 @@ class KeyExpiryTest(ApiCase):
         await Project.objects.acreate(name=self.key.project, retention_days=2)
         await sync_to_async(lambda: list(prune_by_limits(later)))()
         self.assertEqual(await Response.objects.acount(), 0)
+
+    async def test_retention_of_a_project_erases_items_of_deleted_conversations(self) -> None:
+        await Project.objects.acreate(name=self.key.project, retention_days=2)
+        later = timezone.now() + timedelta(days=3)
+        async with self.serving(record_text(HELLO)) as client:
+            conversation = (await client.post("/v1/conversations", {}, content_type="application/json")).json()["id"]
+            await self.made(client, conversation=conversation)
+            await sync_to_async(lambda: list(prune_by_limits(later)))()
+            self.assertEqual([await Response.objects.acount(), await Item.objects.acount()], [0, 2])
+            await client.delete(f"/v1/conversations/{conversation}")
+        await sync_to_async(lambda: list(prune_by_limits(timezone.now())))()
+        self.assertEqual(await Item.objects.acount(), 2)
+        await sync_to_async(lambda: list(prune_by_limits(later)))()
+        self.assertEqual(await Item.objects.acount(), 0)

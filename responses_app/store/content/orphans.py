@@ -91,9 +91,9 @@ def orphaned_before(before: datetime) -> QuerySet[Item]:
     return Item.objects.filter(orphaned_at__lt=before)
 
 
-def prune(before: datetime) -> Iterator[int]:
-    """Delete items orphaned before the time `before`, project by project. Yield the size of each batch."""
-    for project in set(orphaned_before(before).values_list("project", flat=True)):
+def prune(before: datetime, only: str = "") -> Iterator[int]:
+    """Delete items orphaned before the time `before`, project by project or in `only`. Yield the size of each batch."""
+    for project in {only} if only else set(orphaned_before(before).values_list("project", flat=True)):
         due, last = orphaned_before(before).filter(project=project).order_by("pk"), 0
         while keys := list(due.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
             yield from erase(project, keys)

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from responses_app.models import ApiKey, LogForm, LogPage, Project, Response
 from responses_app.protocol.encoding import EventFrame
+from responses_app.store.content import orphans
 from responses_app.store.content.batches import change_in_batches, warn_once
 from responses_app.store.content.deletion import delete_rows
 from responses_app.store.log.archive import EVENTS_PER_PAGE, build_page
@@ -52,7 +53,7 @@ def prune(name: str, before: datetime) -> Iterator[int]:
 
 
 def prune_by_limits(now: datetime) -> Iterator[int]:
-    """Erase the responses whose key or project keeps these for a shorter time. Yield the size of each batch."""
+    """Erase the responses whose key or project keeps these for a shorter time, and the orphans of the project. Yield sizes of batches."""
     owners: list[tuple[dict[str, Any], int]] = [
         *(({"key": pk}, days) for pk, days in ApiKey.objects.values_list("pk", "retention_days") if days),
         *(({"project": name}, days) for name, days in Project.objects.values_list("name", "retention_days") if days),
@@ -62,6 +63,8 @@ def prune_by_limits(now: datetime) -> Iterator[int]:
         # The time of creation has an index without a filter.
         due = Response.objects.filter(**owner, ended_at__lt=before, created_at__lt=before)
         yield from change_in_batches(due, delete_rows)
+        if "project" in owner:
+            yield from orphans.prune(before, owner["project"])
 
 
 def erase_deltas(keys: Sequence[int]) -> Sequence[int]:
