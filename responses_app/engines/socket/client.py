@@ -34,13 +34,16 @@ PAUSES_S = (0.05, 0.1, 0.25, 0.5)
 WATCH_S = 1.0
 # A worker that does not answer for so long, while streams wait, counts as dead.
 HUNG_S = 15.0
+# A health check pings a worker that was silent for WATCH_S, and waits so long: less than the limit of /health/ready.
+ANSWER_S = 3.0
 
 
 class SocketEngine:
     """The `unix:` engine: the worker of `bin/serve --worker`, at the socket `path`.
 
     `start` waits up to `start_wait` seconds for the worker. It then continues without the worker if `max_model_len` is given. A worker
-    that ends and comes back is used as before. `watch_s` and `hung_s` are the limits of `EngineConnection.check`.
+    that ends and comes back is used as before. `watch_s` and `hung_s` are the limits of `EngineConnection.check`,
+    `answer_s` that of a health check.
     """
 
     counts_cheaply = True
@@ -56,9 +59,10 @@ class SocketEngine:
         start_wait: float = 0.0,
         watch_s: float = WATCH_S,
         hung_s: float = HUNG_S,
+        answer_s: float = ANSWER_S,
     ) -> None:
         self.path = path
-        self._watch_s, self._hung_s = watch_s, hung_s
+        self._watch_s, self._hung_s, self._answer_s = watch_s, hung_s, answer_s
         self._address = connectable(path)
         self._max_model_len, self._start_wait = max_model_len, start_wait
         self._supports_images = True
@@ -106,8 +110,8 @@ class SocketEngine:
             await connection.close()
 
     async def is_healthy(self) -> bool:
-        """Return True while the worker is connected."""
-        return self._connection is not None and self._connection.is_open
+        """Return True while the worker is connected and answers. A ping needs no model, so a check costs no tokens."""
+        return self._connection is not None and await self._connection.answers(self._watch_s, self._answer_s)
 
     async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
         """Count the prompt tokens in the worker, images expanded as in a generation."""

@@ -28,6 +28,7 @@ class EngineConnection(asyncio.Protocol):
         self._streams: dict[int, RequestStream] = {}
         self._splitter = FrameSplitter()
         self._received_s = monotonic()
+        self._answer: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
 
     @property
@@ -64,6 +65,16 @@ class EngineConnection(asyncio.Protocol):
             self._transport.abort()
         self._write(encode([[codec.PING]]))
 
+    async def answers(self, fresh_s: float, limit_s: float) -> bool:
+        """Return True if data came less than `fresh_s` seconds ago, or comes within `limit_s` seconds after a ping."""
+        if not self.is_open or monotonic() - self._received_s < fresh_s:
+            return self.is_open
+        if self._answer is None:
+            self._answer = asyncio.get_running_loop().create_future()
+            self._write(encode([[codec.PING]]))
+        done, _ = await asyncio.wait({self._answer}, timeout=limit_s)
+        return bool(done) and self.is_open
+
     async def wait_closed(self, limit_s: float) -> None:
         """Wait until the connection is closed, at most `limit_s` seconds."""
         await asyncio.wait({self._closed}, timeout=limit_s)
@@ -82,6 +93,7 @@ class EngineConnection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """End all streams with EngineUnreachable."""
         self._transport = None
+        self._end_wait()
         streams, self._streams = self._streams, {}
         for stream in streams.values():
             stream.fail(EngineUnreachable("the connection to the engine worker broke off"))
@@ -93,6 +105,7 @@ class EngineConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Pass the messages of complete frames to their streams. Close the connection after an invalid message."""
         self._received_s = monotonic()
+        self._end_wait()
         try:
             for messages, _ in self._splitter.feed(data):
                 for message in messages:
@@ -116,6 +129,11 @@ class EngineConnection(asyncio.Protocol):
             stream.fail(codec.decode_error(message))
         else:
             stream.finish_count(message[2])
+
+    def _end_wait(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.set_result(None)
 
     def _write(self, frame: bytes) -> None:
         if self._transport is not None:

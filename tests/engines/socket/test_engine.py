@@ -169,6 +169,45 @@ def test_silent_worker_counts_as_dead(path: Path) -> None:
     asyncio.run(main())
 
 
+def test_silent_worker_is_not_healthy_until_the_answer_to_the_ping(path: Path) -> None:
+    async def describe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(encode([["model", {"max_model_len": 99, "supports_images": False}]]))
+        assert await reader.readexactly(len(ping)) == ping
+        await goes_on.wait()
+        writer.write(encode([["pong"]]))
+        # One ping for all health checks that wait.
+        assert await reader.read() == b""
+        writer.close()
+        ended.set()
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(describe, path):
+            engine = SocketEngine(str(path), watch_s=0.0, answer_s=0.01)
+            await engine.start()
+            assert not await engine.is_healthy()
+            assert not any(await asyncio.gather(engine.is_healthy(), engine.is_healthy()))
+            engine._answer_s = 60.0
+            check = asyncio.create_task(engine.is_healthy())
+            goes_on.set()
+            assert await check
+            await engine.close()
+            assert not await engine.is_healthy()
+            await ended.wait()
+
+    ping, goes_on, ended = encode([["ping"]]), asyncio.Event(), asyncio.Event()
+    asyncio.run(main())
+
+
+def test_idle_worker_answers_health_checks(path: Path) -> None:
+    async def work(engine: SocketEngine, _host: EngineHost) -> None:
+        connection = engine._connection
+        assert connection is not None
+        assert await connection.answers(fresh_s=0.0, limit_s=60.0)
+        assert await engine.is_healthy()
+
+    use(path, work, recording([1]))
+
+
 @pytest.mark.parametrize("content", [HEADER.pack(2, 0) + b"{}", encode([["generate", 1, {}]]), encode([["what"]])])
 def test_connection_with_invalid_messages_is_closed_and_others_go_on(path: Path, content: bytes) -> None:
     async def work(engine: SocketEngine, _host: EngineHost) -> None:
