@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import orjson
@@ -10,10 +11,15 @@ from django.db.models import Q, QuerySet
 from responses_app.models import Direction, Item, Response, StoredRequest
 from responses_app.runs.cache_diagnostics.comparison import PromptRecord
 from responses_app.runs.create_request import CreateRequest
-from responses_app.store.log.rows.round_prompts import load_rounds
+from responses_app.store.log.rows.round_prompts import load_rounds, shared_length
+from responses_app.store.log.rows.shared_prompts import read_prompt
+from responses_app.store.log.token_log import decode_tokens
 
 # Responses before another that are searched for the same `prompt_cache_key`.
 SEARCHED: Final = 20
+# Newest responses of a project of which those of the same key and model are searched for a similar prompt, and the number read.
+SEARCHED_SIMILAR: Final = 500
+MAX_SIMILAR: Final = 10
 
 
 def load_record(row: Response, *, first: bool = False) -> PromptRecord | None:
@@ -56,6 +62,21 @@ def find_earlier(row: Response, visible: QuerySet[Response]) -> Response | None:
     if not key:
         return None
     return next((one for one in before.filter(key_id=row.key_id)[:SEARCHED] if _cache_key(one.pk) == key), None)
+
+
+def find_similar(row: Response, visible: QuerySet[Response]) -> Response | None:
+    """Return of the responses before `row` with the same key, user and model the one whose prompt shares most tokens, if any does."""
+    prompt = _first_prompt(row.pk)
+    newest = visible.filter(project=row.project, pk__lt=row.pk).order_by("-pk").values("pk")[:SEARCHED_SIMILAR]
+    same = visible.filter(pk__in=newest, key_id=row.key_id, user_id=row.user_id, model=row.model).order_by("-pk")
+    shared = [(shared_length(_first_prompt(one.pk), prompt), one) for one in same[:MAX_SIMILAR]]
+    longest, response = max(shared, key=lambda pair: pair[0], default=(0, None))
+    return response if longest else None
+
+
+def _first_prompt(pk: int) -> Sequence[int]:
+    stored = read_prompt(pk)
+    return decode_tokens(stored) if stored else ()
 
 
 def _cache_key(pk: int) -> str | None:

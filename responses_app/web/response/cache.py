@@ -15,7 +15,7 @@ from responses_app.access.permissions import visible_responses
 from responses_app.models import Response
 from responses_app.runs import manager
 from responses_app.runs.cache_diagnostics.comparison import BLOCK_TOKENS, PrefixComparison, compare
-from responses_app.runs.cache_diagnostics.stored import find_earlier, load_record
+from responses_app.runs.cache_diagnostics.stored import find_earlier, find_similar, load_record
 from responses_app.runs.ids import is_id
 from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds, shared_length
 from responses_app.web.render.sanitize import visible
@@ -59,8 +59,11 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     named = request.GET.get("with", "").strip()
     visible_rows = visible_responses(request.user)
     earlier = visible_rows.filter(uid=named).first() if is_id(named) else None
+    is_similar = False
     if not named:
         earlier = find_earlier(row, visible_rows)
+        is_similar = earlier is None
+        earlier = earlier or find_similar(row, visible_rows)
     rounds = sent_rounds(row, load_rounds(row.pk))
     comparison, divergence, previous = _compare(earlier, row, rounds) if earlier and rounds else (None, None, None)
     return render_page(
@@ -70,6 +73,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "web/cache.html",
         named=named,
         earlier=earlier,
+        is_similar=is_similar,
         comparison=comparison,
         divergence=divergence,
         rounds=_sharing(rounds, previous),

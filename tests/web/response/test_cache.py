@@ -54,8 +54,17 @@ class PromptCachePageTest(WebCase):
         self.assertNotIn("was removed", page)
         self.assertNotIn("/responses/resp_other/prompt", page)
 
-    def test_any_two_responses_can_be_compared(self) -> None:
+    def test_a_response_without_a_chain_is_compared_with_the_most_similar_prompt_of_its_key_and_model(self) -> None:
         self.stored("resp_1", list(range(64)))
+        self.stored("resp_other", list(range(8)))
+        self.stored("resp_model", list(range(100)), {"model": "other"})
+        self.stored("resp_2", [*range(40), *range(500, 580)])
+        page = self.page(CACHE)
+        self.assertIn("/responses/resp_1/prompt", page)
+        self.assertIn("32 tokens computed again", text_of(page))
+
+    def test_any_two_responses_can_be_compared(self) -> None:
+        self.stored("resp_1", list(range(64)), {"user": self.operator})
         self.stored("resp_2", list(range(120)))
         self.assertIn("No earlier response in this chain", text_of(self.page(CACHE)))
         self.assertIn("No tokens lost.", text_of(self.page(f"{CACHE}?with=resp_1")))
