@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ MAX_TEXT = 400
 # Keys whose values are credentials.
 CREDENTIALS = frozenset({"authorization_token", "authorization", "headers"})
 HIDDEN = "…"
+LEFT_OUT = re.compile(r'… \(\d+ (more characters|entries)\)"')
 
 
 def dump_client_body(raw: Mapping[str, Any]) -> str:
@@ -25,6 +27,11 @@ def dump_client_body(raw: Mapping[str, Any]) -> str:
     if len(text) > MAX_BYTES:
         text = orjson.dumps({name: _size(value) for name, value in body.items()})
     return text.decode()
+
+
+def is_shortened(text: str) -> bool:
+    """Return whether a stored body lacks a part of what was sent."""
+    return LEFT_OUT.search(text) is not None
 
 
 def _without_credentials(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from responses_app.api_formats.client_body import dump_client_body
 from responses_app.models import Conversation, Direction, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.web.response.properties import UNSET, Property, request_properties
@@ -65,6 +66,19 @@ class PropertiesTest(WebCase):
         self.assertIn("&quot;content&quot;: &quot;&lt;b&gt;&quot;", page)
         self.assertIn('<span class="badge format">Messages</span>', self.page(f"/responses/{row.uid}/chain"))
         self.assertNotIn("Request to", self.page(f"/responses/{made('resp_plain').uid}"))
+
+    def test_curl_sends_the_request_in_the_format_of_the_client(self) -> None:
+        long = "x" * 70_000
+        for number, (api_format, path) in enumerate((("messages", "messages"), ("chat_completions", "chat/completions"))):
+            for text, expected in (("short", path), (long, "responses")):
+                with self.subTest(api_format=api_format, expected=expected):
+                    body = dump_client_body({"model": "m", "messages": [{"role": "user", "content": text}]})
+                    row = made(f"resp_{number}_{expected[-4:]}", deltas=1, api_format=api_format)
+                    request = CreateRequest("p", None, "m", (), api_format=api_format, client_body=body)
+                    StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+                    page = self.page(f"/responses/{row.uid}/wire")
+                    self.assertRegex(page, rf"curl http://testserver/v1/{expected} ")
+                    self.assertEqual("&quot;messages&quot;: [" in page, text != long)
 
     def test_long_counts_of_tokens_have_separators(self) -> None:
         row = made(input_tokens=32768, cached_tokens=20480)

@@ -15,12 +15,14 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Direction, Item, Response
+from responses_app.api_formats.client_body import is_shortened
+from responses_app.models import ApiFormat, Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.utils.invisible import escaped_in_json, escaped_in_python
 from responses_app.web.render.log_events import frames
 from responses_app.web.render.sanitize import hide_url_queries, pretty_json, truncate
 from responses_app.web.response.detail import get_response, number, render_page
+from responses_app.web.responses.parameters import client_body
 from responses_app.wire.sse import encode
 
 PAGE_EVENTS: Final = 100
@@ -49,6 +51,12 @@ FIELDS: Final[Mapping[str, Any]] = {
 }
 INDENT: Final = "    "
 LINE_LENGTH: Final = 100
+# Paths below /v1, by API format.
+PATHS: Final[Mapping[str, str]] = {
+    ApiFormat.RESPONSES: "responses",
+    ApiFormat.CHAT_COMPLETIONS: "chat/completions",
+    ApiFormat.MESSAGES: "messages",
+}
 # Fields that the server adds to an item of the client.
 ADDED: Final = ("id", "status")
 
@@ -90,7 +98,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         is_large=is_large,
         request_json=request_json,
         request_left_out=left_out,
-        curl="" if is_large else _curl(url, body),
+        curl="" if is_large else _curl(url, row, body),
         python="" if is_large else _python(url, body),
     )
 
@@ -116,10 +124,15 @@ def _request(row: Response) -> dict[str, Any]:
     }
 
 
-def _curl(url: str, body: Mapping[str, Any]) -> str:
-    data = shlex.quote(escaped_in_json(json.dumps(body, ensure_ascii=False)))
+def _curl(url: str, row: Response, body: Mapping[str, Any]) -> str:
+    """Return the command for the request as the client has sent it, or for `body` if only that is stored in full."""
+    sent = client_body(row)
+    sent = "" if is_shortened(sent) else sent
+    path = PATHS[row.api_format if sent else ApiFormat.RESPONSES]
+    text = json.dumps(json.loads(hide_url_queries(sent)) if sent else body, ensure_ascii=False)
+    data = shlex.quote(escaped_in_json(text))
     return (
-        f'curl {shlex.quote(url + "/responses")} -H "Authorization: Bearer $KEY" \\\n'
+        f'curl {shlex.quote(f"{url}/{path}")} -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" -d {data}'
     )
 
