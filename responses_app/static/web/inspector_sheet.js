@@ -1,5 +1,6 @@
 // The inspector on a phone: a sheet from below, opened by a button.
 import { icon } from "./icon.js";
+import { addStyle } from "./style.js";
 
 const inspector = document.querySelector(".inspector");
 const place = document.createComment("inspector");
@@ -13,7 +14,7 @@ close.setAttribute("aria-label", "Close");
 close.append(icon("close"));
 body.append(close);
 dialog.append(body);
-document.querySelector("#response").append(opener, dialog);
+addStyle(new URL("inspector_sheet.css", import.meta.url).href).then(() => document.querySelector("#response").append(opener, dialog));
 
 opener.addEventListener("click", () => {
   inspector.replaceWith(place);

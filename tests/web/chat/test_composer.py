@@ -126,6 +126,21 @@ def test_a_file_without_text_is_named_and_can_be_left_out(visitor: Visitor) -> N
     expect(message).not_to_contain_text("table.xyz")
 
 
+def test_a_message_waits_for_the_script_of_its_files(visitor: Visitor) -> None:
+    page = visitor.page
+    held: list[Route] = []
+    page.route("**/attachments.js", lambda route: held.append(route))
+    with page.expect_request("**/attachments.js"):
+        page.get_by_label("Attach files").set_input_files([FilePayload(name="a.txt", mimeType="text/plain", buffer=b"a")])
+    visitor.send("greetings")
+    expect(page.locator(".composer .notice")).to_have_text("A file is still being uploaded.")
+    expect(page.locator(".turn")).to_have_count(0)
+    held[0].continue_()
+    expect(page.get_by_role("list", name="Attached files").get_by_role("button")).to_have_count(1)
+    page.get_by_label("Message", exact=True).press("Enter")
+    expect(page.locator("article.person").last).to_contain_text("File: a.txt")
+
+
 def test_a_refused_upload_is_explained(visitor: Visitor) -> None:
     visitor.page.route(
         "**/v1/files", lambda route: route.fulfill(status=413, json={"error": {"message": "The file is too large."}})

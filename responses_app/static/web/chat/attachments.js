@@ -1,8 +1,10 @@
 // Attachments of a message, chosen, pasted or dropped: images as data URLs, other files uploaded through the Files API.
 import { icon } from "../icon.js";
+import { addStyle } from "../style.js";
 import { Api } from "./protocol.js";
 import { button, el, visible } from "./dom.js";
 
+const styled = addStyle(new URL("attachments.css", import.meta.url).href);
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const MAX_IMAGE_BYTES = 15_000_000;
 
@@ -10,7 +12,6 @@ export class Attachments {
   constructor(form) {
     // Parts of the message, each with its entry in the list.
     this.entries = [];
-    this.uploads = 0;
     this.form = form;
     this.list = form.querySelector(".attached");
     this.notice = form.querySelector(".notice");
@@ -43,6 +44,7 @@ export class Attachments {
 
   async add(files) {
     this.notice.textContent = "";
+    await styled;
     for (const file of files) {
       if (file.type.startsWith("image/")) await this.addImage(file);
       else await this.upload(file);
@@ -64,14 +66,12 @@ export class Attachments {
     body.append("file", file);
     const waiting = el("li", { class: "quiet" }, `Uploading ${visible(file.name)}…`);
     this.list.append(waiting);
-    this.uploads += 1;
     try {
       const { id } = await (await this.api.request("", { method: "POST", body })).json();
       this.show({ type: "input_file", file_id: id, filename: file.name }, file.name, el("span", { dir: "auto" }, visible(file.name)));
     } catch (error) {
       this.notice.textContent = `${visible(file.name)} can’t be attached. ${visible(error.message)}`;
     } finally {
-      this.uploads -= 1;
       waiting.remove();
     }
   }

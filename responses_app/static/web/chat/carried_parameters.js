@@ -1,9 +1,9 @@
 // Request parameters of an opened conversation. Parameters without a control are listed in the settings and can be removed.
 import { icon } from "../icon.js";
+import { addStyle } from "../style.js";
 import { button, el } from "./dom.js";
 
-const sheet = document.createElement("link");
-document.head.append(Object.assign(sheet, { rel: "stylesheet", href: new URL("carried_parameters.css", import.meta.url).href }));
+addStyle(new URL("carried_parameters.css", import.meta.url).href);
 
 const MAX_VALUE_CHARS = 160;
 // Limit of the API.

@@ -10,9 +10,10 @@ export class Composer {
     this.stopButton = form.querySelector(".stop");
     this.sendButton = form.querySelector(".send");
     this.notice = form.querySelector(".notice");
-    this.attachments = { isEmpty: true, uploads: 0, add: () => {}, take: () => [] };
+    this.attachments = { isEmpty: true, take: () => [] };
     this.actions = actions;
     this.busy = false;
+    this.pending = 0;
     form.addEventListener("submit", (event) => this.submit(event));
     this.stopButton.addEventListener("click", () => this.actions.stop());
     this.field.addEventListener("keydown", (event) => this.onKey(event));
@@ -48,7 +49,12 @@ export class Composer {
 
   async add(files) {
     this.loaded ??= import("./attachments.js").then(({ Attachments }) => (this.attachments = new Attachments(this.form)));
-    await (await this.loaded).add(files);
+    this.pending += 1;
+    try {
+      await (await this.loaded).add(files);
+    } finally {
+      this.pending -= 1;
+    }
   }
 
   onKey(event) {
@@ -67,8 +73,8 @@ export class Composer {
   submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
-    if (this.busy || this.sendButton.disabled || (!text && this.attachments.isEmpty)) return;
-    if (this.attachments.uploads) return void (this.notice.textContent = "A file is still being uploaded.");
+    if (this.busy || this.sendButton.disabled || !(text || this.pending || !this.attachments.isEmpty)) return;
+    if (this.pending) return void (this.notice.textContent = "A file is still being uploaded.");
     const attached = this.attachments.take();
     this.field.value = "";
     this.notice.textContent = "";

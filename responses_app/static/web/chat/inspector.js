@@ -2,14 +2,10 @@
 import { showCopyButtons } from "../copy.js";
 import { fetchFragment } from "../items.js";
 import "../local_time.js";
+import { addStyle } from "../style.js";
 import { button, el } from "./dom.js";
 
-// Resolves also after a failure, as the inspector works without its styles.
-const styled = new Promise((resolve) => {
-  const sheet = document.createElement("link");
-  Object.assign(sheet, { rel: "stylesheet", href: new URL("inspector.css", import.meta.url).href, onload: resolve, onerror: resolve });
-  document.head.append(sheet);
-});
+const styled = addStyle(new URL("inspector.css", import.meta.url).href);
 const content = el("div");
 const panel = el("aside", { class: "inspector", "aria-label": "Properties of the response", tabindex: "-1" }, el("div", { class: "line" }, el("h2", {}, "Properties"), button("Close", close, { class: "plain" })), content);
 let opener = null;

@@ -1,11 +1,7 @@
 // Options of a conversation in a dialog: the forms of the options page, sent without leaving the chat.
+import { addStyle } from "../style.js";
 
-// Loads the styles. Resolves also after a failure, as the dialog works without.
-const styled = new Promise((resolve) => {
-  const sheet = document.createElement("link");
-  Object.assign(sheet, { rel: "stylesheet", href: new URL("thread_options.css", import.meta.url).href, onload: resolve, onerror: resolve });
-  document.head.append(sheet);
-});
+const styled = addStyle(new URL("thread_options.css", import.meta.url).href);
 
 export async function show(threads, link) {
   await styled;
