@@ -112,3 +112,14 @@ def test_opened_thread_with_code_and_math_moves_nothing(visitor: Visitor) -> Non
     expect(page.locator("pre.enhanced span[class^=hljs]").last).to_be_visible()
     expect(visitor.last).to_have_attribute("aria-busy", "false")
     assert page.evaluate(SHIFT) < 0.01
+
+
+def test_a_shared_conversation_has_lines_tables_and_colours(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.send_and_wait("In\nmarkdown", "A title")
+    page.get_by_role("link", name="Options of In").click()
+    page.get_by_role("button", name="Make a link").click()
+    page.goto(page.locator("#shared").inner_text().strip())
+    assert page.locator("div.plain").inner_text() == "In\nmarkdown"
+    assert page.locator(".markdown td").first.evaluate("cell => getComputedStyle(cell).borderTopStyle") == "solid"
+    expect(page.locator(".hljs-built_in")).to_have_text("print")
