@@ -46,6 +46,8 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
+# The first run of each task comes so early, as a server may be restarted often.
+FIRST_AFTER_S = 60.0
 # A statement waits this long for a lock, as of a migration, and the task ends: the end of the server waits for its tasks.
 LOCK_TIMEOUT_SQL = "SET lock_timeout TO '10s'"
 # Logs between two pauses.
@@ -163,9 +165,10 @@ async def _check_engines(served: Mapping[str, ServedModel]) -> None:
 
 
 async def _every(pause: float, work: Work) -> None:
+    await asyncio.sleep(min(pause, FIRST_AFTER_S))
     while True:
-        await asyncio.sleep(pause)
         await _in_thread(limit_lock_waits(work))
+        await asyncio.sleep(pause)
 
 
 def limit_lock_waits(work: Work) -> Work:

@@ -100,7 +100,7 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     expect(page.get_by_label("Instructions")).to_have_value("Be long.")
     # Both pages and the chain show the link.
     first.locator(".summary a").click()
-    page.locator(".properties").get_by_role("link", name=uid[:13]).click()
+    page.locator(".properties").get_by_role("link", name=f"{uid[:8]}…{uid[-6:]}").click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{uid}")
     expect(page.locator(".properties")).to_contain_text("Reruns")
 
