@@ -24,7 +24,7 @@ CallId = Annotated[str, Field(min_length=1, max_length=64)]
 # Name of an earlier call.
 CalledName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
-FileId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.:-]+$")]
+FileId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
 T = TypeVar("T")
 Model = TypeVar("Model", bound="StrictModel")
 # Validation of an array stops at its first error: a million error objects would take gigabytes.

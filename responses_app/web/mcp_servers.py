@@ -99,7 +99,7 @@ async def _page(request: HttpRequest, result: TestResult | None = None) -> HttpR
     servers = [_public_values(label, values) for label, values in settings.RESPONSES_MCP_SERVERS.items()]
     # Rendering queries the session and the user, which must not block the event loop.
     return await sync_to_async(render)(
-        request, "web/mcp_servers.html", {"section": "models", "servers": servers, "result": result}
+        request, "web/mcp_servers.html", {"section": "files", "servers": servers, "result": result}
     )
 
 

@@ -15,7 +15,8 @@ from responses_app.tools.file_search.service import StoreSearchOptions, search
 from tests.support.store.vector_stores import make_store
 from tests.support.waiting import eventually
 
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+# The locks, as a session that waits is active for a moment when it looks for deadlocks.
+BLOCKED = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()"
 
 
 @pytest.mark.django_db(transaction=True)
