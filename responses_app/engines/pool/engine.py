@@ -131,12 +131,22 @@ class EnginePool:
             member.engine.check_constraint(constraint)
 
     async def is_healthy(self) -> bool:
-        """Return True if an engine is healthy. Without a healthy engine all engines are checked at once."""
-        for member in self._available():
-            if await member.engine.is_healthy():
-                return True
-            self._take_out(member, "health check failed")
-        return any(await asyncio.gather(*(self._check(member) for member in self._members)))
+        """Return True once an engine is healthy. Engines that are out are checked only without a healthy one."""
+        up = self._available()
+        out = [member for member in self._members if member not in up]
+        return await self._is_one_healthy(up) or await self._is_one_healthy(out)
+
+    async def _is_one_healthy(self, members: Sequence[PoolMember]) -> bool:
+        """Check the engines at once, as the check of one that hangs takes seconds."""
+        checks = [asyncio.create_task(self._check(member)) for member in members]
+        try:
+            for check in asyncio.as_completed(checks):
+                if await check:
+                    return True
+            return False
+        finally:
+            for task in checks:
+                task.cancel()
 
     @property
     def _names(self) -> str:

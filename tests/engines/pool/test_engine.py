@@ -38,10 +38,14 @@ class RemoteEngine(ReplayEngine):
     is_away = False
     refuses_s = 0.0
     checks = 0
+    # Not set while the engine hangs.
+    answers: asyncio.Event | None = None
 
     async def is_healthy(self) -> bool:
         self.checks += 1
         await run_ready_tasks()
+        if self.answers is not None:
+            await self.answers.wait()
         return await super().is_healthy()
 
     async def start(self) -> None:
@@ -244,6 +248,18 @@ def test_without_any_engine_requests_fail_until_a_health_check_succeeds() -> Non
             engines[NAMES[2]].recover()
             assert await pool.is_healthy()
             assert tokens(await collect(pool, make_request(session=SESSION))) == [1, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_an_engine_that_hangs_does_not_delay_the_health_check_of_the_others() -> None:
+    async def main() -> None:
+        engines = make_engines()
+        async with running(engines) as pool:
+            for name in NAMES[:2]:
+                engines[name].answers = asyncio.Event()
+            assert await pool.is_healthy()
+            assert [status.is_up for status in pool.statuses] == [True, True, True]
 
     asyncio.run(main())
 
