@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from django.conf import settings
 from django.db import DatabaseError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from responses_app.observability import events
 from responses_app.runs.garbage import collect_when_idle
@@ -58,6 +60,8 @@ Work: TypeAlias = Callable[[datetime], Iterator[int]]
 _archiver = Archiver()
 # Time of the last warning of each task.
 _warned: dict[str, float] = {}
+# True in the thread of a task.
+_is_task: ContextVar[bool] = ContextVar("_is_task", default=False)
 
 
 async def upkeep(served: Mapping[str, ServedModel]) -> None:
@@ -167,20 +171,18 @@ async def _check_engines(served: Mapping[str, ServedModel]) -> None:
 async def _every(pause: float, work: Work) -> None:
     await asyncio.sleep(min(pause, FIRST_AFTER_S))
     while True:
-        await _in_thread(limit_lock_waits(work))
+        await _in_thread(work)
         await asyncio.sleep(pause)
 
 
-def limit_lock_waits(work: Work) -> Work:
-    """Return `work` whose statements fail with OperationalError after 10 s without a lock, so that the next run tries again."""
-
-    @functools.wraps(work)
-    def limited(now: datetime) -> Iterator[int]:
+def _limit_lock_waits(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Limit the waits of a new connection of a task. Most runs of some tasks need no connection, so none is made for the limit."""
+    if _is_task.get():
         with connection.cursor() as cursor:
             cursor.execute(LOCK_TIMEOUT_SQL)
-        yield from work(now)
 
-    return limited
+
+connection_created.connect(_limit_lock_waits)
 
 
 async def _in_thread(work: Work) -> None:
@@ -204,7 +206,7 @@ def _warn(name: str, error: Exception) -> None:
 
 
 def _run_steps(work: Work, stop: threading.Event) -> None:
-    pacing = Pacing(stop)
+    pacing, token = Pacing(stop), _is_task.set(True)
     try:
         for _ in work(datetime.now(UTC)):
             if not pacing.pause():
@@ -215,4 +217,5 @@ def _run_steps(work: Work, stop: threading.Event) -> None:
         # The next run of the task continues.
         logger.exception("%s", work.__name__)
     finally:
+        _is_task.reset(token)
         connection.close()
