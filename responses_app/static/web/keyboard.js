@@ -19,7 +19,19 @@ export function keyboard({ links, search, back }) {
   document.addEventListener("keydown", act);
   const early = window.earlyKeys ?? [];
   window.earlyKeys = null;
-  early.forEach(act);
+  for (const event of early) {
+    const { activeElement } = document;
+    // The key went to the page, and not to the element that an earlier key has now focused.
+    if (event.target !== document.body || activeElement === document.body) act(event);
+    else if (isTextField(activeElement)) type(activeElement, event.key);
+    else if (event.key === "Enter") activeElement.click();
+    else act(event);
+  }
+}
+
+function type(field, key) {
+  if (key === "Enter") field.form?.requestSubmit();
+  else if (key.length === 1) field.setRangeText(key, field.selectionStart, field.selectionEnd, "end");
 }
 
 function move(selector, step) {

@@ -66,15 +66,23 @@ def test_a_response_that_was_not_opened_from_a_list_leads_to_the_list(chat_serve
     expect(page).to_have_url(f"{chat_server.url}/responses")
 
 
-def test_key_pressed_before_the_modules_run_takes_effect(chat_server: Server, page: Page, many: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("keys", "address"), [(["j", "Enter"], "/responses/{newest}"), (["/", *"number", "Enter"], "/responses?q=number")]
+)
+def test_keys_pressed_before_the_modules_run_take_effect(
+    chat_server: Server, page: Page, many: list[str], keys: list[str], address: str
+) -> None:
+    script = re.compile(r"/list[.\w]*\.js")
     waiting: list[Route] = []
-    page.route(re.compile(r"/list[.\w]*\.js"), lambda route: waiting.append(route))
-    page.goto(f"{chat_server.url}/responses", wait_until="commit")
+    page.route(script, lambda route: waiting.append(route))
+    with page.expect_request(script):
+        page.goto(f"{chat_server.url}/responses", wait_until="commit")
     expect(page.locator("#rows a.open").first).to_be_visible()
-    page.keyboard.press("j")
-    expect(page.locator("#rows a.open").first).not_to_be_focused()
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.locator(":focus")).to_have_count(0)
     waiting[0].continue_()
-    expect(page.locator("#rows a.open").first).to_be_focused()
+    expect(page).to_have_url(chat_server.url + address.format(newest=many[0]))
 
 
 def test_the_address_has_no_empty_filters(chat_server: Server, page: Page, many: list[str]) -> None:
