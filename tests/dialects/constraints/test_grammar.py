@@ -71,6 +71,7 @@ def lark(definition: str) -> str:
     return rule
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(data=st.data())
 def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.DataObject) -> None:
@@ -79,6 +80,7 @@ def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.Dat
     assert matches(regex(pattern), text)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(text=st.text(alphabet='abcABC019 "\\\n\txd', max_size=6))
 def test_regex_grammar_matches_the_same_texts_as_the_regex(pattern: str, text: str) -> None:
@@ -105,6 +107,7 @@ def test_invalid_expression_is_rejected_with_reason(pattern: str, why: str) -> N
         regex_to_ebnf.to_ebnf(pattern)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("definition", "text", "good"),
     [
@@ -173,5 +176,6 @@ def test_a_grammar_that_no_text_matches_is_refused(rules: str) -> None:
         grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": rules})
 
 
+@pytest.mark.engine
 def test_a_rule_that_never_ends_does_no_harm_beside_one_that_does() -> None:
     assert matches(grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": 'start: "x" | a\na: a'}) or "", "x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,15 @@ def with_other_calls(family: FamilyFormat, output: OutputFormat) -> FamilyFormat
     return FamilyFormat(**{**fields, "name": family.name, "model_type": "other"}) if markers else None
 
 
+@cache
+def chosen(name: str) -> tuple[Detection, FormatChoice]:
+    return choose(FAMILIES[name])
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_detected_format_reads_what_the_template_of_a_family_writes(name: str) -> None:
     family = FAMILIES[name]
-    detection, choice = choose(family)
+    detection, choice = chosen(name)
     assert choice.detection.warnings == ()
     assert (choice.detection.reasoning_parser, choice.detection.tool_parser) == (
         detection.reasoning_parser,
@@ -86,9 +91,9 @@ def test_detected_format_reads_what_the_template_of_a_family_writes(name: str) -
 
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.has_calls and family.tools])
 def test_calls_with_other_markers_are_read_in_the_form_that_the_template_writes(name: str) -> None:
-    other = with_other_calls(FAMILIES[name], choose(FAMILIES[name])[1].output)
+    other = with_other_calls(FAMILIES[name], chosen(name)[1].output)
     if other is None:  # calls without markers have nothing to rename
-        assert choose(FAMILIES[name])[1].output.calls.leads  # type: ignore[union-attr]
+        assert chosen(name)[1].output.calls.leads  # type: ignore[union-attr]
         return
     choice = choose(other)[1]
     if name in UNREAD:
@@ -114,6 +119,7 @@ def shown(family: FamilyFormat) -> FamilyFormat:
     return dataclasses.replace(family, model_type="other", tools=tools, call=call, calls=("", "", ""), special=special)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", ["hermes-2-pro", "deepseek-v3.1", "qwen3-coder"])
 @pytest.mark.filterwarnings("ignore")
 def test_text_of_an_unknown_call_is_whole_and_is_a_problem(name: str, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.protocol.deltas import ReasoningDelta, TextDelta
 from tests.support.dialects.parser_driver import CHATML, END, call, demo_vocabulary, parse_chunks, turn
 
+pytestmark = pytest.mark.engine
+
 DEMO = ROOT / "responses_app/demo/chat_files"
 XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 XML_CALL = """{{- '<tool_call>\n<function=' + call.function.name + '>\n' }}

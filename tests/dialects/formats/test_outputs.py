@@ -16,10 +16,13 @@ from responses_app.dialects.formats.table import CALLS, REASONING, output_format
 from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, REPORTED, TOOLS
 from tests.support.dialects.parser_driver import CHATML, END, byte_vocabulary, parse_chunks, sizes, turn
+from tests.support.hypothesis_profile import examples
 
 ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
 OSLO, ROM = ("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rom"})
 STOP = "<|im_end|>"
+# Every so many tokens an output is cut.
+STEP = 21 // examples(3)
 
 
 @cache
@@ -123,7 +126,7 @@ def test_a_cut_call_has_a_beginning_of_the_arguments(name: str) -> None:
     tokens = byte_vocabulary().encode(texts.typed)
     whole = items(parse(texts.typed + STOP, parser))
     complete = "".join(delta.text for delta in parse(texts.typed + STOP, parser) if isinstance(delta, Arguments))
-    for size in range(0, len(tokens), 7):
+    for size in range(0, len(tokens), STEP):
         deltas = parse_chunks(dialect(None, parser), TURN, tokens[:size])
         names = [delta.name for delta in deltas if isinstance(delta, Call)]
         assert names in ([], ["report"])

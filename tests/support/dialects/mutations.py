@@ -9,10 +9,14 @@ from typing import Final, Literal, TypeAlias
 
 from hypothesis import strategies as st
 
+from tests.support.hypothesis_profile import examples
+
 Change: TypeAlias = tuple[Literal["delete", "repeat", "swap", "insert", "word"], int, int]
 
-# Number of mutations of each format in a test; 500 in the environment for a long run.
+# Number of mutations of each syntax in a test; 500 in the environment for a long run.
 EXAMPLES: Final = int(os.environ.get("MUTATIONS", "25"))
+# Number of mutations of a further format of a syntax.
+FEWER: Final = min(EXAMPLES, examples(EXAMPLES // 2))
 _FRAGMENTS: Final = (
     "{", "}", "[", "]", '"', "'", "\\", ":", ",", "(", ")", "=", "<", ">", "</", "\n", " ", "null", "call:", "é🦑", "\x00", "\ufffd",
     '{"name": "clock"', '{"name": 7}', '{"arguments": {}}', '"arguments": ', "clock(", "analysis", "json",
