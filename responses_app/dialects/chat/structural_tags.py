@@ -29,6 +29,8 @@ from responses_app.engine_interface import Constraint
 # Templates of some families have white space between the prompt and the output, and behind the reasoning.
 _GAP = regex(r"[ \n]{0,3}")
 _BREAK = regex(r"\n?")
+# Fewest characters of a text with which calls begin that free text may not contain.
+_MIN_TRIGGER = 3
 
 
 class ReasoningStart(Enum):
@@ -71,7 +73,8 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat, max_length
         return [_GAP]
     start, end = output.reasoning.begins[0], output.reasoning.ends[0]
     # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end markers.
-    text = any_text(start, end, *([output.calls.syntax.trigger] if output.calls else []))
+    trigger = output.calls.syntax.trigger if output.calls else ""
+    text = any_text(start, end, *([trigger] if len(trigger) >= _MIN_TRIGGER else []))
     if max_length is not None:
         text = regex(f"[^<]{{0,{max_length}}}")
     table = {
@@ -116,7 +119,9 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
         return None
     only_one, trigger = not turn.parallel_tool_calls, calls.syntax.trigger
     formats = [each for each in calls.syntax.tags(tools.offered, only_one=only_one) if each["begin"].startswith(trigger)]
-    text = triggered([trigger], formats, *no_more, only_one=only_one)
+    # A character that may also be text, as "<", begins a call only with the name.
+    triggers = [trigger] if len(trigger) >= _MIN_TRIGGER else list(dict.fromkeys(str(each["begin"]) for each in formats))
+    text = triggered(triggers, formats, *no_more, only_one=only_one)
     return constraint(sequence(*before, text) if limited and before else text)
 
 

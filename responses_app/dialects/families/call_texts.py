@@ -34,6 +34,9 @@ def section_of(parts: CallTexts) -> tuple[str, str, str, str, str]:
     call_begin = common_end(parts.before, parts.between)
     begin, between = parts.before.removesuffix(call_begin), parts.between.removesuffix(call_begin)
     call_end = between.rstrip()
+    if not parts.behind.startswith(call_end):
+        # A separator without white space before.
+        call_end = common_begin(between, parts.behind) or call_end
     separator = between.removeprefix(call_end)
     end = parts.behind.removeprefix(call_end)
     if not begin.strip():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from responses_app.dialects.families.call_texts import MIN_MARKER, CallTexts, common_begin, common_end, is_marker, section_of
 from responses_app.dialects.families.derived_elements import element_calls
@@ -27,6 +28,10 @@ _ID = "callmark"
 # Other keys of an object with the name and the arguments.
 _OTHER_KEYS = r'(?:"(?:id|type|index|tool_call_id)"\s*:\s*"?\w*"?\s*,\s*)*'
 _MORE_KEYS = r'(?:,\s*"(?:id|type|index)"\s*:\s*"?\w*"?\s*)*'
+# Arguments before the name of a call.
+_NAME_LAST = re.compile(
+    rf'("(?:{_KEYS["arguments"]})"\s*:\s*(?:\{{[^{{}}]*\}}|"\{{(?:[^"\\]|\\.)*\}}"))(\s*,\s*)("(?:{_KEYS["name"]})"\s*:\s*"\w+")'
+)
 _LAST_TAG = re.compile(r"[<\[⟪◁][^<>\[\]⟪⟫◁▷]*[>\]⟫▷]\Z")
 
 
@@ -37,12 +42,14 @@ def derived_calls(
 
     `plain` is a turn without calls: the text around its answer is no part of the calls.
     """
+    has_name_last = any(_NAME_LAST.search(turn.text) for turn in one)
+    one, two = ([_with_name_first(turn) for turn in turns] for turns in (one, two))
     for turn in one:
         parallels: list[WrittenTurn | None] = [each for each in two if len(each.calls) > 1 and _same_form(turn, each)]
         for parallel in parallels or [None]:
             parts = _parts(turn, parallel, plain)
             if parts is not None:
-                yield from _json_calls(parts, has_two=parallel is not None)
+                yield from _json_calls(parts, has_two=parallel is not None, has_name_last=has_name_last)
                 yield from _object_calls(parts)
                 yield from _gemma_calls(turn, parts, rich)
                 yield from _named_calls(turn.calls[0][0], parts)
@@ -64,6 +71,11 @@ def derived_reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str) -> 
         for each in [begin.strip()] if begin.strip() else [match[0] for match in opened]:
             if min(len(each), len(end)) >= MIN_MARKER and each != end:
                 yield ReasoningFormat((each,), (end,))
+
+
+def _with_name_first(turn: WrittenTurn) -> WrittenTurn:
+    """Return a turn whose objects have the name before the arguments."""
+    return replace(turn, text=_NAME_LAST.sub(r"\3\2\1", turn.text))
 
 
 def _same_form(one: WrittenTurn, two: WrittenTurn) -> bool:
@@ -115,7 +127,7 @@ def _arguments_span(text: str, call: Call) -> tuple[int, int] | None:
     return None if start < 0 else (start, end + (text[end : end + 1] in _QUOTES))
 
 
-def _json_calls(parts: CallTexts, *, has_two: bool) -> Iterator[CallFormat]:
+def _json_calls(parts: CallTexts, *, has_two: bool, has_name_last: bool) -> Iterator[CallFormat]:
     """Yield objects with the name and the arguments."""
     begin = re.search(rf'(\[?\s*)\{{\s*({_OTHER_KEYS})"({_KEYS["name"]})"\s*:\s*"\Z', parts.before)
     keys = re.fullmatch(rf'"\s*,\s*"({_KEYS["arguments"]})"\s*:\s*', parts.head)
@@ -140,6 +152,7 @@ def _json_calls(parts: CallTexts, *, has_two: bool) -> Iterator[CallFormat]:
         prefixes=(marker.strip(),) if marker.startswith(_FENCE) else (),
         needs_declared=not is_marker(marker) or marker.startswith(_FENCE),
         is_block=is_block,
+        has_name_last=has_name_last,
     )
     if marker.startswith(_FENCE):
         yield CallFormat(syntax, leads=(marker.strip(),))
@@ -185,7 +198,9 @@ def _named_calls(name: str, parts: CallTexts) -> Iterator[CallFormat]:
     words = re.search(r"[\w.]+\Z", call_begin) if number else None
     prefix = words[0] if words else ""
     call_begin = call_begin.removesuffix(prefix)
-    if is_marker(call_begin):
+    # A tag with the name of the tool.
+    needs_declared = not begin.strip() and bool(call_begin.strip()) and NAME in call_end and not is_marker(call_begin)
+    if is_marker(call_begin) or needs_declared:
         syntax = NamedCalls(
             begin,
             end if begin else "",
@@ -197,7 +212,11 @@ def _named_calls(name: str, parts: CallTexts) -> Iterator[CallFormat]:
             name_begin=name_begin,
             id_begin=id_begin,
             separator=separator,
+            needs_declared=needs_declared,
         )
+        if needs_declared:
+            yield CallFormat(syntax, leads=(call_begin.strip(),))
+            return
         begins, ends = (begin.strip(), call_begin.strip()), (end.strip(), "" if NAME in call_end else call_end.strip())
         yield CallFormat(syntax, tuple(filter(is_marker, begins)), tuple(filter(is_marker, ends)))
 

@@ -16,11 +16,10 @@ from responses_app.dialects.families.detection import Detection, Evidence, ReadB
 from responses_app.dialects.families.format_choice import FormatChoice, choose_format
 from responses_app.dialects.families.unread_output import SpecialTokens
 from responses_app.dialects.formats.base import OutputFormat
-from responses_app.dialects.formats.call_text import write_calls
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.protocol.deltas import Call, ReasoningDelta, TextDelta
-from tests.support.dialects.families.cases import OutputCase, cases
+from tests.support.dialects.families.cases import cases
 from tests.support.dialects.families.checkpoint_folder import write_checkpoint
 from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.families.family_format import FamilyFormat
@@ -158,82 +157,6 @@ def test_a_template_with_reasoning_and_calls_of_a_new_form_is_not_silent() -> No
     assert choice.detection.as_json()["read_back"] == {"calls": "different", "reasoning": "equal"}
     assert choice.output.kept == ("<|act|>", "<|of|>")
     assert choice.output.unknown_calls[0].startswith("<|act|>")
-
-
-# Forms of calls that no declared family has: `NAME` and `ARGUMENTS` stand for the name and the arguments as JSON.
-NEW_FORMS = (
-    "<call>NAME:ARGUMENTS</call>",
-    "[[CALL NAME ARGUMENTS]]",
-    '<use name="NAME" args=ARGUMENTS/>',
-    '<|begin|>{"name": "NAME", "parameters": ARGUMENTS}<|end|>',
-    '<tool_call>\n{"name": "NAME", "parameters": ARGUMENTS}\n</tool_call>',
-    "\n<|begin|>NAME<|with|>\n```json\nARGUMENTS\n```\n<|end|>",
-    "◁call▷NAME◁with▷ARGUMENTS◁/call▷",
-    "<fn:NAME>ARGUMENTS</fn>",
-    "<fn:NAME>ARGUMENTS</fn:NAME>",
-    '```json\n{"name": "NAME", "arguments": ARGUMENTS}\n```\n',
-    '```tool_call\n{"name": "NAME", "parameters": ARGUMENTS}\n```\n',
-    '<calls>{"tool_calls": [{"name": "NAME", "arguments": ARGUMENTS}]}</calls>',
-    '[ACT]{"name": "NAME", "arguments": ARGUMENTS}[/ACT]',
-)
-
-
-@pytest.mark.parametrize("form", NEW_FORMS)
-def test_calls_of_a_new_form_are_read_and_forced_as_the_template_writes_them(form: str) -> None:
-    written = (
-        form.replace("\n", "\\n")
-        .replace("NAME", "' + call.function.name + '")
-        .replace("ARGUMENTS", "' + call.function.arguments | tojson + '")
-    )
-    choice = choose_for(CHATML.replace(ONE_CALL, f"'{written}'"), "<|begin|>", "<|with|>", "<|end|>", model_type="new_model")
-    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
-    assert choice.output.calls is not None
-    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
-    assert text.split() == form.replace("NAME", OSLO[0]).replace("ARGUMENTS", '{"city": "Oslo"}').split()
-    case = OutputCase("call", f"Let me look.{text}{text}", (("text", "Let me look."), *[("call", *OSLO)] * 2))
-    assert read_by_letters(choice.output, case) == list(case.expected)
-
-
-def test_python_calls_in_blocks_of_code_are_read() -> None:
-    call = """{{- '```tool_code\\n' + call.function.name + '(' }}
-{%- for key, value in call.function.arguments.items() %}{{- key + '=' + value | tojson + ('' if loop.last else ', ') }}{%- endfor %}
-{{- ')\\n```\\n' }}"""
-    choice = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="new_model")
-    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
-    text = '```tool_code\nget_weather(city="Oslo")\n```\n'
-    code = "```tool_code\nprint(3)\n```\n```sh\nls\n```"
-    case = OutputCase("calls", f"{text}{text}{code}", (("call", *OSLO), ("call", *OSLO), ("text", code)))
-    assert read_by_letters(choice.output, case) == list(case.expected)
-
-
-@pytest.mark.parametrize("kind", ["json", "python"])
-def test_code_that_is_no_call_is_text_where_calls_are_blocks_of_code(kind: str) -> None:
-    call = """'```json\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\\n```'"""
-    output = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model").output
-    code = f'Look:\n```{kind}\n{{"a": 1}}\n```\nDone.'
-    assert read_by_letters(output, OutputCase("text", code, (("text", code),))) == [("text", code)]
-
-
-def test_a_list_without_a_marker_is_forced_as_the_template_writes_it() -> None:
-    call = """'[{"name": "' + call.function.name + '", "parameters": ' + call.function.arguments | tojson + '}]'"""
-    choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
-    assert (choice.detection.calls, choice.output.calls is not None) == (ReadBack.EQUAL, True)
-    assert choice.output.calls is not None
-    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
-    assert text == '[{"name": "get_weather", "parameters": {"city": "Oslo"}}]'
-
-
-def test_a_form_that_differs_with_the_arguments_is_not_derived() -> None:
-    call = "'<do:' + call.function.name + '>' + call.function.arguments | tojson + '</do ' + call.function.arguments | length | string"
-    choice = choose_for(CHATML.replace(ONE_CALL, f"{call} + '>'"), model_type="new_model")
-    assert choice.detection.calls is ReadBack.DIFFERENT
-    assert any("calls of this model will be shown as text" in warning for warning in choice.detection.warnings)
-
-
-def test_arguments_in_a_string_are_read() -> None:
-    call = """'<ask>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson | tojson) + '}</ask>'"""
-    choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
-    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
 
 
 def test_reasoning_of_a_new_form_is_read_also_where_calls_are_not() -> None:

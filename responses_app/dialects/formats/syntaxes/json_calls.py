@@ -32,6 +32,8 @@ class JsonCalls:
     arguments_key: str = "arguments"
     # Another key of the arguments that the grammar allows.
     other_arguments_key: str = ""
+    # True if the name stands behind the arguments in the grammar; both orders are read.
+    has_name_last: bool = False
     # Key of a number before the name.
     number_key: str = ""
     # True if an `id` of nine characters may follow the arguments.
@@ -74,7 +76,8 @@ class JsonCalls:
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return self.begin.rstrip() or f'{{"{self.name_key}": "'
+        first = f'{{"{self.arguments_key}": ' if self.has_name_last else f'{{"{self.name_key}": "'
+        return self.begin.rstrip() or first
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section with all calls, or a tag of each call."""
@@ -86,6 +89,9 @@ class JsonCalls:
 
     def _tag(self, tool: Tool, before: str = "", *after: str) -> Format:
         ends = [f"}}{each}" for each in after or ("",)]
+        if self.has_name_last:
+            named = literal(f', "{self.name_key}": "{tool["name"]}"')
+            return tag(f'{before}{{"{self.arguments_key}": ', sequence(arguments(dict(tool)), named), *ends)
         name = f'"{self.name_key}": "{tool["name"]}", '
         key = one_of([literal(f'"{each}": ') for each in (self.arguments_key, self.other_arguments_key) if each])
         content = sequence(key, arguments(dict(tool)), *([_ID] if self.has_ids else []))

@@ -21,7 +21,8 @@ class NamedCalls(SectionSyntax):
 
     Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
     head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name,
-    with `id_begin` behind it. `call_end` may have the name, in the place of `NAME`.
+    with `id_begin` behind it. `call_end` may have the name, in the place of `NAME`. With `needs_declared` only calls of declared tools
+    are calls.
     White space around these texts is that of the grammar.
     """
 
@@ -37,10 +38,15 @@ class NamedCalls(SectionSyntax):
     id_begin: str = ""
     # Text between two calls of a section.
     separator: str = ""
+    needs_declared: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
         marker: str | None = begin
+        if self.needs_declared:
+            yield from reader.accept(begin)
+            yield from self._call(reader, calls)
+            return
         if begin == self.begin.strip():
             yield from reader.skip_space()
             marker = yield from reader.accept(*self._nexts)
@@ -49,6 +55,9 @@ class NamedCalls(SectionSyntax):
         while marker == self.call_begin.strip():
             yield from self._call(reader, calls)
             yield from reader.skip_space()
+            if separator := self.separator.strip():
+                yield from reader.accept(separator)
+                yield from reader.skip_space()
             marker = yield from reader.accept(*self._nexts)
 
     @property
@@ -97,9 +106,13 @@ class NamedCalls(SectionSyntax):
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
         call_end = self.call_end.partition(NAME)[0].strip()
+        argument_begin = self.argument_begin.strip() or self.argument_begin
+        # What ends the name and the arguments besides; a single character may stand in the arguments.
+        others = self._nexts if not self.needs_declared else ()
         yield from reader.skip_space()
-        head, stop = yield from reader.read_until(Markers(self.argument_begin, call_end, *self._nexts))
-        if stop != self.argument_begin:
+        head_ends = Markers(argument_begin, call_end, *(others or (" ", "\n", "<", "[")), may_overlap=True)
+        head, stop = yield from reader.read_until(head_ends)
+        if stop != argument_begin or (self.needs_declared and not calls.is_declared(head)):
             raise NotACall
         kind = ""
         if self.fenced:
@@ -111,9 +124,13 @@ class NamedCalls(SectionSyntax):
         yield from reader.skip_space()
         name = self._name(head)
         call_end = self.call_end.replace(NAME, name).strip()
+        if self.needs_declared and (yield from reader.peek()) != "{":
+            raise NotACall
         calls.open(name)
         calls.add_misplaced(kind)
-        yield from reader.pass_json(Markers(call_end, *self._nexts), calls.write)
+        # A brace behind the arguments may be their own.
+        stops = Markers(*(each for each in (call_end, *others) if not each.startswith("}")))
+        yield from reader.pass_json(stops, calls.write)
         calls.close()
         yield from reader.skip_space("`" if self.fenced else "")
         yield from reader.accept(call_end)
