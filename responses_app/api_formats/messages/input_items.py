@@ -47,6 +47,8 @@ KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
 }
 # Nearly the words of Anthropic's API, where the results have to follow immediately.
 UNANSWERED = "`tool_use` ids were found without `tool_result` blocks after:"
+# Separators of JSON.
+SPACED, COMPACT = (", ", ": "), (",", ":")
 # Types of the items of calls, by the type of the result.
 CALLS_OF_RESULTS: Mapping[str, str] = {
     "web_search_tool_result": "web_search_call",
@@ -57,8 +59,9 @@ CALLS_OF_RESULTS: Mapping[str, str] = {
 
 @dataclass
 class InputItems:
-    """Input items so far, the path of each in the request, and the calls by id."""
+    """Input items so far, the path of each in the request, and the calls by id. Arguments have blanks if `spaced`."""
 
+    spaced: bool = False
     items: list[Item] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     # Path of each part, by the indexes of the item and of the part: a block may be no part, or several.
@@ -146,7 +149,7 @@ class InputItems:
                 raise invalid((*loc, "tool_use_id"), "no earlier block is a call with this id and of this tool.")
             call |= _server_result(block, (*loc, "content"))
         else:
-            call = _call(block, loc)
+            call = _call(block, loc, SPACED if self.spaced else COMPACT)
             self.calls[block["id"]] = call
             self._append(call, loc)
 
@@ -248,8 +251,8 @@ def _reasoning(block: Item) -> Item | None:
     return {"type": "reasoning", "summary": [], "encrypted_content": encrypted} if encrypted else None
 
 
-def _call(block: Item, loc: Loc) -> Item:
-    arguments = json.dumps(block["input"], ensure_ascii=False, separators=(",", ":"))
+def _call(block: Item, loc: Loc, separators: tuple[str, str]) -> Item:
+    arguments = json.dumps(block["input"], ensure_ascii=False, separators=separators)
     if block["type"] == "tool_use":
         return {"type": "function_call", "call_id": block["id"], "name": block["name"], "arguments": arguments}
     if block["type"] == "mcp_tool_use":

@@ -112,7 +112,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
-    inputs = InputItems()
+    inputs = InputItems(spaced=_is_spaced(body.model))
     inputs.add_system(body.system)
     inputs.add(body.messages)
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
@@ -181,6 +181,13 @@ def _least_effort(model: str, effort: str | None) -> str:
     served = find(model)
     efforts = served.efforts if served is not None else ()
     return "none" if not efforts or "none" in efforts else effort or efforts[0]
+
+
+def _is_spaced(model: str | None) -> bool:
+    """Return whether the model writes JSON with blanks, so that its earlier calls are shown as it wrote them."""
+    served = find(model or settings.RESPONSES_DEFAULT_MODEL)
+    white_space = served.defaults.json_whitespace if served is not None else None
+    return (white_space or settings.RESPONSES_JSON_WHITESPACE) == "spaced"
 
 
 def _tools(body: MessagesRequest, entries: Sequence[Entry], loaded: Container[str]) -> tuple[list[dict[str, Any]], list[str]]:

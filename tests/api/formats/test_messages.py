@@ -10,7 +10,7 @@ from django.test import AsyncClient, override_settings
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.support.api.case import HARMONY, THOUGHT, TOOL, WEATHER, record_text
+from tests.support.api.case import ENCODING, HARMONY, THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api_formats import anthropic_types
 from tests.support.api_formats.messages_case import HI, PATH, MessagesCase, shown
 from tests.support.runs.server_tools import shows
@@ -113,6 +113,19 @@ class MessagesTest(MessagesCase):
             self.assertEqual(of_messages.prompt, of_response.prompt)
             self.assertEqual(of_messages.sampling, of_response.sampling)
             self.assertEqual(of_messages.sampling.top_k, 7)
+
+    async def test_calls_have_the_blanks_that_the_model_writes(self) -> None:
+        call = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris", "days": [1, 2]}}
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}
+        messages = [*HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        for written, arguments in (
+            ("compact", '{"city":"Paris","days":[1,2]}'),
+            ("spaced", '{"city": "Paris", "days": [1, 2]}'),
+        ):
+            async with self.serving(record_text(THOUGHT)) as client:
+                with self.subTest(written=written), override_settings(RESPONSES_JSON_WHITESPACE=written):
+                    await self.message(client, tools=[WEATHER_TOOL], messages=messages)
+                    self.assertIn(arguments, ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
     async def test_deferred_tools_are_offered_once_a_result_refers_to_them(self) -> None:
         search = {"name": "ToolSearch", "input_schema": {"type": "object"}}
