@@ -134,6 +134,11 @@ class Chunk:
     cached: int | None = None
     prompt: int | None = None
 
+    def without_last(self, count: int) -> Chunk:
+        """Return a copy without the last `count` tokens."""
+        read = len(self.tokens) - count
+        return replace(self, tokens=self.tokens[:read], logprobs=self.logprobs[:read])
+
 
 async def prefill_by_generating(engine: Engine, request: GenerateRequest) -> None:
     """Prefill the prompt by generating and discarding a single token."""

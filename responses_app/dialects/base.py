@@ -72,6 +72,11 @@ class OutputParser(Protocol):
         """Stop sequence of the request that has ended the text; None without one."""
         ...
 
+    @property
+    def unread_tokens(self) -> int:
+        """Number of tokens of the last chunk behind the one with which the parser was done."""
+        ...
+
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`. Incomplete UTF-8 and incomplete markers are held back."""
         ...

@@ -28,6 +28,11 @@ class ParserFilter:
         """Stop sequence that has ended the text."""
         return self._parser.stop_sequence
 
+    @property
+    def unread_tokens(self) -> int:
+        """Number of tokens of the last chunk behind the end."""
+        return self._parser.unread_tokens
+
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
         deltas = self._parser.feed(chunk)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.protocol.deltas import Delta, OutputProblem, TextDelta
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Delta, OutputProblem, ReasoningDelta, TextDelta
 
 
 def with_stop_sequences(parser: OutputParser, stops: Sequence[str]) -> OutputParser:
@@ -23,6 +24,7 @@ class StopSequenceFilter(ParserFilter):
         self._stops = stops
         self._held: list[TextDelta | OutputProblem] = []  # problems stay at their places between the texts
         self._match: str | None = None
+        self._unread_tokens = 0
 
     @property
     def done(self) -> bool:
@@ -33,6 +35,23 @@ class StopSequenceFilter(ParserFilter):
     def stop_sequence(self) -> str | None:
         """Stop sequence that has ended the text."""
         return self._match
+
+    @property
+    def unread_tokens(self) -> int:
+        """Number of tokens of the last chunk behind the end of the stop sequence, or behind the end of the inner parser."""
+        return self._unread_tokens
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        """Return the deltas completed by `chunk`, which is read token by token."""
+        if len(chunk.tokens) < 2:
+            return super().feed(chunk)
+        deltas: list[Delta] = []
+        for index, token in enumerate(chunk.tokens):
+            deltas += super().feed(replace(chunk, tokens=(token,), logprobs=chunk.logprobs[index : index + 1]))
+            if self.done:
+                self._unread_tokens = len(chunk.tokens) - index - 1
+                break
+        return _joined(deltas)
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [released_delta for delta in deltas for released_delta in self._filter_delta(delta)]
@@ -79,6 +98,20 @@ class StopSequenceFilter(ParserFilter):
     def _release_all(self) -> list[Delta]:
         held_deltas, self._held = list[Delta](self._held), []
         return held_deltas
+
+
+def _joined(deltas: Iterable[Delta]) -> list[Delta]:
+    """Join neighbours of the same item: an event of each token would cost more."""
+    joined: list[Delta] = []
+    for delta in deltas:
+        last = joined[-1] if joined else None
+        if isinstance(delta, TextDelta) and isinstance(last, TextDelta) and delta.phase == last.phase:
+            joined[-1] = replace(last, text=last.text + delta.text, logprobs=[*last.logprobs, *delta.logprobs])
+        elif isinstance(delta, ReasoningDelta | Arguments) and isinstance(last, type(delta)):
+            joined[-1] = replace(last, text=last.text + delta.text)
+        else:
+            joined.append(delta)
+    return joined
 
 
 def _text(delta: TextDelta | OutputProblem) -> str:

@@ -99,6 +99,14 @@ class CreateTest(ApiCase):
             self.assertEqual([item["type"] for item in shapes[0]], ["reasoning", "function_call"])
             self.assertEqual(shapes[0][1]["arguments"], '{"city":"Paris"}')
 
+    async def test_tokens_behind_the_end_do_not_count_however_far_ahead_the_engine_is(self) -> None:
+        calls = WEATHER + WEATHER.replace("<|channel|>analysis", "<|start|>assistant<|channel|>analysis")
+        for text, fields in ((THOUGHT, {"stop": [" there"]}), (calls, {"tools": [TOOL], "parallel_tool_calls": False})):
+            async with self.serving(*(record_text(text, size) for size in (1, 3, 100))) as client:
+                first, *others = [(await self.made(client, **fields))["usage"] for _ in range(3)]
+                with self.subTest(fields=fields):
+                    self.assertEqual(others, [first] * 2)
+
     async def test_every_event_is_in_the_log_before_it_is_seen(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, stream=True)

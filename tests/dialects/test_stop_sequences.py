@@ -53,7 +53,7 @@ def test_every_piece_keeps_its_log_probabilities() -> None:
 class FinishOnly:
     """Parser whose deltas all come with the end of the generation."""
 
-    reasoning_tokens, done, stop_sequence = 0, False, None
+    reasoning_tokens, unread_tokens, done, stop_sequence = 0, 0, False, None
 
     def __init__(self, *deltas: Delta) -> None:
         self.deltas = list(deltas)

@@ -76,7 +76,7 @@ class ChatParser:
         scanner: TextScanner,
         max_repetitions: int | None = None,
     ) -> None:
-        self.reasoning_tokens, self.stop_sequence = 0, None
+        self.reasoning_tokens, self.unread_tokens, self.stop_sequence = 0, 0, None
         self._vocabulary = vocabulary
         self._stops = frozenset(stops)
         self._deltas = deltas
@@ -98,6 +98,7 @@ class ChatParser:
             return self._append(text, chunk.tokens)
         for index, token in enumerate(chunk.tokens):
             if self.done:
+                self.unread_tokens = len(chunk.tokens) - index
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
         self._plain = self._plain_tokens()
@@ -134,6 +135,7 @@ class ChatParser:
             self._repetitions.feed(token)
             if self._repetitions.count >= most and self._plain is not None:
                 text, self._is_stuck, self._plain = self._plain.text(tokens[:count]), True, None
+                self.unread_tokens = len(tokens) - count
                 break
         return text
 

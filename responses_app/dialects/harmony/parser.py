@@ -67,7 +67,7 @@ class HarmonyParser:
     """
 
     def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False, bound: bool = False) -> None:
-        self.reasoning_tokens, self.stop_sequence = 0, None
+        self.reasoning_tokens, self.unread_tokens, self.stop_sequence = 0, 0, None
         self.done = False
         self._encoding = encoding
         self._one_call = one_call
@@ -91,6 +91,7 @@ class HarmonyParser:
             return [self._channel.make_delta(text, ())]
         for index, token in enumerate(chunk.tokens):
             if self.done:
+                self.unread_tokens = len(chunk.tokens) - index
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
         self._plain = self._plain_tokens()

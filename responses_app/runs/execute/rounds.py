@@ -66,8 +66,12 @@ class Round:
         ):
             async for chunk in merged:
                 # From the parser to `publish` nothing waits: a cancellation leaves no sequence number out.
+                deltas = parser.feed(chunk)
+                if parser.done and (unread := parser.unread_tokens):
+                    # The engine may be ahead: how far is chance.
+                    chunk = chunk.without_last(unread)
                 counter.count(chunk)
-                output.add(chunk, parser.feed(chunk))
+                output.add(chunk, deltas)
                 finish = "stop" if parser.done else chunk.finish
                 if finish is not None:
                     # Leaving the loop stops the engine.

@@ -176,7 +176,7 @@ def _run(
 class NullParser:
     """Parser of a run that only ends: no deltas."""
 
-    reasoning_tokens, stop_sequence = 0, None
+    reasoning_tokens, unread_tokens, stop_sequence = 0, 0, None
     done = True
 
     def feed(self, chunk: Chunk) -> list[Delta]:

@@ -11,7 +11,7 @@ from responses_app.protocol.deltas import Delta
 class ScriptedParser:
     """Output parser that ignores tokens and returns the given deltas singly."""
 
-    reasoning_tokens, stop_sequence = 0, None
+    reasoning_tokens, unread_tokens, stop_sequence = 0, 0, None
     done = False
 
     def __init__(self, pieces: list[Delta]) -> None:
