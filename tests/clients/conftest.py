@@ -139,7 +139,8 @@ def _driving_node(installed: Callable[[str], Path], server: Server, environ: dic
 
     def drive(driver: str, model: str) -> dict[str, Any]:
         folder = installed("node")
-        shutil.copy(HERE / "node" / "steps.mjs", folder)
+        for shared in (HERE / "node").glob("*steps.mjs"):
+            shutil.copy(shared, folder)
         program = shutil.copy(HERE / "node" / driver, folder)
         return steps(["node", str(program)], server, {**environ, "MODEL": model})
 
