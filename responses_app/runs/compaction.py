@@ -18,10 +18,11 @@ from responses_app.runs.execute.output import DeltaCollector
 from responses_app.runs.execute.response_object import usage
 from responses_app.runs.execute.rounds import Round
 from responses_app.runs.execute.run import CompactionHook
+from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
-from responses_app.runs.prepare.items.summary import summary_text
+from responses_app.runs.prepare.items.summary import NO_SUMMARY, summary_text
 from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan, plan_summary
 from responses_app.runs.prepare.prompt_context import PromptContext
 
@@ -84,7 +85,23 @@ async def compact_if_full(
 async def _summarize(
     uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json], reserve: Reserve | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Generate a summary of `items` in a single round. Return the summary and the usage. Raises ApiError."""
+    """Generate a summary of `items`, at a second attempt with the lowest effort. Return the summary and the usage. Raises ApiError."""
+    summary, spent = await _attempt(uid, context, create_request, items, reserve)
+    efforts, effort = context.served.efforts, (create_request.reasoning or {}).get("effort")
+    if not summary and efforts and effort != efforts[0]:
+        # Most often the model has reasoned up to the limit.
+        least = replace(create_request, reasoning={**(create_request.reasoning or {}), "effort": efforts[0]})
+        summary, more = await _attempt(f"{uid}-again", context, least, items, reserve)
+        spent = spent.plus(more)
+    if not summary:
+        raise InternalError(NO_SUMMARY)
+    return summary, usage(spent.prompt, spent.cached, spent.output, spent.reasoning)
+
+
+async def _attempt(
+    uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json], reserve: Reserve | None
+) -> tuple[str, UsageCounter]:
+    """Generate a summary of `items` in a single round. Return the summary, which may be empty, and the usage. Raises ApiError."""
     request, parser = await plan_summary(uid, context, create_request, items)
     if reserve is not None:
         await reserve(PreparedRequest(context, request, parser))
@@ -98,8 +115,4 @@ async def _summarize(
         raise RateLimited(OVERLOADED_MESSAGE) from error
     except EngineError as error:
         raise InternalError(f"The engine failed: {error}") from error
-    summary = summary_text([*output.deltas, *round.finish_parser()])
-    if not summary:
-        raise InternalError("The model has not written a summary.")
-    spent = round.usage
-    return summary, usage(spent.prompt, spent.cached, spent.output, spent.reasoning)
+    return summary_text([*output.deltas, *round.finish_parser()]), round.usage

@@ -184,7 +184,7 @@ def _least_effort(model: str, effort: str | None) -> str:
 
 
 def _is_spaced(model: str | None) -> bool:
-    """Return whether the model writes JSON with blanks, so that its earlier calls are shown as it wrote them."""
+    """Return True if the model writes JSON with blanks after commas and colons."""
     served = find(model or settings.RESPONSES_DEFAULT_MODEL)
     white_space = served.defaults.json_whitespace if served is not None else None
     return (white_space or settings.RESPONSES_JSON_WHITESPACE) == "spaced"

@@ -23,6 +23,7 @@ from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERL
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
+from responses_app.runs.prepare.items.summary import NO_SUMMARY
 
 logger = logging.getLogger("responses.run")
 
@@ -50,8 +51,8 @@ class RunOptions:
     """Options of a run, which the request decides.
 
     Without `emit_error_event` a failure is reported by the terminal event alone. Without `generates` the engine only reads the
-    prompt. `compaction_hook` is called at the end with the output and the length of the context in tokens, `diagnostics_hook` with
-    the cached tokens of a single round: it returns `prompt_cache_diagnostics`.
+    prompt. A run that `compacts` fails without a summary. `compaction_hook` is called at the end with the output and the length of
+    the context in tokens, `diagnostics_hook` with the cached tokens of a single round: it returns `prompt_cache_diagnostics`.
     """
 
     emit_error_event: bool = True
@@ -60,6 +61,7 @@ class RunOptions:
     compaction_hook: CompactionHook | None = None
     diagnostics_hook: DiagnosticsHook | None = None
     traceparent: str = ""
+    compacts: bool = False
 
     @classmethod
     def from_request(
@@ -68,7 +70,7 @@ class RunOptions:
         """Return the options of the run of `create_request`."""
         emits, generates = create_request.emit_error_event, create_request.generate
         max_run_seconds, traceparent = create_request.max_run_seconds, create_request.traceparent
-        return cls(emits, generates, max_run_seconds, compaction_hook, diagnostics_hook, traceparent)
+        return cls(emits, generates, max_run_seconds, compaction_hook, diagnostics_hook, traceparent, create_request.compacts)
 
 
 class Run:
@@ -265,6 +267,8 @@ class Run:
         finish = await self._rounds.run()
         if self._rounds.is_stopped:
             return await self._endings.end_early(STEERED)
+        if self._options.compacts and finish == "stop" and not self.writer.output.all_items:
+            return await self._endings.fail("server_error", NO_SUMMARY)
         if self._options.compaction_hook is not None and finish == "stop":
             await self._rounds.save_end()
             await self._append_compaction(self._options.compaction_hook)

@@ -16,6 +16,9 @@ SUMMARY = (
     "<|channel|>analysis<|message|>Keep it short.<|end|><|start|>assistant<|channel|>final<|message|>Ada likes teal.<|return|>"
 )
 
+# Reasoning without an answer.
+EMPTY = HELLO.replace("Hello there!", "")
+
 
 class CompactTest(ApiCase):
     """With a scripted engine and the real database."""
@@ -72,8 +75,7 @@ class CompactTest(ApiCase):
                 self.refused(answer, 400, "invalid_encrypted_content", "input[0].encrypted_content")
 
     async def test_invalid_compaction_requests_are_refused_by_path(self) -> None:
-        empty = HELLO.replace("Hello there!", "")
-        async with self.serving(record_text(empty)) as client:
+        async with self.serving() as client:
             nameless = await client.post("/v1/responses/compact", b'{"input": "x"}', content_type="application/json")
             self.refused(nameless, 400, "missing_required_parameter", "model")
             self.refused(await self.compact(client), 400, "missing_required_parameter", "input")
@@ -85,7 +87,16 @@ class CompactTest(ApiCase):
                 "missing_required_parameter",
                 "input[0].encrypted_content",
             )
-            self.refused(await self.compact(client, input="x"), 500, "server_error", None, "summary")
+
+    async def test_a_summary_without_text_is_tried_again_with_the_lowest_effort(self) -> None:
+        async with self.serving(record_text(EMPTY), record_text(SUMMARY), *[record_text(EMPTY)] * 2) as client:
+            compacted = orjson.loads((await self.compact(client, input="x")).content)
+            self.assertEqual(compacted["output"][-1]["type"], "compaction")
+            first, second = self.engine.requests
+            self.assertIn("Reasoning: low", ENCODING.decode(list(second.prompt)))
+            self.assertNotIn("Reasoning: low", ENCODING.decode(list(first.prompt)))
+            self.assertEqual(compacted["usage"]["input_tokens"], len(first.prompt) + len(second.prompt))
+            self.refused(await self.compact(client, input="x"), 500, "server_error", None, "another model")
 
 
 def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
@@ -135,6 +146,13 @@ class TriggerTest(ApiCase):
             self.assertNotIn("compaction_trigger", [item["type"] for item in listed])
             await self.made(client, input=[*made["output"], {"role": "user", "content": "Who am I?"}])
             self.assertIn("Ada likes teal.", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+
+    async def test_trigger_without_a_summary_fails(self) -> None:
+        async with self.serving(*[record_text(EMPTY)] * 2) as client:
+            asked = [{"role": "user", "content": "Teal."}, {"type": "compaction_trigger"}]
+            self.refused(await self.post(client, input=asked), 500, "server_error", None, "another model")
+            events = await self.stream(client, input=asked)
+            self.assertEqual((events[-1]["type"], events[-1]["response"]["output"]), ("response.failed", []))
 
     async def test_trigger_must_be_the_last_item_of_a_request(self) -> None:
         trigger, message = {"type": "compaction_trigger"}, {"role": "user", "content": "Hi"}
@@ -186,7 +204,7 @@ class AutomaticTest(ApiCase):
                     self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
 
     async def test_without_a_summary_the_response_is_complete_all_the_same(self) -> None:
-        async with self.serving(record_text(HELLO), record_text(HELLO.replace("Hello there!", ""))) as client:
+        async with self.serving(record_text(HELLO), *[record_text(EMPTY)] * 2) as client:
             made = orjson.loads((await self.post(client, input="word " * 1200, **self.managed())).content)
             self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["message"]))
 

@@ -22,6 +22,10 @@ QUESTION = {
     "status": "completed",
     "content": [{"type": "input_text", "text": SUMMARY_INSTRUCTION}],
 }
+NO_SUMMARY = (
+    "The model has written no summary, so nothing is compacted. "
+    "Continue with the items as they are, or compact them with another model."
+)
 # Tokens of the longest summary: a summary as long as the conversation would be useless.
 MAX_SUMMARY_TOKENS = 4096
 
