@@ -18,7 +18,7 @@ NO_TOOL = "none"
 
 
 def known_names() -> list[str]:
-    """Return the names that a list of allowed tools may have, with those of the operator's MCP servers."""
+    """Return the names that a list of allowed tools may have, also the names of the operator's MCP servers."""
     names = sorted(tool.name for tool in SERVER_TOOLS)
     return [*names, MCP, *(f"{MCP}:{label}" for label in settings.RESPONSES_MCP_SERVERS), NO_TOOL]
 

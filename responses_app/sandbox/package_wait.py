@@ -1,4 +1,4 @@
-"""Wait of a run for the packages that its code imports, while another process installs them."""
+"""Wait of a run for the packages that the code imports, while another process installs them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
 from unittest import mock
 from uuid import uuid4
 
@@ -12,8 +11,8 @@ import orjson
 from django.db import DatabaseError
 from django.utils import timezone
 
-from responses_app.access import api_keys, rate_limits
-from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
+from responses_app.access import rate_limits
+from responses_app.models import ConcurrencySlot, Response, Worker
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.engines.held_engine import HeldEngine
 from tests.support.waiting import eventually
@@ -21,11 +20,6 @@ from tests.support.waiting import eventually
 
 class LimitsCase(ApiCase):
     """A key with limits."""
-
-    async def limit(self, **limits: Any) -> None:
-        """Set limits of the key."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
-        api_keys.clear_cache()
 
     async def has_no_slot(self) -> bool:
         """Return whether no slot is taken."""

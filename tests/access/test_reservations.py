@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import orjson
 from django.db.models.functions import Now
@@ -27,11 +26,6 @@ PRICES: Mapping[str, Price] = {"": Price(1000.0, 500.0, 2000.0)}
 
 class ReservationCase(ApiCase):
     """A key with limits."""
-
-    async def limit(self, **limits: Any) -> None:
-        """Set limits of the key."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
-        api_keys.clear_cache()
 
     async def used(self, name: str) -> int:
         """Return what a counter of the key has used."""

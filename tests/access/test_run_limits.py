@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from project.model_limits import parse_limits
-from responses_app.access import api_keys
 from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey
 from responses_app.runs.models import check_limits
@@ -46,16 +45,7 @@ def test_limits_of_a_model_that_is_not_served_are_refused_at_the_start() -> None
         check_limits("X", {"": 16, "b": 16}, {})
 
 
-class KeyCase(ApiCase):
-    """A key with limits."""
-
-    async def limit(self, **limits: Any) -> None:
-        """Set limits of the key."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
-        api_keys.clear_cache()
-
-
-class OutputTokensTest(KeyCase):
+class OutputTokensTest(ApiCase):
     """The limit of output tokens."""
 
     async def test_default_and_maximum_are_echoed(self) -> None:
@@ -97,7 +87,7 @@ class OutputTokensTest(KeyCase):
         self.assertEqual((made["max_output_tokens"], made["usage"]["output_tokens"]), (16, 16))
 
 
-class RunningTimeTest(KeyCase):
+class RunningTimeTest(ApiCase):
     """The limit of the running time."""
 
     async def test_the_response_ends_incomplete_with_the_output_so_far(self) -> None:
@@ -119,7 +109,7 @@ class RunningTimeTest(KeyCase):
 
 
 @override_settings(RESPONSES_MCP_SERVERS=MCP, RESPONSES_WEB_SEARCH={"backend": "folder", "url": "file:///srv"})
-class ToolsTest(KeyCase):
+class ToolsTest(ApiCase):
     """The tools of the server that a key may use."""
 
     async def test_other_tools_are_refused_before_anything_runs(self) -> None:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from openai import OpenAI
 from openai.types.responses.response_output_item import McpApprovalRequest, McpCall
 from openai.types.responses.tool_param import Mcp
 
-from tests.support.contract_server import Address
-
 pytestmark = pytest.mark.engine
 TOOL: Mcp = {"type": "mcp", "server_label": "demo"}
-
-
-@pytest.fixture
-def client(server: Address) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 @pytest.mark.parametrize(

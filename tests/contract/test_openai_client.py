@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -17,12 +16,6 @@ from tests.support.request_bodies import PERSON, WEATHER
 
 pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]
-
-
-@pytest.fixture
-def client(server: Address) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -11,7 +10,6 @@ import pytest
 from openai import OpenAI
 from openai.types.responses import Response
 
-from tests.support.contract_server import Address
 from tests.support.request_bodies import WEATHER
 from tests.support.waiting import wait_until
 
@@ -19,12 +17,6 @@ pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]
 LIMIT_S = 180.0
 EXEC: Any = {"type": "custom", "name": "exec", "description": "Runs a line of code"}
-
-
-@pytest.fixture
-def client(server: Address) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def retrieve_ended(client: OpenAI, uid: str) -> Response:

@@ -54,12 +54,6 @@ class Town(BaseModel):
 
 
 @pytest.fixture
-def openai_client(server: Address) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
-        yield made
-
-
-@pytest.fixture
 def anthropic_client(server: Address) -> Iterator[Any]:
     # Here, as each process that collects this test would spend two seconds of CPU on the import.
     from anthropic import Anthropic
@@ -78,13 +72,13 @@ class FormatAnswer:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_three_formats_give_the_same_texts_and_calls(openai_client: OpenAI, anthropic_client: Any, model: str) -> None:
+def test_the_three_formats_give_the_same_texts_and_calls(client: OpenAI, anthropic_client: Any, model: str) -> None:
     answers = []
     for seed, (question, system, choice) in enumerate(CASES if model == "demo-chat" else CASES[::3]):
         messages: list[Any] = [{"role": "user", "content": question}]
         sampling = {"temperature": 0.8, "seed": seed}
-        of_response = response_answer(openai_client, model, [*system, *messages], choice, sampling)
-        assert chat_answer(openai_client, model, [*system, *messages], choice, sampling) == of_response
+        of_response = response_answer(client, model, [*system, *messages], choice, sampling)
+        assert chat_answer(client, model, [*system, *messages], choice, sampling) == of_response
         assert message_answer(anthropic_client, model, system, messages, choice, sampling) == of_response
         answers.append(of_response)
     assert len({answer.text for answer in answers if not answer.calls}) > 1
@@ -122,15 +116,15 @@ def message_answer(client: Any, model: str, system: Any, messages: Any, choice: 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_stream_of_a_chat_is_its_completion(openai_client: OpenAI, model: str) -> None:
+def test_the_stream_of_a_chat_is_its_completion(client: OpenAI, model: str) -> None:
     messages: Any = [{"role": "user", "content": QUESTION}]
-    with openai_client.chat.completions.stream(
+    with client.chat.completions.stream(
         model=model, messages=messages, tools=[FUNCTION], temperature=0, stream_options={"include_usage": True}
     ) as stream:
         for _ in stream:
             pass
         streamed = stream.get_final_completion()
-    made = openai_client.chat.completions.create(model=model, messages=messages, tools=[FUNCTION], temperature=0)
+    made = client.chat.completions.create(model=model, messages=messages, tools=[FUNCTION], temperature=0)
     assert streamed.choices[0].finish_reason == made.choices[0].finish_reason == "tool_calls"
     calls: list[Any] = [choice.message.tool_calls for choice in (streamed.choices[0], made.choices[0])]
     assert [[json.loads(call.function.arguments) for call in one] for one in calls] == [[{"city": "Paris"}]] * 2
@@ -140,9 +134,9 @@ def test_the_stream_of_a_chat_is_its_completion(openai_client: OpenAI, model: st
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_answer_follows_a_schema(openai_client: OpenAI, model: str) -> None:
+def test_an_answer_follows_a_schema(client: OpenAI, model: str) -> None:
     messages: Any = [{"role": "user", "content": "Name a town."}]
-    parsed = openai_client.chat.completions.parse(model=model, messages=messages, response_format=Town, max_tokens=400)
+    parsed = client.chat.completions.parse(model=model, messages=messages, response_format=Town, max_tokens=400)
     assert isinstance(parsed.choices[0].message.parsed, Town)
 
 
@@ -164,7 +158,7 @@ def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any, model: str) -
     assert second.content[-1].text
 
 
-def test_errors_are_those_of_the_packages(openai_client: OpenAI, anthropic_client: Any) -> None:
+def test_errors_are_those_of_the_packages(client: OpenAI, anthropic_client: Any) -> None:
     from anthropic import AuthenticationError, NotFoundError
 
     messages = [{"role": "user", "content": "Hi"}]

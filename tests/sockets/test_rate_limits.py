@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from unittest.mock import patch
 
-from responses_app.access import api_keys, rate_limits
-from responses_app.models import ApiKey, ConcurrencySlot
+from responses_app.access import rate_limits
+from responses_app.models import ConcurrencySlot
 from tests.support.api.case import HELLO, record_text
 from tests.support.api.websocket_case import TIMEOUT_S, SocketCase
 from tests.support.waiting import eventually
@@ -30,11 +29,6 @@ def delayed_release() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
 
 
 class LimitsTest(SocketCase):
-    async def limit(self, **limits: Any) -> None:
-        """Set limits of the key."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
-        api_keys.clear_cache()
-
     async def has_no_slot(self) -> bool:
         """Return whether no slot is taken."""
         return not await ConcurrencySlot.objects.aexists()

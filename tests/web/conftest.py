@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, StorageState
 from tests.support.server.serve_command import Server
 from tests.support.suite import lanes
 from tests.support.web.axe import axe_source
-from tests.support.web.browser import LIMIT_MS, PageErrors, started_browser
+from tests.support.web.browser import opened_page, started_browser
 from tests.support.web.chat_visitor import Visitor, tape
 from tests.support.web.operator import sign_in_link
 
@@ -78,10 +78,5 @@ def visitor(chat_server: Server, chromium: Browser, signed_in: StorageState) -> 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     """Open a page without cookies, which must report no error until the end."""
-    context = chromium.new_context()
-    page = context.new_page()
-    page.set_default_timeout(LIMIT_MS)
-    errors = PageErrors(page)
-    yield page
-    context.close()
-    assert errors.seen == []
+    with opened_page(chromium) as page:
+        yield page

@@ -139,7 +139,7 @@ class LeaseKeeper:
                 self._start_takeover(pk)
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:
-        """Compare leases and runs. A difference counts when it is seen twice: a run may just have started or ended."""
+        """Compare leases and runs. A difference counts at the second sight: a run may have started or ended meanwhile."""
         runs = {run.publisher.pk: run for run in self._runs() if run.publisher.pk is not None and not run.broadcast.ended}
         doubts: set[tuple[str, int]] = set()
         for pk, run in runs.items():

@@ -41,7 +41,7 @@ def give(cgroup: str, account: int) -> None:
 
 
 def _own_cgroup() -> str:
-    """Return the path of the own cgroup v2. Raises ValueError without one."""
+    """Return the path of the cgroup v2 of this process. Raises ValueError without a cgroup."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         if line.startswith("0::"):
             return line.removeprefix("0::")

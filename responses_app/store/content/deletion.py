@@ -80,7 +80,7 @@ def erase(project: str, uid: str) -> bool:
 
 
 def delete_rows(keys: Sequence[int], *, waits: bool = False, pages: bool = True) -> Collection[int]:
-    """Delete responses with logs and unneeded items, in a transaction that has locked the rows. Return the keys of those deleted.
+    """Delete responses with logs and unneeded items, in a transaction that has locked the rows. Return the keys of the deleted responses.
 
     Without `waits`, responses of a thread in which another transaction deletes are left. Without `pages`, the caller drops the
     partition with the pages of the logs.

@@ -123,7 +123,7 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
 
 
 def erase_responses(rows: QuerySet[Response]) -> Iterator[tuple[str, int]]:
-    """Erase responses; wait for locked ones. Yield kind and size of each batch, and the number of those that could not be erased."""
+    """Erase responses; wait for locked ones. Yield kind and size of each batch, and the number of responses that cannot be erased."""
     # Clients may create more meanwhile.
     newest = rows.aggregate(newest=Max("pk"))["newest"]
     for size in change_in_batches(rows, partial(delete_rows, waits=True), waits=True):

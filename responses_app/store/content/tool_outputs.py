@@ -26,7 +26,7 @@ ITEM_TYPES: Final = frozenset(
 
 
 async def load(project: str, items: Iterable[Mapping[str, Any]]) -> Mapping[str, ModelOutput]:
-    """Load the outputs of those `items` that are calls of server tools, by item id. No query without such items.
+    """Load the outputs of all calls of server tools among `items`, by item id. No query without such items.
 
     Responses of `store: false` are left out, as in `history.find`.
     """
@@ -65,7 +65,7 @@ class ToolOutputSummary:
 
 
 def summaries(project: str, items: Items) -> Mapping[str, ToolOutputSummary]:
-    """Return the stored outputs of those `items` that are calls of server tools, by item id."""
+    """Return the stored outputs of all calls of server tools among `items`, by item id."""
     uids = [item["id"] for item in items if item.get("type") in ITEM_TYPES]
     rows = ToolOutput.objects.filter(item_uid__in=uids, response__project=project) if uids else ToolOutput.objects.none()
     values = rows.order_by("-pk").values_list("item_uid", "text", "media_types")

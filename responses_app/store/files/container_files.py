@@ -198,7 +198,7 @@ async def _collect(part: Path, path: str, chunks: AsyncIterator[bytes], max_byte
 
 
 def _replace(row: ContainerFile, marks: ExitStack) -> str | None:
-    """Insert or update the row of a file with bytes of its own. Return the storage name of the replaced bytes.
+    """Insert or update the row of a file with separate bytes. Return the storage name of the replaced bytes.
 
     Raises FileQuotaExceeded, Container.DoesNotExist.
     """

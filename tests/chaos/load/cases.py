@@ -7,19 +7,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeAlias
 
-Body: TypeAlias = dict[str, Any]
+from tests.support.request_bodies import ADD, PERSON, WEATHER, Body
+
 Way: TypeAlias = Literal["stream", "post", "poll", "resume"]
 
 NAMES = ("Ada", "Grace", "Linus", "Ngozi", "Mei")
 CITIES = ("Paris", "Tokyo", "Lagos", "Lima", "Oslo")
 THINGS = ("a dragon", "a lighthouse", "a robot", "the sea")
-STRING = {"type": "string"}
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 130}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +51,6 @@ class Case:
         """Return whether a grammar binds the response and sampling is random, so that no process can continue it exactly."""
         bound = "text" in self.body or self.body.get("tool_choice", "auto") not in ("auto", "none")
         return bound and self.body.get("temperature", 1) > 0
-
-
-def function(name: str, description: str, **properties: Any) -> Body:
-    """Return a function tool whose parameters are all required."""
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return {"type": "function", "name": name, "description": description, "parameters": schema}
-
-
-WEATHER = function("get_weather", "Get the weather in a city", city=STRING)
-ADD = function("add", "Add two numbers", a={"type": "integer"}, b={"type": "integer"})
 
 
 def story(chance: Random, least: int = 60, most: int = 250) -> Body:

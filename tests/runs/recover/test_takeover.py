@@ -15,7 +15,7 @@ from django.test import AsyncClient, override_settings
 
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
-from responses_app.models import Event, Lease, Response, Worker
+from responses_app.models import Event, Lease, Response
 from responses_app.observability import events
 from responses_app.observability.events import Observer
 from responses_app.observability.records import EndedResponse
@@ -85,14 +85,6 @@ class TakeoverTest(ApiCase):
         answer = await client.get(f"/v1/responses/{uid}?stream=true")
         async with asyncio.timeout(LIMIT_S):
             return self.judge(await self.read(answer))
-
-    async def crash(self) -> None:
-        """End the first process without a release of the leases."""
-        assert self.hub.services is not None
-        await self.hub.services.lease_keeper.stop()
-        for run in self.hub.runs.values():
-            run.hand_over()
-        await Worker.objects.filter(pk=self.hub.services.lease_keeper.worker).adelete()
 
     def text(self, events: list[dict[str, Any]]) -> str:
         """Return the text of the last message."""

@@ -13,10 +13,11 @@ from django.db import connection
 from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
 
+from responses_app.access import api_keys
 from responses_app.dialects.base import Dialect
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Worker
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
@@ -138,6 +139,19 @@ class ApiCase(TestCase):
         finally:
             await self.hub.close()
             manager.set_current(None)
+
+    async def limit(self, **limits: Any) -> None:
+        """Set limits of the key."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
+        api_keys.clear_cache()
+
+    async def crash(self) -> None:
+        """End the first process without a release of the leases."""
+        assert self.hub.services is not None
+        await self.hub.services.lease_keeper.stop()
+        for run in self.hub.runs.values():
+            run.hand_over()
+        await Worker.objects.filter(pk=self.hub.services.lease_keeper.worker).adelete()
 
     @asynccontextmanager
     async def queries(self) -> AsyncIterator[list[str]]:

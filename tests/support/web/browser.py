@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Response, expect, sync_playwright
@@ -59,3 +60,16 @@ class PageErrors:
     def _response(self, response: Response) -> None:
         if response.status >= 400:
             self.seen.append(f"{response.status} {response.url}")
+
+
+@contextmanager
+def opened_page(chromium: Browser, *expected: str, **options: Any) -> Iterator[Page]:
+    """Open a page in a new context with `options`. At the end only errors that begin with an `expected` text may be recorded."""
+    context = chromium.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    expect.set_options(timeout=LIMIT_MS)
+    errors = PageErrors(page)
+    yield page
+    context.close()
+    assert [error for error in errors.seen if not error.startswith(expected)] == []

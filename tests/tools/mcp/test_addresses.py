@@ -20,11 +20,6 @@ LOOPBACK = frozenset({"127.0.0.1"})
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def request_sessions(url: str) -> McpSessions:
     """Return the sessions of a request with a `server_url`."""
     return McpSessions({"raw": McpServer("raw", url)}, LIMITS, "project")

@@ -20,11 +20,6 @@ EMPTY = {"type": "object", "properties": {}}
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def failure(answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS) -> dict[str, Any]:
     """Return the error object of a call."""
     async with opened(answer, path, limits) as (sessions, _):

@@ -29,11 +29,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def short_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handshake, "PROBE_LIMIT_S", 0.2)
 

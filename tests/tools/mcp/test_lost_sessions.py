@@ -16,11 +16,6 @@ DONE = reply(result={"content": [{"type": "text", "text": "done"}]})
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def hang_up(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     writer.close()
 

@@ -55,11 +55,6 @@ DONE = reply(result={"content": [{"type": "text", "text": "done"}]})
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def call(raw: RawMcpServer, traceparent: str) -> None:
     server = replace(McpServer("raw", raw.url(), is_operators=True), traceparent=traceparent)
     sessions = McpSessions({"raw": server}, LIMITS, "project")

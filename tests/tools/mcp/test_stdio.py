@@ -42,11 +42,6 @@ MAX_GROWTH_BYTES = 100_000_000
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def new_sessions(call: str) -> McpSessions:
     """Return sessions with a program that runs the code `call` at calls of tools."""
     program = (sys.executable, "-c", PROGRAM.replace("CALL", call))

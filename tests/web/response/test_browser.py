@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.browser import opened_page
 
 pytestmark = pytest.mark.browser
 THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -46,13 +46,8 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     """Open a page as the operator, which must report no error until the end."""
-    context = chromium.new_context(storage_state=signed_in)
-    page = context.new_page()
-    page.set_default_timeout(LIMIT_MS)
-    errors = PageErrors(page)
-    yield page
-    context.close()
-    assert errors.seen == []
+    with opened_page(chromium, storage_state=signed_in) as page:
+        yield page
 
 
 def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations
-from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.browser import opened_page
 from tests.support.web.chat_visitor import tape
 
 pytestmark = pytest.mark.browser
@@ -51,13 +51,8 @@ def asked(chat_server: Server) -> Asked:
 @pytest.fixture
 def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     """Open a wide page as the operator, which must report no error until the end."""
-    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(LIMIT_MS)
-    errors = PageErrors(page)
-    yield page
-    context.close()
-    assert errors.seen == []
+    with opened_page(chromium, storage_state=signed_in, viewport={"width": 1440, "height": 900}) as page:
+        yield page
 
 
 def turn(page: Page, uid: str) -> Locator:

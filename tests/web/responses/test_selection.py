@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS, PageErrors
+from tests.support.web.browser import opened_page
 
 pytestmark = pytest.mark.browser
 
@@ -17,14 +17,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def page(chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     """Open the list as a signed-in user, without an error until the end."""
-    context = chromium.new_context(storage_state=signed_in, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(LIMIT_MS)
-    expect.set_options(timeout=LIMIT_MS)
-    errors = PageErrors(page)
-    yield page
-    context.close()
-    assert errors.seen == []
+    with opened_page(chromium, storage_state=signed_in, viewport={"width": 1440, "height": 900}) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from responses_app.models import Lease, Response, Worker
+from responses_app.models import Lease, Response
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.manager import RunManager
@@ -192,11 +192,3 @@ class McpSecretsTest(McpCase):
                     await second.close()
                     await self.engine.start()
                     gate.touch()
-
-    async def crash(self) -> None:
-        """End the first process without a release of the leases."""
-        assert self.hub.services is not None
-        await self.hub.services.lease_keeper.stop()
-        for run in self.hub.runs.values():
-            run.hand_over()
-        await Worker.objects.filter(pk=self.hub.services.lease_keeper.worker).adelete()
