@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 
-from responses_app.dialects.base import Turn
+from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items.selection import drop_earlier_reasoning
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.runs.prepare.media import documents
+from responses_app.runs.prepare.media.rows import Items, iter_documents
 from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolOffer
 from responses_app.tools.functions import as_functions
 from responses_app.tools.functions.as_functions import Origins
@@ -35,7 +36,7 @@ async def convert(context: PromptContext) -> ConvertedTurn:
     """Convert the items and the tools. Raises InvalidRequest, RateLimited. Only long work leaves the event loop."""
     project, is_large = context.create_request.project, len(context.items) > long_work.LONG_ITEMS
     with context.map_errors(context.items):
-        items = await long_work.apart(project, is_large, partial(documents.with_texts, context.items, context.images))
+        items = await long_work.apart(project, is_large, partial(_with_texts, context.items, context.images))
         turn = _turn(context, items)
         if context.offer is not None:
             turn = _with_server_tools(turn, context.offer, withholds=context.withholds_tools)
@@ -45,7 +46,32 @@ async def convert(context: PromptContext) -> ConvertedTurn:
     return ConvertedTurn(turn, origins, size)
 
 
-def _turn(context: PromptContext, items: Sequence[Mapping[str, Any]]) -> Turn:
+def _with_texts(items: Items, texts: ImageBytes) -> Items:
+    """Return the items with each file replaced by the text. Raises UnsupportedInput for a text that is not stored."""
+    blocks: dict[int, dict[str, str]] = {}
+    for document in iter_documents(items):
+        text = texts.get(document.key)
+        if text is None:
+            raise UnsupportedInput("The text of the file is not stored any more.", document.path, "file_not_found")
+        index = int(document.path[len("input[") :].partition("]")[0])
+        blocks.setdefault(index, {})[document.place] = text.decode()
+    return (
+        [_with_blocks(item, blocks[index]) if index in blocks else item for index, item in enumerate(items)]
+        if blocks
+        else items
+    )
+
+
+def _with_blocks(item: Mapping[str, Any], blocks: Mapping[str, str]) -> Mapping[str, Any]:
+    key = "output" if "output" in item else "content"
+    parts = [
+        {"type": "input_text", "text": blocks[f"{key}[{at}]"]} if f"{key}[{at}]" in blocks else part
+        for at, part in enumerate(item[key])
+    ]
+    return {**item, key: parts}
+
+
+def _turn(context: PromptContext, items: Items) -> Turn:
     """Return the turn for `items`. Tools that are not listed yet cannot be chosen."""
     create_request, defaults, shown = context.create_request, context.served.defaults, context.pictures.shown
     reasoning = create_request.reasoning or {}

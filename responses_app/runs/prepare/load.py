@@ -9,6 +9,7 @@ from typing import Any
 
 from responses_app.dialects import content
 from responses_app.errors import InvalidRequest
+from responses_app.models import Response
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
@@ -20,6 +21,20 @@ from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext,
 from responses_app.runs.server_tools import approvals
 from responses_app.store.content import history, tool_outputs
 from responses_app.store.content.history import ConversationContext, FindSkipped
+from responses_app.tools.registry import SERVER_TOOLS
+
+
+async def check_resources(create_request: CreateRequest) -> None:
+    """Check what the request refers to: the original of a rerun, containers, files. Raises InvalidRequest, NotFound."""
+    project, original, tools = create_request.project, create_request.rerun_of, create_request.tools
+    if original is not None and not (
+        is_id(original) and await Response.objects.filter(project=project, uid=original).aexists()
+    ):
+        raise InvalidRequest(f"Response with id '{original}' not found.", param="rerun.of", code="response_not_found")
+    for tool in SERVER_TOOLS:
+        declared = tool.find(tools)
+        if declared is not None:
+            await tool.check(project, declared, f"tools[{tools.index(declared)}]")
 
 
 async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped | None = None) -> ConversationContext:

@@ -17,12 +17,11 @@ from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems, all_items_for_errors
 from responses_app.runs.prepare.limit import limit
-from responses_app.runs.prepare.load import find_previous, load, load_again
+from responses_app.runs.prepare.load import check_resources, find_previous, load, load_again
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import render
 from responses_app.runs.prepare.resolve import resolve
-from responses_app.runs.server_tools.executors import check_resources
 from responses_app.store.content.history import ConversationContext
 from responses_app.tools.base import ToolOffer
 

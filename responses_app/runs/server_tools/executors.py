@@ -1,4 +1,4 @@
-"""Server tools of a request: the executors of the MCP tools and of the other tools, joined, and checks before anything runs."""
+"""Server tools of a request: the executors of the MCP tools and of the other tools, joined."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import Any, Final, TypeAlias
 import orjson
 from asgiref.sync import sync_to_async
 
-from responses_app.errors import InvalidRequest
 from responses_app.models import Direction, Item, Response
-from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, McpApprovalRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.ids import is_id, new_id
+from responses_app.runs.ids import new_id
 from responses_app.runs.server_tools import approval_address
-from responses_app.runs.server_tools.call_parser import OpeningParser, ServerCallParser
+from responses_app.runs.server_tools.call_parser import AskingExecutor
 from responses_app.store.content import approvals, tool_outputs
-from responses_app.tools.base import Json, ToolExecutor
-from responses_app.tools.composite import CompositeExecutor, CompositeOffer
+from responses_app.tools.base import ToolExecutor
+from responses_app.tools.composite import CompositeExecutor
 from responses_app.tools.declaration import ServerTool, ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp import servers
@@ -45,19 +43,6 @@ def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None
     if create_request.uses_recorded_results and create_request.rerun_of is not None:
         return RecordedExecutor(executor, partial(load_recorded_items, create_request.project, create_request.rerun_of))
     return executor
-
-
-async def check_resources(create_request: CreateRequest) -> None:
-    """Check what the request refers to: the original of a rerun, containers, files. Raises InvalidRequest, NotFound."""
-    project, original, tools = create_request.project, create_request.rerun_of, create_request.tools
-    if original is not None and not (
-        is_id(original) and await Response.objects.filter(project=project, uid=original).aexists()
-    ):
-        raise InvalidRequest(f"Response with id '{original}' not found.", param="rerun.of", code="response_not_found")
-    for tool in SERVER_TOOLS:
-        declared = tool.find(tools)
-        if declared is not None:
-            await tool.check(project, declared, f"tools[{tools.index(declared)}]")
 
 
 async def load_recorded_items(project: str, uid: str) -> Sequence[Mapping[str, Any]]:
@@ -103,36 +88,3 @@ def _open(tool: ServerTool, create_request: CreateRequest, uid: str) -> ToolExec
     path = f"tools[{list(create_request.tools).index(declared)}]"
     executor = tool.open(ToolCallContext(declared, path, create_request.project, uid, new_id))
     return AskingExecutor(tool, executor) if executor is not None and create_request.asks_before_calls else executor
-
-
-class AskingOffer(CompositeOffer):
-    """Offer of a server tool whose calls open as requests for approval with the server label `label`."""
-
-    def __init__(self, label: str, inner: CompositeOffer) -> None:
-        super().__init__([inner])
-        self._label = label
-
-    def opening(self, function: str) -> Delta | None:
-        """Return the request for an approval; None for functions of other tools or of the client."""
-        return None if super().opening(function) is None else McpApprovalRequest(self._label, function, "")
-
-
-class AskingExecutor(CompositeExecutor):
-    """Executor of a server tool, a `ToolExecutor`. Calls run in the response whose input approves the calls."""
-
-    def __init__(self, tool: ServerTool, inner: ToolExecutor) -> None:
-        super().__init__([inner])
-        self._tool = tool
-
-    def offer(self, items: Sequence[Json]) -> AskingOffer:
-        """Return the offer of the tool."""
-        return AskingOffer(self._tool.approval_label, super().offer(items))
-
-    def openings(self, items: Sequence[Json]) -> list[Delta]:
-        """Return the openings of the approved calls, as if the model wrote the calls now."""
-        calls = [
-            delta
-            for request in self._tool.approved_requests(items)
-            for delta in (Call(request["name"]), Arguments(request["arguments"]), EndItem())
-        ]
-        return ServerCallParser(OpeningParser(calls), super().offer(items)).finish()

@@ -1,13 +1,13 @@
-"""Rows of the images and files of a context: the bytes that the store has, and the records of uploaded files."""
+"""Rows of the images and files of a context: the bytes and texts that the store has, and the records of uploaded files."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from responses_app.dialects.content import ImageReference, iter_images
 from responses_app.errors import InvalidRequest
@@ -16,7 +16,6 @@ from responses_app.models import File
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
-from responses_app.runs.prepare.media.documents import Document, iter_documents
 from responses_app.store.content import images as store
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
@@ -27,6 +26,30 @@ Items: TypeAlias = Sequence[Mapping[str, Any]]
 # The limit of the OpenAI API.
 MAX_IMAGES = 500
 MAX_FILES = 50
+FILE: Final = "input_file"
+SOURCES: Final = ("file_id", "file_data", "file_url")
+# Key of a text among the images of an item; no URL of an image begins so.
+KEY_PREFIX: Final = "text:"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Part `input_file` of an item, with the JSON path as in `input[0].content[1]`."""
+
+    item: str
+    path: str
+    place: str
+    part: Mapping[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Key of the text among the images of the context."""
+        return self.item, f"{KEY_PREFIX}{self.place}"
+
+    @property
+    def source(self) -> str:
+        """Name of the field with the file."""
+        return next(name for name in SOURCES if name in self.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +129,14 @@ async def load_previous(keys: Sequence[int], items: Items) -> LoadedMedia | None
 
 def _listed(items: Items) -> list[ImageReference]:
     return list(iter_images(items))
+
+
+def iter_documents(items: Items) -> Iterator[Document]:
+    """Yield all files of a context."""
+    for index, item in enumerate(items):
+        key = "output" if "output" in item else "content"
+        content = item.get(key)
+        for at, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, Mapping) and part.get("type") == FILE:
+                place = f"{key}[{at}]"
+                yield Document(str(item.get("id")), f"input[{index}].{place}", place, part)
