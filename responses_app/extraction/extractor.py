@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import weakref
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from responses_app.extraction import sandboxed
-from responses_app.extraction.errors import ExtractionError, ExtractorBusy, invalid
-from responses_app.extraction.limits import MAX_FILE_BYTES, MIB, PROCESS
-from responses_app.sandbox.base import Sandbox
+from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable, invalid
+from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB, PROCESS
+from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxBusy, SandboxUnavailable
+from responses_app.sandbox.client import SandboxClient
 from responses_app.workers.limits import LimitExceeded, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
 # A project has at most two files in work, one of a request and one of a vector store. The third process serves other projects.
 PROCESSES = 3
+JOB = "responses_app.extraction.job"
+# A character has at most 4 bytes in UTF-8.
+MAX_ANSWER_BYTES = 4 * MAX_CHARS + 4096
+# Memory of Python with the libraries, beside the memory for the file.
+PROGRAM_MIB = 256
+LIMITS = OnceLimits(PROCESS.wall_s, PROCESS.memory_bytes // MIB + PROGRAM_MIB, MAX_ANSWER_BYTES)
+WAIT_S = 60.0
+# A runner that has ended is started again.
+ATTEMPTS = 2
+UNAVAILABLE = "The sandbox, which reads files, is not available. Try again in a moment."
+
+_turns: weakref.WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock] = weakref.WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +45,7 @@ _pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per
 
 
 async def extract_text(
-    project: str, data: bytes, name: str, sandbox: Sandbox | None = None, *, queue: str = ""
+    project: str, data: bytes, name: str, sandbox: SandboxClient | None = None, *, queue: str = ""
 ) -> ExtractedText:
     """Extract the text of a file with the given name. Raises ExtractionError, ExtractorBusy.
 
@@ -41,7 +57,7 @@ async def extract_text(
         raise invalid(f"The file has more than {MAX_FILE_BYTES // MIB} MiB, so its text is not read.")
     payload = json.dumps(name).encode() + b"\n" + data
     if sandbox is not None:
-        return _parse_answer(await sandboxed.read_file(sandbox, project, payload, queue))
+        return _parse_answer(await read_file(sandbox, project, payload, queue))
     return _parse_answer(await _read_in_pool(f"{queue}/{project}", payload))
 
 
@@ -63,3 +79,43 @@ def _parse_answer(answer: bytes) -> ExtractedText:
     head, _, text = answer[1:].partition(b"\n")
     kind, is_cut = json.loads(head)
     return ExtractedText(text.decode(), kind, is_cut)
+
+
+async def read_file(sandbox: SandboxClient, project: str, payload: bytes, queue: str = "") -> bytes:
+    """Return the answer of the job to `payload`. Files of a project in the same `queue` are read in turn.
+
+    Raises ExtractionError, ExtractorBusy.
+    """
+    async with _turn(f"{queue}/{project}"):
+        result = await _run(sandbox, project, payload)
+    if result.problem is not None:
+        raise invalid(f"The file takes too long or too much memory to read ({result.problem}).")
+    if result.exit_code != 0:
+        raise invalid("The file cannot be read.")
+    return result.stdout
+
+
+async def _run(sandbox: SandboxClient, project: str, payload: bytes) -> OnceResult:
+    for _ in range(ATTEMPTS):
+        try:
+            return await sandbox.run_once(JOB, payload, LIMITS, project=project)
+        except SandboxBusy as error:
+            raise ExtractorBusy(f"Other files are being read: {error}. Try again in a moment.") from error
+        except SandboxUnavailable as error:
+            failure = error
+    raise ExtractorUnavailable(UNAVAILABLE) from failure
+
+
+@asynccontextmanager
+async def _turn(owner: str) -> AsyncIterator[None]:
+    """Wait for the turn of `owner`. Raises ExtractorBusy."""
+    lock = _turns.setdefault((asyncio.get_running_loop(), owner), asyncio.Lock())
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await lock.acquire()
+    except TimeoutError:
+        raise ExtractorBusy("Files of this project are being read. Try again in a moment.") from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 # Work folder of a container, as the code in the container names it.
 WORK_FOLDER = "/mnt/data"
@@ -105,57 +105,3 @@ class OnceResult:
     stdout: bytes
     stderr: str
     problem: str | None = None
-
-
-class Sandbox(Protocol):
-    """Back end for untrusted code. All methods raise SandboxUnavailable; methods of a container raise ContainerExpired."""
-
-    async def create(self, container_id: str, memory: str = "1g", project: str = "") -> ContainerStatus:
-        """Start a container, or return the status of a running one with this id. `memory` is a key of MEMORY_TIERS.
-
-        Each project has a share of the containers.
-        """
-        ...
-
-    async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
-        """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
-        ...
-
-    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
-        """Write a file. `path` is absolute or relative to the work folder. Raises InvalidPath, StorageFull."""
-        ...
-
-    def read_file(self, container_id: str, path: str) -> AsyncIterator[bytes]:
-        """Yield the bytes of a file in chunks. Raises InvalidPath, FileMissing. Symbolic links are not followed."""
-        ...
-
-    async def list_files(self, container_id: str) -> Sequence[WorkFile]:
-        """Return the regular files of the work folder, sorted by path."""
-        ...
-
-    async def delete_file(self, container_id: str, path: str) -> None:
-        """Delete a file. Raises InvalidPath, FileMissing."""
-        ...
-
-    async def delete(self, container_id: str) -> None:
-        """End a container with the files. An unknown id is no error."""
-        ...
-
-    async def status(self, container_id: str) -> ContainerStatus:
-        """Return the status without counting as a use."""
-        ...
-
-    async def run_once(
-        self,
-        module: str,
-        stdin: bytes | AsyncIterator[bytes],
-        limits: OnceLimits | None = None,
-        arguments: Sequence[str] = (),
-        project: str = "",
-    ) -> OnceResult:
-        """Run `python -m module` with the packages of the server in a new sandbox without a work folder. Projects take turns."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...

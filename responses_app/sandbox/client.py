@@ -33,7 +33,10 @@ _BROKEN = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError, http
 
 
 class SandboxClient:
-    """Client of the runner at `url`: `unix:/path` or `http://host:port`. Implements `base.Sandbox`."""
+    """Client of the runner at `url`: `unix:/path` or `http://host:port`.
+
+    All methods raise SandboxUnavailable; methods of a container raise ContainerExpired.
+    """
 
     def __init__(self, url: str, token: str = "") -> None:
         path = connectable(url.removeprefix("unix:")) if url.startswith("unix:") else None
@@ -47,12 +50,15 @@ class SandboxClient:
         )
 
     async def create(self, container_id: str, memory: str = "1g", project: str = "") -> ContainerStatus:
-        """Start a container, or return the status of a running one."""
+        """Start a container, or return the status of a running one with this id. `memory` is a key of MEMORY_TIERS.
+
+        Each project has a share of the containers.
+        """
         body = {"memory": memory, "project": project}
         return decode_status(await self._json("PUT", _container(container_id), json=body))
 
     async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
-        """Run code; `on_output` takes output as soon as it comes."""
+        """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
         path = f"{_container(container_id)}/runs"
         logs: list[tuple[str, str]] = []
         # Silent code is ended by the runner, not by a timeout of the client.
@@ -69,30 +75,30 @@ class SandboxClient:
         raise SandboxEnded("the sandbox ended during the run; variables and files are lost")
 
     async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
-        """Write a file."""
+        """Write a file. `path` is absolute or relative to the work folder. Raises InvalidPath, StorageFull."""
         return decode_file(await self._json("PUT", _content(container_id), params={"path": path}, content=content))
 
     async def read_file(self, container_id: str, path: str) -> AsyncIterator[bytes]:
-        """Yield the bytes of a file."""
+        """Yield the bytes of a file in chunks. Raises InvalidPath, FileMissing. Symbolic links are not followed."""
         async with self._stream("GET", _content(container_id), params={"path": path}) as response:
             async for chunk in response.aiter_bytes():
                 yield chunk
 
     async def list_files(self, container_id: str) -> Sequence[WorkFile]:
-        """Return the files of the work folder."""
+        """Return the regular files of the work folder, sorted by path."""
         body = await self._json("GET", f"{_container(container_id)}/files")
         return [decode_file(file) for file in body["files"]]
 
     async def delete_file(self, container_id: str, path: str) -> None:
-        """Delete a file."""
+        """Delete a file. Raises InvalidPath, FileMissing."""
         await self._json("DELETE", _content(container_id), params={"path": path})
 
     async def delete(self, container_id: str) -> None:
-        """End a container."""
+        """End a container with the files. An unknown id is no error."""
         await self._json("DELETE", _container(container_id))
 
     async def status(self, container_id: str) -> ContainerStatus:
-        """Return the status of a container."""
+        """Return the status without counting as a use."""
         return decode_status(await self._json("GET", _container(container_id)))
 
     async def run_once(

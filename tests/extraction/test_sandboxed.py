@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.extraction import sandboxed
+from responses_app.extraction import extractor
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy
 from responses_app.extraction.extractor import ExtractedText, extract_text
 from responses_app.sandbox.client import SandboxClient
@@ -75,7 +75,7 @@ def test_no_file_is_read_outside_of_a_sandbox_that_has_ended(tmp_path: Path) -> 
 
 def test_files_of_other_projects_are_read_while_a_slow_one_is(sandbox: Runner) -> None:
     async def work(client: SandboxClient) -> ExtractedText:
-        async with sandboxed._turn("ingestion/busy"):
+        async with extractor._turn("ingestion/busy"):
             waiting = asyncio.create_task(extract_text("busy", b"Oslo", "a.txt", client, queue="ingestion"))
             extracted = await extract_text("quiet", b"Rome", "a.txt", client, queue="ingestion")
             assert not waiting.done()

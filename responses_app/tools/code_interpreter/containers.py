@@ -11,7 +11,8 @@ from django.utils import timezone
 from responses_app.dialects.citations.sources import ContainerFileSource
 from responses_app.models import Container, ContainerFile, File
 from responses_app.sandbox import base
-from responses_app.sandbox.base import ContainerExpired, RunResult, Sandbox
+from responses_app.sandbox.base import ContainerExpired, RunResult
+from responses_app.sandbox.client import SandboxClient
 from responses_app.store.files import container_files, containers, files, storage
 from responses_app.store.files.quota import WriteRefused
 
@@ -40,7 +41,9 @@ class ContainerSession:
     id of an automatic container, the same for each owner of the run. `new_id` makes an id from a prefix.
     """
 
-    def __init__(self, project: str, container: Any, fallback: str, sandbox: Sandbox, new_id: Callable[[str], str]) -> None:
+    def __init__(
+        self, project: str, container: Any, fallback: str, sandbox: SandboxClient, new_id: Callable[[str], str]
+    ) -> None:
         self._project, self._sandbox, self._new_id = project, sandbox, new_id
         self._auto = None if isinstance(container, str) else container
         self.container_id = container if isinstance(container, str) else fallback

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile
-from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, Sandbox, SandboxUnavailable
+from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, SandboxUnavailable
+from responses_app.sandbox.client import SandboxClient
 from responses_app.store.files import storage
 from responses_app.store.files.containers import is_expired
 from responses_app.tools import sandbox_access
@@ -37,7 +38,7 @@ async def delete_file(container: Container, path: str) -> None:
 
 
 @asynccontextmanager
-async def _sandbox_of(container: Container) -> AsyncIterator[Sandbox | None]:
+async def _sandbox_of(container: Container) -> AsyncIterator[SandboxClient | None]:
     """Connect to the sandbox of a container; None if no code can run in the container now, as a connection starts the sandbox.
 
     The errors of a sandbox that does not have the container or the file end the context.
