@@ -8,7 +8,8 @@ from typing import Final
 
 from responses_app.errors import ApiError
 from responses_app.protocol.deltas import Delta, SearchStarted
-from responses_app.tools.base import Json, ToolExecutor, ToolOffer
+from responses_app.tools.base import Json, ToolExecutor
+from responses_app.tools.composite import CompositeExecutor, CompositeOffer
 from responses_app.tools.mcp.sessions import McpSessions
 from responses_app.tools.recorded.calls import CallKey, call_key, recorded_result
 from responses_app.tools.web_search.history import BrowsingHistory
@@ -30,7 +31,7 @@ class RecordedSessions(McpSessions):
         """Open nothing: the call gets a stored result."""
 
 
-class RecordedExecutor:
+class RecordedExecutor(CompositeExecutor):
     """Server tools of a rerun, a `ToolExecutor`. Nothing runs: a call with the same name and arguments gets the stored result.
 
     Another call fails, and the next `offer` raises NoRecordedResult, which ends the run. `load` returns the stored items with
@@ -38,7 +39,8 @@ class RecordedExecutor:
     """
 
     def __init__(self, inner: ToolExecutor, load: Callable[[], Awaitable[Sequence[Json]]]) -> None:
-        self._inner, self._load = inner, load
+        super().__init__([inner])
+        self._load = load
         self._results: dict[CallKey, list[Json]] = defaultdict(list)
         self._used = Counter[CallKey]()
         self._history = BrowsingHistory()
@@ -46,28 +48,16 @@ class RecordedExecutor:
 
     async def prepare(self, items: Sequence[Json]) -> None:
         """Load the stored items, and prepare the tools."""
-        await self._inner.prepare(items)
+        await super().prepare(items)
         for item in await self._load():
             self._results[call_key(item)].append(item)
 
-    def offer(self, items: Sequence[Json]) -> ToolOffer:
+    def offer(self, items: Sequence[Json]) -> CompositeOffer:
         """Return the offer of the tools. Raises NoRecordedResult behind a call without a stored result."""
         if self._problem is not None:
             raise NoRecordedResult(self._problem)
         self._history = BrowsingHistory(items)
-        return self._inner.offer(items)
-
-    def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
-        """Return the openings of the tools."""
-        return self._inner.openings(items)
-
-    def can_run(self, item: Json) -> bool:
-        """Return True if `item` is a call of the tools."""
-        return self._inner.can_run(item)
-
-    def counts(self, item: Json) -> bool:
-        """Return whether `item` counts for the limits of calls."""
-        return self._inner.counts(item)
+        return super().offer(items)
 
     def is_repeatable(self, call: Json) -> bool:
         """Return True: to read a stored result changes nothing."""
@@ -82,17 +72,9 @@ class RecordedExecutor:
         stored = self._results.get(key)
         if not stored:
             self._problem = self._mismatch(key)
-            return self._inner.failure(call, self._problem)
+            return self.failure(call, self._problem)
         self._used[key] += 1
         return recorded_result(stored[min(self._used[key], len(stored)) - 1])
-
-    def failure(self, call: Json, message: str) -> Delta:
-        """Return the delta that closes the item of `call` as failed."""
-        return self._inner.failure(call, message)
-
-    async def close(self) -> None:
-        """Close the tools."""
-        await self._inner.close()
 
     def _mismatch(self, key: CallKey) -> str:
         recorded = ", ".join(str(other) for other in self._results if other.arguments) or "none"
