@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AdminSplitDateTime
 from django.db.models import DateTimeField, QuerySet
 from django.forms import SplitDateTimeField
 from django.http import HttpRequest
@@ -15,9 +18,7 @@ from django.utils.safestring import SafeString
 
 from responses_app.admin.actions import ACTIONS
 from responses_app.admin.audit import Audited
-from responses_app.admin.filters import HasTimeFilter
 from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
-from responses_app.admin.widgets import LabelledDateTime
 from responses_app.models import (
     ApiKey,
     Conversation,
@@ -35,6 +36,32 @@ from responses_app.web.render.sanitize import visible
 
 # Large columns of a response, not shown in lists. The history of a long chain has thousands of keys.
 LARGE_COLUMNS = ("history", "metadata")
+
+
+class HasTimeFilter(admin.EmptyFieldListFilter):
+    """Filter by whether a time is set, as of "revoked at", with the words "revoked", Yes and No."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Name the filter after the field, without "at"."""
+        super().__init__(*args, **kwargs)
+        self.title = str(self.title).removesuffix(" at")
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Return All, Yes and No. Django has the words Empty and Not empty."""
+        every, is_null, is_set = super().choices(changelist)
+        yield every
+        yield {**is_set, "display": "Yes"}
+        yield {**is_null, "display": "No"}
+
+
+class LabelledDateTime(AdminSplitDateTime):
+    """Inputs of a date and a time with labels for screen readers. Django writes plain text beside these inputs."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        """Label both inputs."""
+        super().__init__(attrs)
+        for widget, label in zip(self.widgets, ("Date", "Time"), strict=True):
+            widget.attrs["aria-label"] = label
 
 
 @admin.register(Response)

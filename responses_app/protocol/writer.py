@@ -29,7 +29,7 @@ names the call in `output_problems`, with the problems that the parser found (`o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from responses_app.protocol import events
@@ -38,7 +38,7 @@ from responses_app.protocol.encoding import Encoder, EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items.base import Delta, Encryptor, Item, Json, ReasoningForm
+from responses_app.protocol.items.base import PLAIN_REASONING, Delta, Encryptor, Item, Json, OpenItem, ReasoningForm
 from responses_app.protocol.items.registry import FAMILIES, Registry
 from responses_app.protocol.items.streamed_call import is_json
 from responses_app.protocol.output_problems import (
@@ -49,7 +49,6 @@ from responses_app.protocol.output_problems import (
     ProblemList,
 )
 from responses_app.protocol.reducer import fold
-from responses_app.protocol.restore import open_items_of
 from responses_app.protocol.state_machine import OutputStateMachine
 
 
@@ -248,3 +247,28 @@ def _asks_for_summary(response: Json) -> bool:
 
 def _error_object(code: str, message: str) -> Item:
     return {"code": code if code in ERROR_CODES else "server_error", "message": message}
+
+
+def open_items_of(
+    events: Iterable[Json], reasoning_form: ReasoningForm = PLAIN_REASONING, families: Registry = FAMILIES
+) -> tuple[list[OpenItem], int]:
+    """Return the items that `events` leave open, in order, and how many items the events have opened."""
+    items_by_index: dict[int, OpenItem] = {}
+    count = 0
+    for event in events:
+        index = event.get("output_index")
+        if event["type"] == "response.output_item.added":
+            items_by_index[event["output_index"]] = _new_item(event, reasoning_form, families)
+            count += 1
+        elif event["type"] == "response.output_item.done":
+            del items_by_index[event["output_index"]]
+        elif index in items_by_index:
+            items_by_index[index].replay(event)
+    return [items_by_index[index] for index in sorted(items_by_index)], count
+
+
+def _new_item(event: Json, reasoning_form: ReasoningForm, families: Registry) -> OpenItem:
+    family = families[event["item"]["type"]]
+    item = family.item(family, dict(event["item"]), event["output_index"])
+    item.reasoning_form = reasoning_form
+    return item

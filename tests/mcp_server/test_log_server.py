@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, Tool
 
-from responses_app.mcp_server.bounds import MAX_RESULT_CHARS, bound_text
+from responses_app.mcp_server.transport import MAX_RESULT_CHARS, bound_text
 from tests.support import plain_http
 from tests.support.api.case import ApiCase
 from tests.support.server.serve_command import Server

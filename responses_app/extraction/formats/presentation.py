@@ -32,7 +32,7 @@ def read_pptx(data: bytes, out: TextBuffer) -> None:
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Yield all shapes, those in groups included."""
+    """Yield all shapes, also inside groups."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)

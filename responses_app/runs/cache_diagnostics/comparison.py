@@ -87,7 +87,7 @@ def _whole_blocks(tokens: int) -> int:
 
 
 def _separate_caches(earlier: PromptRecord, later: PromptRecord) -> list[RequestChange]:
-    """Return the changes for which the engine, or another engine, has a cache of its own."""
+    """Return the changes for which an engine has a separate cache."""
     changes = []
     if earlier.model != later.model:
         changes.append(RequestChange("model_changed", f"The model changed from {earlier.model} to {later.model}."))

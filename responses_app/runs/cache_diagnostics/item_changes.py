@@ -25,7 +25,7 @@ def find_item_change(earlier: Items, later: Items) -> tuple[int, str, str] | Non
 
 
 def new_tool_items(earlier: Items, later: Items) -> bool:
-    """Return whether the items behind those of `earlier` add tools."""
+    """Return whether the items behind the items of `earlier` add tools."""
     return any(item["type"] in TOOL_ITEMS for item in later[len(earlier) :])
 
 

@@ -63,7 +63,7 @@ class Broadcast:
                     yield batch
 
     def broadcast(self, frames: Sequence[EventFrame]) -> None:
-        """Add frames, if there are any, and push them to the subscribers or wake these."""
+        """Add frames, if any, and push the frames to the subscribers, or wake the subscribers."""
         if not frames:
             return
         first = len(self.frames)

@@ -39,7 +39,7 @@ class RoundOutput(Protocol):
 
 
 class ResponseOutput:
-    """Writer and publisher of a run. Events wait in a buffer until they are published or end the response."""
+    """Writer and publisher of a run. Events wait in a buffer until `publish` or `publish_and_wait`."""
 
     def __init__(self, writer: Writer, publisher: DurablePublisher) -> None:
         self.writer, self.publisher = writer, publisher
@@ -74,17 +74,17 @@ class ResponseOutput:
         await self.publisher.wait_room()
 
     def publish(self, events: Iterable[Event] = (), *, opens: bool = False, starts: bool = False) -> None:
-        """Publish the buffer and `events` behind it, without waiting for the commit. Raises DatabaseError."""
+        """Publish the buffer and then `events`, without waiting for the commit. Raises DatabaseError."""
         self.publisher.publish(self._take(events), opens=opens, starts=starts)
 
     async def publish_and_wait(
         self, events: Iterable[Event] = (), *, strict: bool = False, ending: Callable[[], Ending] | None = None
     ) -> None:
-        """Publish the buffer and `events` behind it, and wait until all are durable. Raises DatabaseError."""
+        """Publish the buffer and then `events`, and wait until all are durable. Raises DatabaseError."""
         await self.publisher.publish_and_wait(self._take(events), strict=strict, ending=ending)
 
     def _take(self, events: Iterable[Event]) -> list[EventFrame]:
-        """Return the buffer with `events` behind it, and empty the buffer."""
+        """Return the buffered frames and then `events`, and empty the buffer."""
         whole, self._events = self._events, []
         for event in events:
             whole.append(EventFrame(event["sequence_number"], event["type"], encode(event)))

@@ -10,7 +10,6 @@ from django.db import connection
 
 from responses_app.models import VectorStore
 from responses_app.store.vector_stores.filters import Condition, Json, compile_filter, storable_text
-from responses_app.store.vector_stores.fusion import fuse
 
 # Different words of a query that are searched, in order of the alphabet.
 MAX_TERMS = 48
@@ -57,6 +56,10 @@ FROM responses_app_filechunk chunk
 JOIN responses_app_vectorstorefile store_file ON store_file.id = chunk.store_file_id
 JOIN responses_app_file file ON file.id = store_file.file_id WHERE chunk.id = ANY(%s)
 """
+
+
+# Constant of the paper of Cormack, Clarke and Büttcher (SIGIR 2009).
+K = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +188,18 @@ def _results(scores: Mapping[int, float]) -> list[ChunkResult]:
         if pk in rows
         for file_id, filename, attributes, text, position in [rows[pk]]
     ]
+
+
+def fuse(rankings: Sequence[Sequence[int]], weights: Sequence[float] | None = None) -> dict[int, float]:
+    """Return the score of each id in `rankings`, best first. The score is 1 for an id that leads every ranking.
+
+    `weights` are the weights of the rankings, by default the same for all.
+    """
+    scores: dict[int, float] = {}
+    weights = weights or [1.0] * len(rankings)
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for rank, one in enumerate(ranking, start=1):
+            scores[one] = scores.get(one, 0.0) + weight / (K + rank)
+    best = sum(weights) / (K + 1) or 1.0
+    ordered = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {one: min(score / best, 1.0) for one, score in ordered}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from responses_app.store.vector_stores.fusion import fuse
+from responses_app.store.vector_stores.search import fuse
 
 
 @pytest.mark.parametrize(

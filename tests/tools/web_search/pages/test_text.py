@@ -7,7 +7,8 @@ import asyncio
 import orjson
 import pytest
 
-from responses_app.tools.web_search.pages import text_job, text_pool
+from responses_app.tools.web_search import reader
+from responses_app.tools.web_search.pages import text_job
 from responses_app.tools.web_search.pages.page import MAX_MATCHES, Page, PageFailed
 from responses_app.workers.limits import Limits
 from responses_app.workers.pool import Pool
@@ -99,21 +100,21 @@ def test_find_returns_places_with_the_lines_behind() -> None:
     "source", ["<div>" * 100_000, "<a href='x'>" * 50_000, "[" * 500_000, "<p>" + "\n " * 500_000, "<" * 500_000]
 )
 def test_hostile_page_ends_within_the_limits(source: str) -> None:
-    assert asyncio.run(text_pool.read_text("project", URL, "text/html", "", source.encode())).url == URL
+    assert asyncio.run(reader.read_text("project", URL, "text/html", "", source.encode())).url == URL
 
 
 def test_pdf_becomes_lines() -> None:
-    text_page = asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", documents.pdf("Oslo", "Bergen")))
+    text_page = asyncio.run(reader.read_text("project", URL, "application/pdf", "", documents.pdf("Oslo", "Bergen")))
     assert (text_page.title, text_page.lines) == (URL, ["Oslo", "", "Bergen"])
 
 
 def test_broken_pdf_names_the_reason() -> None:
     with pytest.raises(PageFailed, match="The PDF cannot be read"):
-        asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", b"%PDF-1.4 and no more"))
+        asyncio.run(reader.read_text("project", URL, "application/pdf", "", b"%PDF-1.4 and no more"))
 
 
 def test_page_that_takes_too_long_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(cpu_s=1, wall_s=0.01, memory_bytes=512 << 20)
-    monkeypatch.setattr(text_pool, "_pool", Pool(text_pool._pool.target, limits, size=1))
+    monkeypatch.setattr(reader, "_pool", Pool(reader._pool.target, limits, size=1))
     with pytest.raises(PageFailed, match="cannot be read"):
-        asyncio.run(text_pool.read_text("project", URL, "text/html", "", b"<div>" * 100_000))
+        asyncio.run(reader.read_text("project", URL, "text/html", "", b"<div>" * 100_000))
