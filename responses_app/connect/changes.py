@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,13 @@ from pathlib import Path
 
 from responses_app.connect.connection import Agent, ConfigFile, Connection
 from responses_app.connect.edits.errors import CannotEdit
+from responses_app.connect.facts import ModelFacts
 
 MASK_LENGTH = 10
+# Key of this server, or of another API with the same form.
+SECRET = re.compile(r"sk-[\w-]{20,}")
+# Files are found without a connection.
+NO_CONNECTION = Connection("", "", ModelFacts("", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class Change:
     is_secret: bool
 
     def diff(self, key: str) -> str:
-        """Return the change as a unified diff, in which the key is cut off."""
+        """Return the change as a unified diff, in which the key is cut off, and so are other keys."""
         names = ("/dev/null" if self.before is None else str(self.path), str(self.path))
         lines = difflib.unified_diff((self.before or "").splitlines(), self.after.splitlines(), *names, lineterm="", n=2)
         return masked("\n".join(lines), key)
@@ -56,8 +62,17 @@ def write(change: Change) -> Path | None:
 
 
 def masked(text: str, key: str) -> str:
-    """Return a text without the end of the key."""
-    return text.replace(key, f"{key[:MASK_LENGTH]}…")
+    """Return a text without the end of the key and of each other key."""
+    shown = text.replace(key, f"{key[:MASK_LENGTH]}…")
+    return SECRET.sub(lambda secret: f"{secret[0][:MASK_LENGTH]}…", shown)
+
+
+def find_secrets(agent: Agent, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys that an agent's files and variables have. Raises CannotEdit for a file that cannot be read."""
+    for name in agent.variables(NO_CONNECTION):
+        yield from SECRET.findall(environ.get(name, ""))
+    for file in agent.files(NO_CONNECTION, home, environ):
+        yield from SECRET.findall(_read(file) or "")
 
 
 def _changes(agent: Agent, connection: Connection, home: Path, environ: Mapping[str, str]) -> Iterator[Change]:

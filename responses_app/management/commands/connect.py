@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.connect.agents.table import AGENTS
-from responses_app.connect.changes import Change, plan, write
+from responses_app.connect.changes import Change, find_secrets, plan, write
 from responses_app.connect.check import ConnectionProblem, check_connection, check_server, read_model
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.edits.errors import CannotEdit
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--url", default="http://127.0.0.1:8000", help="address of the server (default: http://127.0.0.1:8000)"
         )
-        parser.add_argument("--key", help="API key to use (default: a new key)")
+        parser.add_argument("--key", help="API key to use (default: that of an earlier run, else a new key)")
         parser.add_argument("--project", help="project of the new key (default: default)", default="default")
         parser.add_argument("--home", type=Path, default=Path.home(), help="home folder of the client's user (default: yours)")
         parser.add_argument("--write", action="store_true", help="write the files, after the changes were shown, with backups")
@@ -41,15 +41,16 @@ class Command(BaseCommand):
         """Run the command."""
         base_url, chosen = f"{url.rstrip('/').removesuffix('/v1')}/v1", AGENTS[agent]
         try:
-            with _key(options["key"], f"connect {agent}", options["project"], base_url) as key:
+            known = _known_key(chosen, options["project"], home)
+            with _key(options["key"] or known, f"connect {agent}", options["project"], base_url) as key:
                 connection = Connection(base_url, key, read_model(base_url, key, model))
                 changes = plan(chosen, connection, home, os.environ)
                 self._show(changes, connection, write)
                 answer = check_connection(connection, agent)
+                if write:
+                    self._write(changes)
         except (ConnectionProblem, CannotEdit) as problem:
             raise CommandError(escaped(str(problem))) from problem
-        if write:
-            self._write(changes)
         self._finish(chosen, connection, answer, write)
 
     def _show(self, changes: Sequence[Change], connection: Connection, write: bool) -> None:
@@ -83,6 +84,15 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if not write and agent.name != "openai-python":
             self.stdout.write("Nothing was written: add --write to write the files.")
+
+
+def _known_key(agent: Agent, project: str, home: Path) -> str | None:
+    """Return the key that an earlier run has made for the agent and that the agent still has, if it is valid. Raises CannotEdit."""
+    for secret in find_secrets(agent, home, os.environ):
+        row = ApiKey.find(secret)
+        if row is not None and (row.name, row.project) == (f"connect {agent.name}", project) and row.valid_until is None:
+            return secret
+    return None
 
 
 @contextmanager

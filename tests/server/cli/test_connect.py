@@ -52,6 +52,24 @@ def test_connect_shows_a_diff_writes_with_a_backup_and_checks(shared: Server, tm
     assert plain_http.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
+def test_connect_keeps_the_key_of_an_earlier_run(shared: Server, tmp_path: Path) -> None:
+    connect(shared, tmp_path, "codex", "--write")
+    before = keys(shared)
+    again = connect(shared, tmp_path, "codex", "--write")
+    assert (keys(shared), "was written" in again) == (before, False)
+    key_file = tmp_path / ".codex" / "verbatim.key"
+    first = key_file.read_text().strip()
+    other = connect(shared, tmp_path, "codex", "--write", "--project", "other")
+    assert keys(shared) == before + 1
+    assert key_file.read_text().strip() not in (first, "")
+    assert first not in other
+
+
+def test_connect_leaves_no_key_if_a_file_cannot_be_written(shared: Server, tmp_path: Path) -> None:
+    (tmp_path / ".codex").symlink_to("/proc/nowhere")
+    assert "cannot be written" in refusal(shared, tmp_path, "codex", "--url", shared.url, "--write")
+
+
 def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp_path: Path) -> None:
     printed = connect(shared, tmp_path, "opencode")
     assert re.search(r"^sk-\S{20,}$", printed, re.MULTILINE)
