@@ -79,7 +79,7 @@ class ChatDialect:
     def _reasons(self) -> bool:
         """Return True if the model may reason."""
         reasoning = self._output.reasoning
-        return reasoning is not None and (self._may_think or reasoning.begins[0] in self._template.source)
+        return reasoning is not None and (self._may_think or reasoning.begins[0].strip() in self._template.source)
 
     @property
     def _call_begin(self) -> str:
@@ -220,7 +220,7 @@ class ChatDialect:
         prompt = self._text(turn).rstrip()
         if prompt.endswith(end):
             return ReasoningStart.NEVER
-        if prompt.endswith(start):
+        if prompt.endswith(start.rstrip()):
             return ReasoningStart.OPEN
         if self._always_thinks and turn.effort not in EFFORTS_WITHOUT_THINKING:
             return ReasoningStart.ALWAYS

@@ -39,6 +39,13 @@ FAMILIES: tuple[Family, ...] = (
         model_types="iquest.*",
         names="iquest",
     ),
+    Family(
+        "HyperCLOVA X SEED Think 14B",
+        "hyperclovax_seed_think_14b",
+        "hyperclovax_seed_think_14b",
+        markers=(" -> tool/function_call",),
+        names="hyperclovax-seed-think-14b",
+    ),
     Family("CWM", "cwm", "qwen3", markers=("<tool:", "</tool>"), reasoning_markers=THINK, model_types="cwm", names=r"\bcwm\b"),
     Family("RWKV", "rwkv", "qwen3", markers=("**Tool Call:**",), reasoning_markers=THINK, model_types="rwkv.*", names="rwkv"),
     Family("Functionary 3.2", "functionary_v32", markers=(">>>all\\n",), names=r"functionary-.*v3\.2"),

@@ -66,6 +66,7 @@ REASONING: dict[str, ReasoningFormat] = {
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
     **dict.fromkeys(("hy_v3", "hy_v4"), THINK_FORMAT),
+    "hyperclovax_seed_think_14b": ReasoningFormat(("/think\n",), ("<|im_end|>",)),
     "inkling": ReasoningFormat(("<|content_thinking|>",), ("<|end_message|>", "<|content_model_end_sampling|>")),
     **dict.fromkeys(
         ("muse", "muse_glimmer"),
@@ -95,6 +96,7 @@ _IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "ernie45": ("<response>", "</response>"),
     "gigachat3": ("<|message_sep|>",),
+    "hyperclovax_seed_think_14b": ("<|im_start|>assistant", "<|im_start|>", "<|im_end|>"),
     "inkling": ("<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>"),
     **dict.fromkeys(
         ("muse", "muse_glimmer"),
@@ -116,6 +118,7 @@ _HEADS: dict[str, tuple[Format, Format | None]] = {
     "granite": (literal("<response>"), None),
     "hunyuan_a13b": (regex("<answer>\n?"), None),
     "functionary_v32": (literal("all\n"), None),
+    "hyperclovax_seed_think_14b": (literal("<|im_start|>assistant"), literal("<|im_start|>assistant")),
     "inkling": (
         one_of([literal("<|content_text|>"), literal("<|message_model|><|content_text|>")]),
         literal("<|message_model|>"),
@@ -189,6 +192,11 @@ CALLS: dict[str, CallFormat] = {
     **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
     "hy_v3": keyed_xml_calls(has_separator=True),
     "hy_v4": keyed_xml_calls(),
+    "hyperclovax_seed_think_14b": CallFormat(
+        JsonCalls(" -> tool/function_call\n[", "]<|im_end|>", ends=("<|im_end|>",)),
+        (" -> tool/function_call",),
+        ("<|im_end|>",),
+    ),
     "inkling": inkling_calls(),
     "internlm": internlm_calls(),
     "iquest_q1": element_calls("iquest_tool_call"),
@@ -243,7 +251,7 @@ CALLS: dict[str, CallFormat] = {
     ),
 }
 """Call formats by the name of vLLM's tool parser. vLLM has no parser for these names of our own: `functionary_v31`, `functionary_v32`,
-`minimax_m1`, `nemotron_nano_v2` and `openpangu`. So are the reasoning formats `apriel` and `longcat`."""
+`hyperclovax_seed_think_14b`, `minimax_m1`, `nemotron_nano_v2` and `openpangu`. So are the reasoning formats `apriel` and `longcat`."""
 
 
 def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat:

@@ -120,6 +120,13 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("IQuest-Q1", "iquest_q1", "<think><iquest_tool_call>x<arg_key>", "iquest_q1", "iquest_q1"),
     ("openPangu-2", "openpangu_v2", "<think><|tool_call_start|>[]", "qwen3", "openpangu"),
     ("cwm", "cwm", "<think><tool: name>\n</tool>", "qwen3", "cwm"),
+    (
+        "HyperCLOVAX-SEED-Think-14B",
+        "hyperclovax",
+        "<|im_start|>assistant -> tool/function_call\n[ assistant/think\n",
+        "hyperclovax_seed_think_14b",
+        "hyperclovax_seed_think_14b",
+    ),
     ("RWKV7-G1", "rwkv7", "**Tool Call:**", None, "rwkv"),
     ("functionary-medium-v3.2", "llama", "Respond in this format:\\n>>>${recipient}\\n${content}", None, "functionary_v32"),
     ("Apriel-1.6-15b-Thinker", "pixtral", "<tool_calls>[]</tool_calls>[BEGIN FINAL RESPONSE]", "apriel", "hunyuan_a13b"),

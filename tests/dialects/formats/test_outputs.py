@@ -20,17 +20,18 @@ from tests.support.hypothesis_profile import examples
 
 ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
 OSLO, ROM = ("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rom"})
-STOP = "<|im_end|>"
+STOP = "<|pad|>"
 # Every so many tokens an output is cut.
 STEP = 21 // examples(3)
 
 
 @cache
 def dialect(reasoning_parser: str | None, tool_parser: str | None) -> ChatDialect:
-    vocabulary, output = byte_vocabulary(), output_format(reasoning_parser, tool_parser)
+    output = output_format(reasoning_parser, tool_parser)
+    assert output is not None
+    vocabulary = byte_vocabulary(output.markers)
     stop = vocabulary.id(STOP)
     assert stop is not None
-    assert output is not None
     return ChatDialect(vocabulary, ChatTemplate(CHATML), [stop], output)
 
 

@@ -316,6 +316,7 @@ CALL_TEXTS: dict[str, Calls] = {
     **dict.fromkeys(("muse", "muse_glimmer"), _ATEM),
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
+    "hyperclovax_seed_think_14b": _json(" -> tool/function_call\n[", "]<|im_end|>", ", ", _OBJECT),
     "openpangu": _json("<|tool_call_start|>[", "]<|tool_call_end|>", ", ", _OBJECT),
     "phi4_mini_json": _json("functools[", "]", ", ", _OBJECT),
     "plamo3": _json(

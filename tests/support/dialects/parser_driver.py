@@ -87,7 +87,7 @@ def harmony_tokens(text: str) -> list[int]:
 
 
 @cache
-def byte_vocabulary() -> TokenizerAdapter:
+def byte_vocabulary(visible: tuple[str, ...] = DEFAULT_OUTPUT.markers) -> TokenizerAdapter:
     """Create a tokenizer with a token per byte, so that every marker and umlaut is cut; only turn markers are special."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={char: index for index, char in enumerate(alphabet)}, merges=[]))
@@ -96,7 +96,7 @@ def byte_vocabulary() -> TokenizerAdapter:
     tokenizer.add_special_tokens(
         [AddedToken(text, special=True, normalized=False) for text in ("<|im_start|>", "<|im_end|>", "<|pad|>")]
     )
-    return TokenizerAdapter(tokenizer, visible=DEFAULT_OUTPUT.markers)
+    return TokenizerAdapter(tokenizer, visible=visible)
 
 
 @cache
