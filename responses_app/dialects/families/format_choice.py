@@ -19,6 +19,7 @@ from responses_app.dialects.families.read_back import (
     read_turn,
     reads_all_parts,
     reads_calls,
+    reads_entities,
     reads_keys,
     reads_reasoning,
 )
@@ -103,8 +104,14 @@ class _Chooser:
             readers = (each for each in self._reasoning_candidates() if not self._unread_opening(each))
             reasoning = next(readers, reasoning)
         chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
-        output = self._without_answer_tags(self._format(reasoning, tools))
+        output = self._with_entities(self._without_answer_tags(self._format(reasoning, tools)))
         return FormatChoice(self._explained(chosen), self._with_unread_parts(output, chosen))
+
+    def _with_entities(self, output: OutputFormat) -> OutputFormat:
+        """Return `output` with entities decoded in arguments if the template writes them."""
+        if output.calls and self._turns.escaped and self._output_reads(reads_entities, [self._turns.escaped], output):
+            return replace(output, calls=replace(output.calls, has_entities=True))
+        return output
 
     def _without_answer_tags(self, output: OutputFormat) -> OutputFormat:
         """Return `output` without the tags that the template writes around every answer."""

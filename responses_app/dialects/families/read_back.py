@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -54,6 +55,13 @@ def reads_keys(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str])
     """Return True if `output` reads the names of the calls and the keys of their arguments."""
     read = read_turn(turn, output, hidden)
     return [(name, _keys(values)) for name, values in read.calls] == [(name, _keys(values)) for name, values in turn.calls]
+
+
+def reads_entities(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:
+    """Return True if the values of a turn have entities of XML, which `output` reads as they stand."""
+    written = [{key: html.escape(value, quote=False) for key, value in arguments.items()} for _, arguments in turn.calls]
+    values = [arguments for _, arguments in read_turn(turn, output, hidden).calls]
+    return values == written and bool(turn.calls)
 
 
 def reads_reasoning(turn: WrittenTurn, output: OutputFormat, hidden: Collection[str]) -> bool:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from responses_app.dialects.families.written_turns import ANSWER, EMPTY, ONE, OTHER, RICH, THOUGHT, TurnWriter, WrittenTurn
+from responses_app.dialects.families.written_turns import (
+    ANSWER,
+    EMPTY,
+    ESCAPED,
+    ONE,
+    OTHER,
+    RICH,
+    THOUGHT,
+    TurnWriter,
+    WrittenTurn,
+)
 
 Variants = list[WrittenTurn]
 """Turn in the forms that a template takes; a format has to read one of these."""
@@ -28,6 +38,11 @@ class TurnSet:
     def rich(self) -> list[Variants]:
         """Turns with arguments of all types, and without any: templates write some of these unlike their models."""
         return [self._writer.write(calls=[RICH]), self._writer.write(calls=[EMPTY]), self._writer.write(calls=[RICH, EMPTY])]
+
+    @cached_property
+    def escaped(self) -> Variants:
+        """Turn with a call whose arguments have characters that XML escapes."""
+        return self._writer.write(calls=[ESCAPED])
 
     @cached_property
     def reasoning(self) -> list[Variants]:

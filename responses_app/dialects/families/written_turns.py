@@ -28,6 +28,8 @@ RICH: Call = (
     "make_marktrip",
     {"title": "markthird", "days": 3, "exact": True, "tags": ["a", "b"], "place": {"name": "Bergen"}},
 )
+# With characters that XML escapes.
+ESCAPED: Call = ("make_marktrip", {"title": "markthird", "note": "a < b & c"})
 EMPTY: Call = ("show_markclock", {})
 _PROPERTIES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     (ONE[0], {"place": {"type": "string"}}),
@@ -38,6 +40,7 @@ _PROPERTIES: tuple[tuple[str, Mapping[str, Any]], ...] = (
             "days": {"type": "integer"},
             "exact": {"type": "boolean"},
             "tags": {"type": "array", "items": {"type": "string"}},
+            "note": {"type": "string"},
             "place": {"type": "object", "properties": {"name": {"type": "string"}}},
         },
     ),

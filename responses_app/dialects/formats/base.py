@@ -95,6 +95,8 @@ class CallFormat:
     leads: tuple[str, ...] = ()
     # True if calls are constrained also without `strict`.
     always_constrained: bool = False
+    # True if the characters of XML in values are written as entities.
+    has_entities: bool = False
 
 
 @dataclass(frozen=True, slots=True)

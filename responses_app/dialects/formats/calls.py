@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from responses_app.dialects.formats.entities import EntityDecoder
 from responses_app.dialects.formats.reader import EndOfText, Reader
 from responses_app.dialects.formats.values import with_definitions
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
@@ -31,7 +32,7 @@ class CallWriter:
 
     `schemas` are the parameters of the declared tools by name. `end_item` ends the item before a call. After the first call
     with `one_call`, `done` is True. Text inside of a call that belongs neither to the name nor to the arguments becomes a message
-    behind the call.
+    behind the call. With `has_entities` entities of XML in the arguments are decoded.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class CallWriter:
         end_item: Callable[[], None],
         *,
         one_call: bool = False,
+        has_entities: bool = False,
     ) -> None:
         self.is_open = self.done = self._has_called = False
         self._reader = reader
@@ -52,6 +54,7 @@ class CallWriter:
         self._end_item = end_item
         self._one_call = one_call
         self._misplaced: list[str] = []
+        self._entities = EntityDecoder() if has_entities else None
 
     @property
     def has_tools(self) -> bool:
@@ -86,7 +89,7 @@ class CallWriter:
 
     def write(self, arguments: str) -> None:
         """Append to the arguments of the open call."""
-        self._deltas.append(ARGUMENTS, arguments)
+        self._deltas.append(ARGUMENTS, self._entities.feed(arguments) if self._entities else arguments)
 
     def add_misplaced(self, text: str) -> None:
         """Add text inside of the open call that belongs neither to the name nor to the arguments."""
@@ -100,6 +103,8 @@ class CallWriter:
 
     def close(self) -> None:
         """End the open call, then write the misplaced text as a message."""
+        if self._entities:
+            self._deltas.append(ARGUMENTS, self._entities.flush())
         self._end_item()
         if self._misplaced:
             self._deltas.report(TEXT_IN_CALL)

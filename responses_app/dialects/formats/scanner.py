@@ -48,7 +48,10 @@ class FormatScanner:
         self.is_in_text = False  # True from the first character of a text to its end
         self._is_behind_calls = False  # True in text behind calls, which a closing marker ends
         self._reader = Reader()
-        self._calls = CallWriter(self._reader, deltas, allows, schemas, self._end_item, one_call=one_call)
+        has_entities = format.calls is not None and format.calls.has_entities
+        self._calls = CallWriter(
+            self._reader, deltas, allows, schemas, self._end_item, one_call=one_call, has_entities=has_entities
+        )
         self._white_space = WhitespaceBuffer(bare=thinking)
         self._logprobs_held: deque[tuple[int, Json]] = deque()
         self._text_markers, self._reasoning_markers = _markers(format)

@@ -93,3 +93,19 @@ def test_a_number_before_the_name_is_read() -> None:
     assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
     text = '<tool id="0" name="clock">{}</tool><tool id="1" name="clock">{}</tool>'
     assert read_by_letters(choice.output, OutputCase("calls", text, (("call", *CLOCK),) * 2)) == [("call", *CLOCK)] * 2
+
+
+@pytest.mark.parametrize("model_type", ["new_model", "qwen3_5"])
+@pytest.mark.parametrize("escapes", [True, False])
+def test_entities_are_decoded_where_the_template_writes_them(model_type: str, escapes: bool) -> None:
+    form = ("<tool_call>\n<function=NAME>\n", "<parameter=KEY>\nVALUE\n</parameter>\n", "</function>\n</tool_call>", "\n")
+    template = template_of(*form)
+    if escapes:
+        template = template.replace("{{- value if", "{{- value | e if")
+    choice = choose_for(template, model_type=model_type)
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "qwen3_coder")
+    text = 'a &lt; b &amp;&amp; "c" &#39;&quot; &copy; &amp;lt; <b> & &am'
+    decoded = 'a < b && "c" \'" &copy; &lt; <b> & &am'
+    call = call_of(form, "get_weather", {"city": text})
+    case = OutputCase("call", call, (("call", "get_weather", {"city": decoded if escapes else text}),))
+    assert read_by_letters(choice.output, case) == list(case.expected)
