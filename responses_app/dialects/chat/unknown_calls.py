@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from responses_app.dialects.base import OutputParser
+from responses_app.dialects.formats.base import NAME
 from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.protocol.deltas import Delta, EndItem, TextDelta
 from responses_app.protocol.output_problems import UNKNOWN_CALL_FORM, OutputProblem
@@ -14,14 +15,17 @@ from responses_app.protocol.output_problems import UNKNOWN_CALL_FORM, OutputProb
 class UnknownCallFilter(ParserFilter):
     """Parser that reports an unknown form of a call: a text of `heads`, or a name of `tools` before a bracket or quote.
 
+    A head may have the name of a tool, in the place of `NAME`.
+
     The problem stands at the end of the item, so that the grouping of tokens has no effect.
     """
 
     def __init__(self, parser: OutputParser, heads: Sequence[str], tools: Sequence[str]) -> None:
         super().__init__(parser)
         calls = [rf"(?<![\w.-]){re.escape(name)}[\"']?\s{{0,8}}[<({{\[|｜]" for name in tools]
-        self._pattern = re.compile("|".join([*map(re.escape, heads), *calls]) or r"(?!)")
-        self._longest = max(map(len, [*heads, *tools]), default=0) + 12
+        texts = list(dict.fromkeys(head.replace(NAME, name) for head in heads for name in tools))
+        self._pattern = re.compile("|".join([*map(re.escape, texts), *calls]) or r"(?!)")
+        self._longest = max(map(len, [*texts, *tools]), default=0) + 12
         self._tail = ""
         self._is_found = False
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from responses_app.dialects.families.call_texts import MIN_MARKER, CallTexts, common_begin, common_end, is_marker, section_of
 from responses_app.dialects.families.derived_elements import element_calls
-from responses_app.dialects.families.written_turns import ANSWER, PARTIAL_TAG, THOUGHT, Call, WrittenTurn
+from responses_app.dialects.families.written_turns import ANSWER, CALL_ID, PARTIAL_TAG, THOUGHT, Call, WrittenTurn
 from responses_app.dialects.formats.base import NAME, CallFormat, ReasoningFormat
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
@@ -24,7 +24,6 @@ _KEYS = {"name": "name|tool_name", "arguments": "args|arguments|parameters"}
 # Begins a block of code, which may also be text.
 _FENCE = "```"
 _QUOTES = ("'", '"')
-_ID = "callmark"
 # Other keys of an object with the name and the arguments.
 _OTHER_KEYS = r'(?:"(?:id|type|index|tool_call_id)"\s*:\s*"?\w*"?\s*,\s*)*'
 _MORE_KEYS = r'(?:,\s*"(?:id|type|index)"\s*:\s*"?\w*"?\s*)*'
@@ -85,7 +84,7 @@ def _same_form(one: WrittenTurn, two: WrittenTurn) -> bool:
 
 def _parts(one: WrittenTurn, two: WrittenTurn | None, plain: str) -> CallTexts | None:
     turn = two or one
-    text = re.sub(rf"{_ID}\d", _ID, turn.text)
+    text = re.sub(rf"{CALL_ID}\d", CALL_ID, turn.text)
     text = text.removeprefix(PARTIAL_TAG.sub("", common_begin(plain.partition(ANSWER)[0], text)))
     text = text.removesuffix(common_end(plain.rpartition(ANSWER)[2], text))
     spans = [_arguments_span(text, call) for call in turn.calls]
@@ -110,7 +109,7 @@ def _without_number(before: str, between: str) -> tuple[str, str]:
         behind, number = before[match.end() :], int(match[0]) + 1
         numbered = f"{number}{behind}"
         if between.endswith(numbered) and not between.removesuffix(numbered)[-1:].isdigit():
-            return f"{before[: match.start()]}{_ID}{behind}", f"{between.removesuffix(numbered)}{_ID}{behind}"
+            return f"{before[: match.start()]}{CALL_ID}{behind}", f"{between.removesuffix(numbered)}{CALL_ID}{behind}"
     return before, between
 
 
@@ -188,12 +187,12 @@ def _gemma_calls(one: WrittenTurn, parts: CallTexts, rich: Sequence[WrittenTurn]
 
 def _named_calls(name: str, parts: CallTexts) -> Iterator[CallFormat]:
     """Yield names before an object of JSON, also with an id before or behind the name, or a number behind it."""
-    id_begin, _, arguments_begin = parts.head.rpartition(_ID)
+    id_begin, _, arguments_begin = parts.head.rpartition(CALL_ID)
     if not parts.arguments.startswith("{") or not arguments_begin or "functions" in parts.head:
         return
     begin, call_begin, call_end, separator, end = section_of(parts)
     call_end = call_end.replace(name, NAME)
-    call_begin, _, name_begin = call_begin.partition(_ID)
+    call_begin, _, name_begin = call_begin.partition(CALL_ID)
     number = re.match(r"(\W)0(?=\W)", arguments_begin)
     words = re.search(r"[\w.]+\Z", call_begin) if number else None
     prefix = words[0] if words else ""

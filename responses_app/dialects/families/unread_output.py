@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from responses_app.dialects.families.detection import Detection, ReadBack
-from responses_app.dialects.families.written_turns import WrittenTurn
-from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.families.written_turns import CALL_ID, WrittenTurn
+from responses_app.dialects.formats.base import NAME, OutputFormat
 
 # Special tokens that mark calls, judged by their texts.
 _CALL_TOKEN = re.compile(r"tool|func|call|invoke|action|arg|param", re.IGNORECASE)
 # Characters of the beginning of a call, and the fewest by which it is recognised.
 _MAX_HEAD, _MIN_HEAD = 40, 3
+# Characters around a name, other than those of words, and those of prose.
+_AROUND = r"[^\w\s]{0,3}[ \n]?[^\w\s]{0,3}"
+_PROSE = frozenset(" \n.,:;'\"()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,9 @@ def keep_unread(
     heads: tuple[str, ...] = ()
     if detection.calls is ReadBack.DIFFERENT:
         kept_tokens |= _written(inside, call_turns)
-        heads = tuple(dict.fromkeys(_heads(call_turns, tokens.special - inside)))
+        heads = tuple(
+            dict.fromkeys((*_heads(call_turns, tokens.special - inside), *_frames(call_turns, tokens.special - inside)))
+        )
     kept_tokens |= {token for token in inside if _CALL_TOKEN.search(token)}
     return replace(output, kept=tuple(sorted(kept_tokens)), keeps_markers=True, unknown_calls=heads)
 
@@ -64,13 +69,27 @@ def _written(tokens: frozenset[str], turns: Sequence[WrittenTurn]) -> set[str]:
 
 
 def _heads(turns: Sequence[WrittenTurn], hidden: frozenset[str]) -> Iterator[str]:
-    """Yield the texts before the names of the first calls, behind tokens that are not shown."""
+    """Yield the texts before the names, ids and arguments of the first calls, behind tokens that are not shown."""
     for turn in turns:
         if turn.content or turn.reasoning:
             continue
-        head = turn.text.partition(turn.calls[0][0])[0]
+        name, arguments = turn.calls[0]
+        head = re.split("|".join(map(re.escape, (name, CALL_ID, *arguments))), turn.text, maxsplit=1)[0]
         for token in hidden:
             head = head.rpartition(token)[2]
         head = head.strip()[-_MAX_HEAD:]
         if len(head) >= _MIN_HEAD:
             yield head
+
+
+def _frames(turns: Sequence[WrittenTurn], hidden: frozenset[str]) -> Iterator[str]:
+    """Yield the names of calls, as `NAME`, with the characters around these, if no name in prose has such characters around."""
+    for turn in turns:
+        text = turn.text
+        for token in hidden:
+            text = text.replace(token, "")
+        for name, _ in turn.calls:
+            if match := re.search(rf"({_AROUND}){re.escape(name)}({_AROUND})", text):
+                before, behind = match[1].lstrip(), match[2].rstrip()
+                if not _PROSE.issuperset(before + behind):
+                    yield f"{before}{NAME}{behind}"

@@ -22,6 +22,7 @@ _ANY_DAY = date(2000, 1, 1)
 _QUESTION, _RESULT = "markquestion", "markresult"
 THOUGHT, ANSWER = "markthought is an idea.", "markanswer is a text."
 TOOL_MARK = "markpurpose"
+CALL_ID = "callmark"
 ONE: Call = ("get_markplan", {"place": "markfirst town"})
 OTHER: Call = ("get_markplan", {"place": "marksecond town"})
 RICH: Call = (
@@ -187,7 +188,7 @@ def _message(form: _CallForm, calls: Sequence[Call], content: str) -> dict[str, 
 
 def _tool_call(form: _CallForm, call: Call, at: int) -> dict[str, Any]:
     name, arguments = call
-    call_id = f"functions.{name}:{at}" if form.named_id else f"callmark{at}"
+    call_id = f"functions.{name}:{at}" if form.named_id else f"{CALL_ID}{at}"
     written = json.dumps(arguments) if form.as_json else arguments
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": written}}
 

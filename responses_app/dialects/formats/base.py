@@ -107,7 +107,7 @@ class OutputFormat:
     prompt that belongs to the output: the beginning of the first message.
 
     `keeps_markers` is for models whose calls may have another form: markers of calls that are none stay in the text, and so do
-    the special tokens `kept`. Texts of `unknown_calls` begin calls of the other form.
+    the special tokens `kept`. Texts of `unknown_calls` begin calls of the other form, or stand around the name of a tool (`NAME`).
     """
 
     reasoning: ReasoningFormat | None = None
