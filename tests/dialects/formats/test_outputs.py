@@ -1,4 +1,4 @@
-"""Parsing of declared output formats: texts, calls and reasoning of each format, in any grouping."""
+"""Parsing of declared output formats: texts, calls and reasoning of each format. `test_mutations` tries any grouping."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from functools import cache
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.formats.table import CALLS, REASONING, output_format
 from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, REPORTED, TOOLS
-from tests.support.dialects.parser_driver import CHATML, END, byte_vocabulary, parse_chunks, sizes, turn
+from tests.support.dialects.parser_driver import CHATML, END, byte_vocabulary, parse_chunks, turn
 from tests.support.hypothesis_profile import examples
 
 ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
@@ -38,10 +36,8 @@ def dialect(reasoning_parser: str | None, tool_parser: str | None) -> ChatDialec
 TURN = turn(tools=TOOLS)
 
 
-def parse(
-    text: str, tool_parser: str | None, reasoning_parser: str | None = None, cuts: list[int] | None = None
-) -> list[Delta]:
-    return parse_chunks(dialect(reasoning_parser, tool_parser), TURN, byte_vocabulary().encode(text), cuts or ())
+def parse(text: str, tool_parser: str | None, reasoning_parser: str | None = None) -> list[Delta]:
+    return parse_chunks(dialect(reasoning_parser, tool_parser), TURN, byte_vocabulary().encode(text))
 
 
 def items(deltas: list[Delta]) -> list[object]:
@@ -106,19 +102,6 @@ def test_text_between_calls(name: str) -> None:
 )
 def test_text_without_calls_is_unchanged(name: str, text: str) -> None:
     assert parse(text + STOP, name) == [TextDelta(text), END]
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_parsing_does_not_depend_on_the_grouping_of_tokens(name: str) -> None:
-    parser, texts = ALL[name]
-
-    @given(st.sampled_from([*texts]), sizes)
-    @settings(max_examples=5)
-    def check(text: str, cuts: list[int]) -> None:
-        text = "Text. " + text + " More." + STOP
-        assert parse(text, parser, cuts=cuts) == parse(text, parser)
-
-    check()
 
 
 @pytest.mark.parametrize("name", ALL)
