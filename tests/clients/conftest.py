@@ -98,11 +98,8 @@ def _serving(folder: Path, lines: Mapping[str, Sequence[tapes.Line]], **environ:
 
     models = tapes.record(folder, load_harmony_encoding("HarmonyGptOss"), lines)
     arguments = [word for model in models for word in ("--model", f"{model}?tokenizer={HARMONY}")]
-    server = Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-clients", **environ)
-    try:
+    with Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-clients", **environ) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture

@@ -31,12 +31,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MatrixAddress]
     folder = tmp_path_factory.mktemp("matrix")
     models = [write_recording(folder), write_recording(folder, WRONG, "wrong")]
     arguments = [word for model in models for word in ("--model", model)]
-    server = Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-matrix")
-    try:
+    with Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-matrix") as server:
         server.ready()
         yield MatrixAddress(server.url, server.key)
-    finally:
-        server.end()
 
 
 def installed_client(name: str, homes: Path) -> MatrixClient:

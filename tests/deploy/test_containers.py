@@ -135,15 +135,14 @@ def test_web_command_of_compose_serves_with_a_read_only_root(
         for name, value in variables.items()
         if name not in ("DATABASE_URL", "PATH", "RESPONSES_DATA_DIR", "HF_HOME")
     }
-    server = EmptyServer(
+    with EmptyServer(
         data,
         *("--host", "127.0.0.1"),
         *arguments[3:],
         program=[*restricted(environment, data), str(environment / "bin" / "verbatim"), "serve"],
         PYTHONPATH="",
         **variables,
-    )
-    try:
+    ) as server:
         server.ready()
         check = next(json.loads(text.partition("CMD ")[2]) for name, text in instructions() if name == "HEALTHCHECK")
         check = [word.replace(":8000/", f":{server.port}/") for word in check]
@@ -156,8 +155,6 @@ def test_web_command_of_compose_serves_with_a_read_only_root(
         # bubblewrap passes no signals on.
         psutil.Process(server.process.pid).children()[0].terminate()
         assert server.process.wait(END_LIMIT) == 0, server.output
-    finally:
-        server.end()
 
 
 def test_images_run_as_a_user_and_install_nothing_at_a_start() -> None:

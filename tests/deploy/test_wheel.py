@@ -43,15 +43,14 @@ def test_the_installed_program_serves_in_a_folder_without_the_checkout(environme
     """With the demo model as the tokenizer, the demo tools, templates, static files and commands."""
     home, program = tmp_path / "home", str(environment / "bin" / "verbatim")
     home.mkdir()
-    server = Server(
+    with Server(
         home / ".local" / "share" / "verbatim",
         *("--model", "tape=demo-chat", "--engine", tape, "--demo-tools"),
         program=["env", "--unset=RESPONSES_DATA_DIR", f"--chdir={tmp_path}", program, "serve"],
         HOME=str(home),
         XDG_DATA_HOME="",
         PYTHONPATH="",
-    )
-    try:
+    ) as server:
         assert server.ready().ask().status_code == 200
         page = plain_http.get(server.url, follow_redirects=True)
         assert page.status_code == 200
@@ -64,5 +63,3 @@ def test_the_installed_program_serves_in_a_folder_without_the_checkout(environme
         assert done.stdout.startswith(f"{server.url}/sign-in/")
         assert plain_http.get(done.stdout.strip(), follow_redirects=True).status_code == 200
         assert server.stop() == 0
-    finally:
-        server.end()

@@ -23,11 +23,8 @@ TOOLS = {"find_responses", "read_response", "read_events", "read_prompt", "compa
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("log") / "data", "--engine", tape, RESPONSES_LOG_MCP="1")
-    try:
+    with Server(tmp_path_factory.mktemp("log") / "data", "--engine", tape, RESPONSES_LOG_MCP="1") as started:
         yield started.ready()
-    finally:
-        started.end()
 
 
 @asynccontextmanager

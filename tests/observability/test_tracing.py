@@ -179,12 +179,9 @@ def test_last_spans_are_sent_at_the_end(tmp_path: Path, tape: str) -> None:
     with trace_receiver() as receiver:
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_SERVICE_NAME": "mine"}
         before = ["env", *(f"{name}={value}" for name, value in environ.items())]
-        server = Server(tmp_path / "data", "--engine", tape, before=before)
-        try:
+        with Server(tmp_path / "data", "--engine", tape, before=before) as server:
             assert server.ready().ask().status_code == 200
             assert server.stop() == 0
-        finally:
-            server.end()
         assert len(receiver.named("POST /v1/responses")) == 1
         assert receiver.services == {"mine"}
 
@@ -195,15 +192,12 @@ def test_start_without_the_extra_logs_a_sentence(tmp_path: Path, tape: str) -> N
     # A package without the exporter stands before the installed package, which keeps its other parts.
     (hidden / "__init__.py").write_text("")
     (hidden.parent / "__init__.py").write_text("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n")
-    server = Server(
+    with Server(
         tmp_path / "data",
         *("--engine", tape),
         OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9",
         PYTHONPATH=str(hidden.parents[1]),
-    )
-    try:
+    ) as server:
         assert server.ready().ask(store=False).status_code == 200
         assert "no traces are sent. Install the extra otel" in server.output
         assert "Traceback" not in server.output
-    finally:
-        server.end()

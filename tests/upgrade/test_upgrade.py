@@ -100,11 +100,8 @@ def server(old: OldData, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     # Expired containers stay, however old the data is.
     environ = {"RESPONSES_API_KEY": API_KEY, "RESPONSES_KEEP_CONTAINERS": "off"}
     (data / "secret_key").write_text(SECRET_KEY)
-    server = EmptyServer(data, "--engine", write_tape(folder), root=ROOT, before=(), **environ)
-    try:
+    with EmptyServer(data, "--engine", write_tape(folder), root=ROOT, before=(), **environ) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="module")

@@ -42,11 +42,8 @@ def chromium() -> Iterator[Browser]:
 def chat_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the tape of `chat_visitor`."""
     folder = tmp_path_factory.mktemp("chat")
-    server = Server(folder / "data", "--engine", tape(folder))
-    try:
+    with Server(folder / "data", "--engine", tape(folder)) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="package")

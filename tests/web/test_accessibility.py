@@ -29,11 +29,8 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the tape of `chat_visitor` and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("chat")
-    server = Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
-    try:
+    with Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="module")

@@ -28,11 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    server = Server(folder / "data", "--engine", tape(folder), RESPONSES_WEBHOOK_PRIVATE_HOSTS="127.0.0.1")
-    try:
+    with Server(folder / "data", "--engine", tape(folder), RESPONSES_WEBHOOK_PRIVATE_HOSTS="127.0.0.1") as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture

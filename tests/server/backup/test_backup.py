@@ -28,11 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    server = Server(folder / "data", "--engine", tape(folder))
-    try:
+    with Server(folder / "data", "--engine", tape(folder)) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +173,7 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
     assert (again.returncode, "--overwrite replaces" in again.stderr) == (1, True)
     done = manage(data, "restore", str(backup), "--overwrite")
     assert done.returncode == 0, done.stderr
-    restored = EmptyServer(data, "--engine", tape(tmp_path))
-    try:
+    with EmptyServer(data, "--engine", tape(tmp_path)) as restored:
         restored.ready()
         assert restored.key == server.key
         for path in (
@@ -192,5 +188,3 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
         assert retrieve(restored, expected["response"])["status"] == "completed"
         page = plain_http.get(f"{restored.url}/health", timeout=180)
         assert page.status_code == 200
-    finally:
-        restored.end()

@@ -53,13 +53,10 @@ def open_folder() -> Iterator[Path]:
 
 def test_server_runs_in_a_closed_checkout(checkout: Path, tape: str) -> None:
     before = closed.modes(checkout)
-    server = Server(checkout / ".data", "--engine", tape, root=checkout, PYTHONPATH=str(checkout.parent / "packages"))
-    try:
+    with Server(checkout / ".data", "--engine", tape, root=checkout, PYTHONPATH=str(checkout.parent / "packages")) as server:
         assert server.ready().ask().status_code == 200
         assert server.manage("signin", "--url", server.url).startswith(f"{server.url}/sign-in/")
         assert server.stop() == 0
-    finally:
-        server.end()
     assert closed.modes(checkout) == before
     assert (checkout / ".data").stat().st_mode & 0o777 == 0o700
     logs = list((checkout / ".data" / "logs").iterdir())
@@ -127,9 +124,6 @@ def test_an_ordinary_user_serves_from_a_checkout_that_cannot_be_written_to(open_
     data.mkdir(mode=0o700)
     NOBODY.chown(data)
     environ = {"HOME": str(data), "PYTHONPATH": str(closed.packages(open_folder / "packages", mode=0o755))}
-    server = Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, **environ)
-    try:
+    with Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, **environ) as server:
         assert server.ready().ask().status_code == 200
         assert data.stat().st_mode & 0o777 == 0o700
-    finally:
-        server.end()

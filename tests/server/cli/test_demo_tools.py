@@ -29,12 +29,9 @@ def call_tape(tmp_path: Path) -> str:
 
 
 def test_demo_tool_is_called_and_its_result_is_in_the_response(tmp_path: Path, call_tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", call_tape, "--demo-tools", "--web", "2")
-    try:
+    with Server(tmp_path / "data", "--engine", call_tape, "--demo-tools", "--web", "2") as server:
         assert DEMO_QUESTION in server.ready().output
         body: dict[str, Any] = server.ask(input=DEMO_QUESTION, tools=[TOOL]).json()
-    finally:
-        server.end()
     assert [item["type"] for item in body["output"]] == ["mcp_list_tools", "mcp_call", "message"]
     listed, call, _ = body["output"]
     assert {tool["name"]: (tool.get("annotations") or {}).get("readOnlyHint") for tool in listed["tools"]} == {

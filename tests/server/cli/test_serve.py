@@ -69,16 +69,13 @@ def test_second_start_has_the_same_key_and_responses_and_its_parts_end_with_it(s
     assert later_lines[-2:] == ["data: [DONE]", ""] or later_lines[-1] == "data: [DONE]"
     assert server.process.wait(END_LIMIT) == 0
     assert server.output.rstrip().endswith("Stopped.")
-    second = Server(server.folder, "--engine", tape, "--web", "2")
-    try:
+    with Server(server.folder, "--engine", tape, "--web", "2") as second:
         second.ready()
         assert second.key == server.key
         answer = plain_http.get(f"{second.url}/v1/responses/{stored}", headers=headers)
         assert answer.json()["id"] == stored
         assert "Installing" not in second.output
         kill_process_of_server(second)
-    finally:
-        second.end()
     assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
     assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
 
@@ -117,8 +114,7 @@ def test_start_prints_the_family_of_each_model(shared: Server) -> None:
 
 @pytest.mark.engine
 def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--model", "a=demo-chat", "--model", "b=demo-chat")
-    try:
+    with Server(tmp_path / "data", "--model", "a=demo-chat", "--model", "b=demo-chat") as server:
 
         def has_cores() -> bool:
             assert server.process.poll() is None, server.output
@@ -131,8 +127,6 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(4 * END_LIMIT) == 130
         assert left(processes, within=3) == []
-    finally:
-        server.end()
     assert "Ready" not in server.output
     assert "Traceback" not in server.output
 

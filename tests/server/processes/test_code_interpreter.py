@@ -57,8 +57,7 @@ def silent() -> Iterator[dict[str, Any]]:
 def test_server_runs_code_while_packages_are_installed_and_leaves_no_process_behind(
     tmp_path: Path, silent: dict[str, Any]
 ) -> None:
-    server = Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}", **silent)
-    try:
+    with Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}", **silent) as server:
         server.ready()
         state = "The packages of containers (numpy, pandas, matplotlib, pillow) are being installed for"
         assert state in server.output
@@ -75,17 +74,12 @@ def test_server_runs_code_while_packages_are_installed_and_leaves_no_process_beh
         assert left
         server.process.send_signal(signal.SIGKILL)
         wait_until(lambda: not any(map(is_alive, left)))
-    finally:
-        server.end()
 
 
 def test_server_refuses_the_tool_when_the_code_interpreter_is_off(tmp_path: Path) -> None:
     engine = f"script://{record(tmp_path)}"
-    server = Server(tmp_path / "data", "--engine", engine, RESPONSES_CODE_INTERPRETER="off")
-    try:
+    with Server(tmp_path / "data", "--engine", engine, RESPONSES_CODE_INTERPRETER="off") as server:
         server.ready()
         answer = server.ask(input="Please run code", tools=[TOOL])
         assert answer.status_code == 400
         assert "RESPONSES_CODE_INTERPRETER" in answer.json()["error"]["message"]
-    finally:
-        server.end()

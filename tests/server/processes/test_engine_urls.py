@@ -53,11 +53,8 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[EngineWor
 def pooled(workers: list[EngineWorker], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run a server with both engines."""
     folder = tmp_path_factory.mktemp("server") / "data"
-    server = Server(folder, *(word for worker in workers for word in ("--engine", worker.url)))
-    try:
+    with Server(folder, *(word for worker in workers for word in ("--engine", worker.url))) as server:
         yield server.ready(4 * START_LIMIT)
-    finally:
-        server.end()
 
 
 @pytest.fixture

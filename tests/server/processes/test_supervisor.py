@@ -29,11 +29,8 @@ BACK_LIMIT = 120.0  # Seconds until a web process is replaced, on a busy machine
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
     """Run a server that has two web processes after each test."""
-    server = Server(tmp_path_factory.mktemp("fleet") / "data", "--engine", tape, "--web", "2", "--drain", "3")
-    try:
+    with Server(tmp_path_factory.mktemp("fleet") / "data", "--engine", tape, "--web", "2", "--drain", "3") as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 def webs(server: Server) -> list[int]:
@@ -180,8 +177,7 @@ def test_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape
 
 @pytest.mark.engine
 def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--worker", RESPONSES_ENGINE_WAIT="5")
-    try:
+    with Server(tmp_path / "data", "--worker", RESPONSES_ENGINE_WAIT="5") as server:
         server.ready(4 * START_LIMIT)
         engines = family(named(server.process.pid, "server.engine_worker.program"))
         assert len(engines) >= 4, "the worker, its guard, vLLM's server, its core"
@@ -207,5 +203,3 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0
         assert left(everything, within=1) == []
-    finally:
-        server.end()

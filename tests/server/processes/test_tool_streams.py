@@ -45,18 +45,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    with mcp_server() as url:
-        server = Server(
+    with (
+        mcp_server() as url,
+        Server(
             folder / "data",
             "--engine",
             f"script://{record(folder)}",
             RESPONSES_MCP_SERVERS=json.dumps({"clock": {"url": url}}),
             RESPONSES_HEARTBEAT=str(HEARTBEAT_S),
-        )
-        try:
-            yield server.ready()
-        finally:
-            server.end()
+        ) as server,
+    ):
+        yield server.ready()
 
 
 def record(folder: Path) -> Path:

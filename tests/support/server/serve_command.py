@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import httpx2
 import psycopg
@@ -129,6 +129,12 @@ class Server:
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
         return self.process.wait(END_LIMIT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.end()
 
     def end(self, limit_s: float = END_LIMIT) -> None:
         """End the server, whether the test has passed or failed."""

@@ -44,13 +44,10 @@ def server(provider: Provider, tape: str, tmp_path_factory: pytest.TempPathFacto
         "RESPONSES_LOCAL_SIGN_IN": "0",
     }
     folder: Path = tmp_path_factory.mktemp("server") / "data"
-    server = Server(folder, "--engine", tape, before=("env", *(f"{name}={value}" for name, value in environ.items())))
-    try:
+    with Server(folder, "--engine", tape, before=("env", *(f"{name}={value}" for name, value in environ.items()))) as server:
         server.ready()
         provider.control(callback=f"{server.url}/sign-in/oidc/callback")
         yield server
-    finally:
-        server.end()
 
 
 @pytest.fixture
@@ -216,10 +213,9 @@ def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: E
         "RESPONSES_OIDC_CLIENT_ID": "c",
         "RESPONSES_OIDC_CLIENT_SECRET": "s",
     }
-    server = Server(
+    with Server(
         tmp_path / "data", "--engine", tape, before=("env", *(f"{name}={value}" for name, value in environ.items()))
-    )
-    try:
+    ) as server:
         server.ready()
         visitor = browsers.enter_context(Colleague(server.url, "visitor"))
         assert "Password" in visitor.get("/sign-in").text
@@ -227,8 +223,6 @@ def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: E
         assert answer.status_code == 502
         assert adapter.AWAY in answer.text
         assert reasons.AWAY in server.output
-    finally:
-        server.end()
 
 
 class SettingsTest(SimpleTestCase):

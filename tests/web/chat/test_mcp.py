@@ -18,11 +18,8 @@ BORDER = "box => getComputedStyle(box).borderColor"
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the tape of `chat_visitor` and the demo tools."""
     folder = tmp_path_factory.mktemp("mcp")
-    server = Server(folder / "data", "--engine", tape(folder), "--demo-tools")
-    try:
+    with Server(folder / "data", "--engine", tape(folder), "--demo-tools") as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture

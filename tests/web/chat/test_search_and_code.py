@@ -48,11 +48,8 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     options = RunnerOptions(startup_code=read_startup_code(DEMO_STARTUP))
     with runner(folder, options, with_packages=True) as sandbox:
         engine = matching_tape(folder, TEXTS)
-        server = Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url)
-        try:
+        with Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url) as server:
             yield server.ready()
-        finally:
-            server.end()
 
 
 def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str) -> None:

@@ -55,11 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def chat_server(folder: Path) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
-    server = Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
-    try:
+    with Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @pytest.fixture(autouse=True)

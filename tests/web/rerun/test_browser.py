@@ -64,11 +64,8 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("rerun")
     engine = matching_tape(folder, TEXTS, {"Say it slowly": 0.05})
-    server = Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
-    try:
+    with Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 def fetch(server: Server, path: str, body: dict[str, Any] | None = None) -> Any:

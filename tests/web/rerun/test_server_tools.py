@@ -55,11 +55,8 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("rerun")
     with runner(folder) as sandbox:
         engine = matching_tape(folder, TEXTS)
-        server = Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url)
-        try:
+        with Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url) as server:
             yield server.ready()
-        finally:
-            server.end()
 
 
 @pytest.fixture(scope="module")

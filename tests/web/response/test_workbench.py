@@ -23,11 +23,8 @@ DEMO = {"type": "mcp", "server_label": "demo", "require_approval": "never"}
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the tape of `chat_visitor` and the demo tools."""
     folder = tmp_path_factory.mktemp("workbench")
-    server = Server(folder / "data", "--engine", tape(folder), "--demo-tools")
-    try:
+    with Server(folder / "data", "--engine", tape(folder), "--demo-tools") as server:
         yield server.ready()
-    finally:
-        server.end()
 
 
 @dataclass(frozen=True, slots=True)
