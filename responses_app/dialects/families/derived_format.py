@@ -20,7 +20,7 @@ from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 
 # Name of a derived format, in the place of a parser.
 DERIVED = "template"
-_KEYS = {"name": "name|tool_name", "arguments": "args|arguments|parameters"}
+_KEYS = {"name": "name|tool|tool_name", "arguments": "args|arguments|input|parameters|params"}
 # Begins a block of code, which may also be text.
 _FENCE = "```"
 _QUOTES = ("'", '"')

@@ -35,6 +35,8 @@ NEW_FORMS = (
     '```json\n{"parameters": ARGUMENTS, "name": "NAME"}\n```\n',
     '<calls>[{"arguments": ARGUMENTS, "name": "NAME"}]</calls>',
     '{"arguments": ARGUMENTS, "name": "NAME"}',
+    '<call>{"input": ARGUMENTS, "tool": "NAME"}</call>',
+    '<call>{"tool": "NAME", "params": ARGUMENTS}</call>',
     "<NAME>ARGUMENTS</NAME>",
     "[NAME]\nARGUMENTS\n[/NAME]\n",
 )

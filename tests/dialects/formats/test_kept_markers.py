@@ -15,7 +15,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</t
 HERMES = chat(output=replace(DEFAULT_OUTPUT, keeps_markers=True))
 LFM2 = chat(output=replace(output_format("qwen3", "lfm2"), keeps_markers=True))
 OTHERS = {
-    "other_json": (HERMES, '<tool_call>\n{"tool": "get_weather"}\n</tool_call>'),
+    "other_json": (HERMES, '<tool_call>\n{"do": "get_weather"}\n</tool_call>'),
     "words": (HERMES, "<tool_call>get_weather city=Oslo</tool_call>"),
     "closing_marker": (HERMES, "get_weather city=Oslo</tool_call>"),
     "unknown_name": (HERMES, CALL.replace("get_weather", "get weather")),

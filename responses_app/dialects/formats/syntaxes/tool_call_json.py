@@ -9,8 +9,8 @@ from collections.abc import Callable
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.whitespace import WHITE
 
-_NAMES = frozenset({"function", "name", "tool_name"})
-_ARGUMENTS = frozenset({"args", "arguments", "parameters"})
+_NAMES = frozenset({"function", "name", "tool", "tool_name"})
+_ARGUMENTS = frozenset({"args", "arguments", "input", "parameters", "params"})
 # Keys of calls in other formats; their values are no arguments.
 _IGNORED = frozenset({"id", "type", "index", "tool_call_id"})
 _IN_STRING = re.compile(r'["\\<]')
@@ -219,8 +219,8 @@ class ToolCallJsonParser:
         self._key, self._state = None, self._after_value
 
     def _set_name(self, name: object) -> None:
-        if self.called:
-            self._unknown.append(f'"name": {"".join(self._raw)}')
+        if self.called or self.name:
+            self._unknown.append(f'"{self._key}": {"".join(self._raw)}')
         elif isinstance(name, str) and name:
             self.name = name
             self.called = bool(self._arguments)
