@@ -86,6 +86,13 @@ class TakeoverTest(ApiCase):
         async with asyncio.timeout(LIMIT_S):
             return self.judge(await self.read(answer))
 
+    async def follow(self, second: RunManager) -> None:
+        """Close the first process and start the second."""
+        await self.hub.close()
+        await self.engine.start()
+        manager.set_current(second)
+        await second.start()
+
     def text(self, events: list[dict[str, Any]]) -> str:
         """Return the text of the last message."""
         return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
@@ -113,10 +120,7 @@ class TakeoverTest(ApiCase):
             uid = await self.begin(client)
             before = await read_stored_events(Event.objects.all())
             await self.hub.drain(0.01)
-            await self.hub.close()
-            await self.engine.start()
-            manager.set_current(second)
-            await second.start()
+            await self.follow(second)
             events = await self.whole(client, uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
             self.assertEqual(before, bare(events[: len(before)]))
@@ -225,10 +229,7 @@ class TakeoverTest(ApiCase):
         bound = {"tools": [TOOL], "tool_choice": "required", "temperature": 0.0}
         async with self.two(slow(head, tail), record_text(WEATHER)) as (client, second):
             uid = await self.begin(client, **bound)
-            await self.hub.close()
-            await self.engine.start()
-            manager.set_current(second)
-            await second.start()
+            await self.follow(second)
             events = await self.whole(client, uid)
             call = events[-1]["response"]["output"][-1]
             self.assertEqual(
@@ -241,10 +242,7 @@ class TakeoverTest(ApiCase):
         head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
         async with self.two(slow(head, tail)) as (client, second):
             uid = await self.begin(client, tools=[TOOL], tool_choice="required", temperature=1.0)
-            await self.hub.close()
-            await self.engine.start()
-            manager.set_current(second)
-            await second.start()
+            await self.follow(second)
             last = (await self.whole(client, uid))[-1]["response"]
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertIn("cannot be continued exactly", last["error"]["message"])
@@ -259,10 +257,7 @@ class TakeoverTest(ApiCase):
             second,
         ):
             uid = await self.begin(client, **fields)
-            await self.hub.close()
-            await self.engine.start()
-            manager.set_current(second)
-            await second.start()
+            await self.follow(second)
             part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
             self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
 
