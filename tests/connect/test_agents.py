@@ -45,8 +45,7 @@ def written(agent: str, home: Path, model: ModelFacts = SEES, **environ: str) ->
         assert KEY not in change.diff(KEY)
         assert change.path.is_relative_to(home)
         assert not change.is_secret or change.path.stat().st_mode & 0o777 == 0o600
-    if agent != "cline":  # Cline's file has the time of the change.
-        assert plan(AGENTS[agent], connection, home, environ) == []
+    assert plan(AGENTS[agent], connection, home, environ) == []
     return {change.path.name: change.after for change in changes}
 
 

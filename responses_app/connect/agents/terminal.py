@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 from responses_app.connect.connection import KEY_VARIABLE, Agent, ConfigFile, Connection, config_home, replace_with
 from responses_app.connect.edits import jsonc, yaml_list
+
+# Time of a change in Cline's file.
+UPDATED_AT = re.compile(r'"updatedAt": "[^"]*"')
 
 
 def _opencode(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
@@ -66,9 +70,29 @@ def _cline(connection: Connection, home: Path, environ: Mapping[str, str]) -> Se
     if model.efforts:
         settings["reasoning"] = {"enabled": True, "effort": model.default_effort}
     stored = {"settings": settings, "updatedAt": datetime.now(UTC).isoformat(), "tokenSource": "manual"}
+
+    def edit_providers(text: str) -> str:
+        edited = jsonc.set_value(text, ["version"], 1)
+        edited = jsonc.set_value(edited, ["lastUsedProvider"], "verbatim")
+        edited = jsonc.set_value(edited, ["providers", "verbatim"], stored)
+        # A new time alone is no change.
+        return text if UPDATED_AT.sub("", edited) == UPDATED_AT.sub("", text) else edited
+
+    def edit_models(text: str) -> str:
+        return jsonc.set_value(jsonc.set_value(text, ["version"], 1), ["providers", "verbatim"], _cline_models(connection))
+
+    return [
+        ConfigFile(folder / "providers.json", edit_providers, is_secret=True),
+        ConfigFile(folder / "models.json", edit_models),
+    ]
+
+
+def _cline_models(connection: Connection) -> dict[str, Any]:
+    """Return the entry of the provider in Cline's list of models."""
+    model = connection.model
     capabilities = ["tools", "streaming", *(["images"] if model.supports_images else [])]
     capabilities += ["reasoning", "reasoning-effort"] if model.efforts else []
-    listed = {
+    return {
         "provider": {
             "name": "Verbatim",
             "baseUrl": connection.base_url,
@@ -87,19 +111,6 @@ def _cline(connection: Connection, home: Path, environ: Mapping[str, str]) -> Se
             }
         },
     }
-
-    def edit_providers(text: str) -> str:
-        text = jsonc.set_value(text, ["version"], 1)
-        text = jsonc.set_value(text, ["lastUsedProvider"], "verbatim")
-        return jsonc.set_value(text, ["providers", "verbatim"], stored)
-
-    def edit_models(text: str) -> str:
-        return jsonc.set_value(jsonc.set_value(text, ["version"], 1), ["providers", "verbatim"], listed)
-
-    return [
-        ConfigFile(folder / "providers.json", edit_providers, is_secret=True),
-        ConfigFile(folder / "models.json", edit_models),
-    ]
 
 
 def _goose(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
