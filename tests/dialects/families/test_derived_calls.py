@@ -84,6 +84,16 @@ def test_a_list_of_calls_in_the_form_of_messages_is_read_and_forced() -> None:
     assert read_by_letters(output, case) == list(case.expected)
 
 
+def test_an_id_that_ends_like_the_name_is_read_and_forced() -> None:
+    call = "'<c>' + call.id + '::' + call.function.name + '::' + call.function.arguments | tojson + '</c>'"
+    output = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model").output
+    assert output.calls is not None
+    text = write_calls(output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
+    assert text == '<c>0::get_weather::{"city": "Oslo"}</c>'
+    case = OutputCase("calls", f"{text}<c>call_7::clock::{{}}</c>", (("call", *OSLO), ("call", "clock", {})))
+    assert read_by_letters(output, case) == list(case.expected)
+
+
 def test_python_calls_in_blocks_of_code_are_read() -> None:
     call = """{{- '```tool_code\\n' + call.function.name + '(' }}
 {%- for key, value in call.function.arguments.items() %}{{- key + '=' + value | tojson + ('' if loop.last else ', ') }}{%- endfor %}

@@ -16,7 +16,7 @@ from tests.support.dialects.parser_driver import CHATML, WEATHER, byte_vocabular
 
 # `ID`, `NAME` and `ARGUMENTS` stand for the id, the name and the arguments as JSON.
 FORMS = (
-    "<c>ID::NAME::ARGUMENTS</c>",
+    "(ID) NAME: ARGUMENTS\n",
     "<do>ARGUMENTS</do:NAME>",
     "<x>ARGUMENTS</x><n>NAME</n>",
     "ARGUMENTS => NAME\n",

@@ -111,6 +111,9 @@ class NamedCalls(SectionSyntax):
         others = self._nexts if not self.needs_declared else ()
         yield from reader.skip_space()
         head_ends = Markers(argument_begin, call_end, *(others or (" ", "\n", "<", "[")), may_overlap=True)
+        if self.name_begin and self.name_begin in self.argument_begin:
+            # The text that ends the name ends the id too.
+            yield from reader.read_until(head_ends)
         head, stop = yield from reader.read_until(head_ends)
         if stop != argument_begin or (self.needs_declared and not calls.is_declared(head)):
             raise NotACall
