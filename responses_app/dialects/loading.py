@@ -51,7 +51,8 @@ def load_template(checkpoint: Checkpoint, tokenizer: Any) -> ChatTemplate:
     if (encoder := ENCODERS.get(str(checkpoint.config.get("model_type")))) is not None:
         return _encoder_template(tokenizer, *encoder)
     raise ValueError(
-        f"{checkpoint.source} has no chat template. Name a file with the template: chat_template=FILE in the engine URL."
+        f"{checkpoint.source} has no chat template, as models that only continue text. Choose the model made for chats (often -Instruct, "
+        "-it or -chat), or name a file with a template: --chat-template FILE, or chat_template=FILE in the engine URL."
     )
 
 

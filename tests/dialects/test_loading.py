@@ -74,7 +74,7 @@ def test_the_template_is_found(tmp_path: Path, files: dict[str, Any], chat_templ
 @pytest.mark.parametrize(
     ("files", "chat_template", "message"),
     [
-        ({}, None, r"has no chat template\. Name a file .*chat_template=FILE"),
+        ({}, None, r"has no chat template, .*chat_template=FILE"),
         ({"tokenizer_config_json": {"chat_template": named("tool_use", "rag")}}, None, r"no default: rag, tool_use\. .*=NAME"),
         ({"chat_template_jinja": ""}, "missing.jinja", r"chat_template=missing\.jinja is neither a file nor .*\(default\)"),
     ],

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from responses_app.server.model_files.architectures import config_warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,8 @@ class Abilities:
         yield from (f"warning   {warning}" for warning in self.warnings)
 
 
-def read_abilities(folder: Path, options: Mapping[str, str]) -> Abilities:
-    """Read the abilities as `manage.py model` does. Raises ValueError, OSError."""
+def read_abilities(folder: Path, options: Mapping[str, str], config: Mapping[str, Any]) -> Abilities:
+    """Read the abilities as `manage.py model` does; `config` is config.json. Raises ValueError, OSError."""
     from responses_app.dialects.report import report
 
     try:
@@ -34,7 +37,9 @@ def read_abilities(folder: Path, options: Mapping[str, str]) -> Abilities:
     except (ValueError, OSError):
         raise
     except Exception as error:  # The files of a model can break the libraries that read the files in any way.
-        raise ValueError(f"the tokenizer or the chat template cannot be opened: {error}") from error
+        raise ValueError(
+            f"the configuration, the tokenizer or the chat template cannot be opened: {type(error).__name__}: {error}"
+        ) from error
     features = model.features
     facts = {
         "tools": features.tools,
@@ -44,4 +49,4 @@ def read_abilities(folder: Path, options: Mapping[str, str]) -> Abilities:
         "system messages": features.system,
     }
     works, lacks = (tuple(name for name, has in facts.items() if has is value) for value in (True, False))
-    return Abilities(model.family.summary(), works, lacks, model.family.warnings)
+    return Abilities(model.family.summary(), works, lacks, (*model.family.warnings, *config_warnings(config)))

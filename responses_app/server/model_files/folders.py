@@ -13,6 +13,17 @@ from responses_app.server.model_files.selection import INDEXES, WEIGHT_SUFFIXES,
 LFS_POINTER = b"version https://git-lfs"
 # Beginning of a weights file in the format of safetensors: the length of the header, which is JSON.
 MAX_HEADER = 100 * 2**20
+# Files that vLLM reads at its start.
+JSON_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "tokenizer.json",
+    "preprocessor_config.json",
+    *INDEXES,
+)
+# What to do with damaged files of a folder.
+COPY_AGAIN = "download or copy the folder again, with `git lfs pull` in a clone, or give the model by its name on the hub"
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json", "vocab.txt", "tokenizer_config.json")
 
 
@@ -21,19 +32,21 @@ def folder_problem(folder: Path) -> str | None:
     return kind_problem(folder) or weights_problem(folder)
 
 
-def kind_problem(folder: Path) -> str | None:
-    """Return why the folder holds no checkpoint for vLLM, or None."""
+def kind_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
+    """Return why the folder holds no checkpoint for vLLM, or None. `advice` is for damaged files."""
     if not (folder / "config.json").is_file() and not (folder / "params.json").is_file():
         if (folder / "adapter_config.json").is_file():
             return adapter_problem(read_object(folder / "adapter_config.json").get("base_model_name_or_path"))
         if any(folder.glob("*.gguf")):
             return gguf_problem()
         return "holds no config.json, so there is no checkpoint of a model"
-    for name in ("config.json", "tokenizer_config.json", "tokenizer.json"):
+    for name in JSON_FILES:
         if (folder / name).is_file() and (problem := _json_problem(folder / name)):
-            return problem
+            return f"{problem}: {advice}"
+    if problem := next(filter(None, map(_text_problem, sorted(folder.glob("*.jinja")))), None):
+        return f"{problem}: {advice}"
     if not any((folder / name).is_file() for name in TOKENIZERS) and not any(folder.glob("*.tiktoken")):
-        return "holds no tokenizer (tokenizer.json or tokenizer.model): the folder is incomplete; copy or download it again"
+        return f"holds no tokenizer (tokenizer.json or tokenizer.model): {advice}"
     return None
 
 
@@ -50,17 +63,21 @@ def adapter_problem(base: object) -> str:
     return f"is a LoRA adapter{of}, which is no model by itself: serve {whole} with --lora NAME=FOLDER"
 
 
-def weights_problem(folder: Path) -> str | None:
-    """Return which weights are missing or incomplete, or None. Reads the headers of the files alone."""
+def weights_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
+    """Return which weights are missing or incomplete, or None. Reads the headers of the files alone.
+
+    The `advice` says what to do with damaged files.
+    """
     for index in INDEXES:
         named = indexed_files(folder / index)
         if absent := sorted(name for name in named if not (folder / name).is_file()):
-            return f"is half downloaded: {_few(absent)} of {len(named)} files with weights missing; {_AGAIN}"
+            return f"is half downloaded: {few(absent)} of {len(named)} files with weights missing; {advice}"
     files = [file for suffix in WEIGHT_SUFFIXES for file in sorted(folder.glob(f"*{suffix}"))]
     if not files:
         gguf = any(folder.glob("*.gguf"))
-        return gguf_problem() if gguf else f"holds no weights (*.safetensors): {_AGAIN}"
-    return next((problem for file in files if (problem := _file_problem(file))), None)
+        return gguf_problem() if gguf else f"holds no weights (*.safetensors): {advice}"
+    problem = next(filter(None, map(_file_problem, files)), None)
+    return f"{problem}: {advice}" if problem else None
 
 
 def weights_size(folder: Path) -> int:
@@ -83,20 +100,26 @@ def read_object(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-_AGAIN = "download or copy the folder again, or give the model by its name on the hub"
-
-
 def _json_problem(file: Path) -> str | None:
+    """Return why a file is no JSON object."""
+    if problem := _text_problem(file):
+        return problem
+    try:
+        is_object = isinstance(json.loads(file.read_text(encoding="utf-8")), dict)
+    except (ValueError, RecursionError):
+        return f"holds a {file.name} that is not valid JSON, perhaps half downloaded"
+    return None if is_object else f"holds a {file.name} that is not a JSON object"
+
+
+def _text_problem(file: Path) -> str | None:
+    """Return why a file is no text."""
     try:
         text = file.read_text(encoding="utf-8")
-        if text.startswith(LFS_POINTER.decode()):
-            return _pointer_problem(file)
-        json.loads(text)
     except OSError as error:
         return f"cannot be read: {file.name}: {error.strerror}"
-    except ValueError:
-        return f"holds a {file.name} that is not valid JSON, perhaps half downloaded: {_AGAIN}"
-    return None
+    except UnicodeDecodeError:
+        return f"holds a {file.name} that is not text in UTF-8"
+    return _pointer_problem(file) if text.startswith(LFS_POINTER.decode()) else None
 
 
 def _file_problem(file: Path) -> str | None:
@@ -114,9 +137,9 @@ def _file_problem(file: Path) -> str | None:
     except OSError as error:
         return f"cannot be read: {file.name}: {error.strerror}"
     if expected is None:
-        return f"holds a {file.name} that is not in the format of safetensors, or broken: {_AGAIN}"
+        return f"holds a {file.name} that is not in the format of safetensors, or broken"
     if size < expected:
-        return f"is half downloaded: {file.name} has {size:,} of {expected:,} bytes; {_AGAIN}"
+        return f"is half downloaded: {file.name} has {size:,} of {expected:,} bytes"
     return None
 
 
@@ -133,8 +156,9 @@ def _safetensors_size(length: bytes, read: Any) -> int | None:
 
 
 def _pointer_problem(file: Path) -> str:
-    return f"holds a pointer of Git LFS in place of {file.name}: run `git lfs pull` in the folder"
+    return f"holds a pointer of Git LFS in place of {file.name}"
 
 
-def _few(names: list[str]) -> str:
+def few(names: list[str]) -> str:
+    """Return the first three names, and how many more there are."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import repository
 from responses_app.server.model_files.download import Download
+from responses_app.server.model_files.errors import CannotServe
+from responses_app.server.model_files.folders import weights_problem
+from responses_app.server.model_files.selection import WEIGHT_SUFFIXES
 
 if TYPE_CHECKING:
     from responses_app.runs.manager import RunManager
@@ -23,11 +26,21 @@ def download_all(downloads: Mapping[str, Download], progress: Progress) -> None:
         try:
             with progress.step(f"Downloading {name}", download.detail):
                 download.run()
+                _check_weights(name, download)
         except KeyboardInterrupt:
             progress.line(KEPT)
             raise
     if downloads:
         repository.go_offline()
+
+
+def _check_weights(name: str, download: Download) -> None:
+    """Raise CannotServe for weights that are damaged on the hub, as the engine's error would name no file."""
+    repository = download.repository
+    if any(file.path.endswith(WEIGHT_SUFFIXES) for file in download.files) and (
+        problem := weights_problem(repository.snapshot, repository.advice)
+    ):
+        raise CannotServe(f"{name}: {repository.name} {problem}.")
 
 
 def hold(hub: RunManager, downloads: Mapping[str, Download]) -> None:

@@ -22,7 +22,7 @@ from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import disk_too_small, explained
 from responses_app.server.model_files.memory import Machine, Need, element_bytes, machine, need
 from responses_app.server.model_files.repository import DEFAULT_REVISION, Repository
-from responses_app.server.model_files.selection import is_listed_complete, small_files, weight_files
+from responses_app.server.model_files.selection import indexed_but_absent, is_listed_complete, small_files, weight_files
 from responses_app.server.model_files.sizes import GIB, memory_text, size_text
 from responses_app.utils.invisible import escaped
 
@@ -164,6 +164,8 @@ def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
     weights = weight_files(listed.files, listed.snapshot)
     if not weights and not entry.options.get("load_format"):
         raise CannotServe(f"{entry.source}: the model holds no weights (*.safetensors); choose another model.")
+    if absent := indexed_but_absent(listed.files, listed.snapshot):
+        raise CannotServe(f"{entry.source} lacks weights that its index names, {folders.few(absent)}: {listed.advice}.")
     download = Download(listed, (*small_files(listed.files), *weights))
     return _checked(_in_folder(entry, listed.snapshot), listed.snapshot, download, gpu)
 
@@ -196,8 +198,11 @@ def _check_kind(listed: Repository) -> None:
 def _checked(entry: VllmEntry, folder: Path, download: Download | None, gpu: bool) -> Model:
     """Check the folder, whose weights may be missing while there is a download."""
     has_weights = download is None and entry.options.get("load_format", "auto") == "auto"
-    if problem := folders.folder_problem(folder) if has_weights else folders.kind_problem(folder):
-        raise CannotServe(f"{entry.name}: {folder} {problem}.")
+    place, advice = (
+        (str(folder), folders.COPY_AGAIN) if download is None else (download.repository.name, download.repository.advice)
+    )
+    if problem := folders.folder_problem(folder) if has_weights else folders.kind_problem(folder, advice):
+        raise CannotServe(f"{place} {problem}.")
     config = folders.read_object(folder / "config.json")
     if problem := architecture_problem(config):
         raise CannotServe(f"{entry.name}: {problem}.")
@@ -209,9 +214,10 @@ def _checked(entry: VllmEntry, folder: Path, download: Download | None, gpu: boo
     try:
         adapters = adapters_size(folder, options, element_bytes(options), kind)
         needed = replace(need(config, size, options, kind), adapters=adapters)
-        abilities = read_abilities(folder, entry.options) if download is not None else Abilities()
+        abilities = read_abilities(folder, entry.options, config) if download is not None else Abilities()
     except (ValueError, OSError) as error:
-        raise CannotServe(f"{entry.name}: {folder}: {error}") from error
+        text = str(error)
+        raise CannotServe(text.replace(str(folder), place) if str(folder) in text else f"{place}: {text}") from error
     return Model(entry, folder, needed, abilities, download)
 
 

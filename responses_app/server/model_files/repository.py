@@ -50,6 +50,11 @@ class Repository:
         """Return the folder with the files of the commit."""
         return self.storage / "snapshots" / self.commit
 
+    @property
+    def advice(self) -> str:
+        """Return what to do with files that are damaged on the hub."""
+        return f"choose another model, or another revision of {self.name} (NAME@REVISION)"
+
     def missing(self, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
         """Return the files that are not in the cache."""
         return tuple(file for file in files if not (self.snapshot / file.path).exists())

@@ -51,6 +51,13 @@ def weight_files(files: Sequence[RepoFile], snapshot: Path) -> tuple[RepoFile, .
     return ()
 
 
+def indexed_but_absent(files: Iterable[RepoFile], snapshot: Path) -> list[str]:
+    """Return the files with weights that the first index of the snapshot names and the repository does not have."""
+    there = {file.path for file in files}
+    named = next(filter(None, (indexed_files(snapshot / index) for index in INDEXES if index in there)), frozenset())
+    return sorted(named - there)
+
+
 def indexed_files(index: Path) -> frozenset[str]:
     """Return the names of the files with weights that an index lists; empty without an index or for invalid JSON."""
     try:

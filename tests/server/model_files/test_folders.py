@@ -56,7 +56,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
         (_remove("model.safetensors"), "holds no weights (*.safetensors)"),
         (_remove("config.json"), "holds no config.json, so there is no checkpoint"),
         (_remove("tokenizer.json", "tokenizer_config.json"), "holds no tokenizer"),
-        (_write("model.safetensors", POINTER), "holds a pointer of Git LFS in place of model.safetensors: run `git lfs pull`"),
+        (_write("model.safetensors", POINTER), "holds a pointer of Git LFS in place of model.safetensors: download or copy the folder"),
         (_write("model.safetensors", b"<html>"), "holds a model.safetensors that is not in the format of safetensors"),
         (_write("tokenizer.json", b'{"model":'), "holds a tokenizer.json that is not valid JSON, perhaps half downloaded"),
         (_write("model.gguf", b"GGUF", "model.safetensors"), "holds weights as GGUF"),
