@@ -102,6 +102,8 @@ def test_network_cannot_be_reached(limited: Runner, code: str, expected: str) ->
         "call('acct', b'/tmp/x')",
         "call('sethostname', b'x', 1)",
         "call('memfd_create', b'x', 0)",
+        "call('madvise', 0, 4096, 21)",
+        "call('vmsplice', 1, 0, 0, 0)",
         "call('shmget', 1, 4096, 0o1600)",
         "call('init_module', None, 0, b'')",
         "call('klogctl', 3, None, 0)",
@@ -278,7 +280,7 @@ def test_code_ends_at_the_limit_of_time_while_neighbours_are_answered(hurried: R
         ("b = bytearray(64 << 30)", "MemoryError"),
         ("x = []\nwhile True: x.append(bytearray(1 << 20))", "MemoryError"),
         (
-            "import os, mmap, signal\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 120 << 20)\n"
+            "import os, mmap, signal\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 120 << 20, mmap.MAP_PRIVATE)\n"
             "        for i in range(0, 120 << 20, 4096): m[i] = 1\n        signal.pause()\nsignal.pause()",
             "more than 256 MiB of memory",
         ),
@@ -436,6 +438,32 @@ def test_memory_of_processes_without_a_main_thread_counts(limited: Runner) -> No
     code = THREADS_WITHOUT_MAIN.replace("EXIT", str(EXIT))
     result = attack(limited, f"{code}start(4, 110 << 20)\nsignal.pause()")
     assert "more than 256 MiB of memory" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("memory", "error"),
+    [
+        ("mmap.mmap(-1, 4096)", "Operation not permitted"),
+        ("mmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096)", "No such device"),
+        ("mmap.mmap(os.open('/dev/zero', os.O_RDONLY), 4096, prot=mmap.PROT_READ)", "No such device"),
+    ],
+)
+def test_shared_memory_that_no_process_counts_is_denied(limited: Runner, memory: str, error: str) -> None:
+    assert error in str(attack(limited, f"import mmap, os\n{memory}").error)
+
+
+def test_private_memory_shared_files_and_zeros_are_there(limited: Runner) -> None:
+    code = """
+import mmap
+from multiprocessing import Array
+from multiprocessing.shared_memory import SharedMemory
+memory = SharedMemory(create=True, size=4096)
+memory.unlink()
+mmap.mmap(-1, 4096, mmap.MAP_PRIVATE)
+Array('i', 8)
+open('/dev/zero', 'rb').read(4)
+"""
+    assert attack(limited, code).value == repr(bytes(4))
 
 
 def test_processes_without_a_main_thread_stop_between_runs(limited: Runner) -> None:

@@ -89,6 +89,21 @@ def test_terminal_input_cannot_be_faked(machine: str, request_: int, action: int
 
 
 @machines
+@pytest.mark.parametrize(
+    ("flags", "action"),
+    [(0x21, ERRNO | EPERM), (0x23, ERRNO | EPERM), (0x8021, ERRNO | EPERM), (0x22, ALLOW), (0x01, ALLOW), (0x02, ALLOW)],
+)
+def test_shared_memory_has_a_file(machine: str, flags: int, action: int) -> None:
+    assert decide(machine, ARCHITECTURES[machine].mmap, 0, 4096, 3, flags) == action
+
+
+@machines
+@pytest.mark.parametrize(("advice", "action"), [(4, ALLOW), (14, ALLOW), (21, ERRNO | EPERM)])
+def test_memory_is_not_moved_to_swap(machine: str, advice: int, action: int) -> None:
+    assert decide(machine, ARCHITECTURES[machine].madvise, 0, 4096, advice) == action
+
+
+@machines
 def test_clone3_does_not_exist(machine: str) -> None:
     assert decide(machine, ARCHITECTURES[machine].clone3) == ERRNO | ENOSYS
 

@@ -19,6 +19,7 @@ KILL_PROCESS, ERRNO, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 # Offsets of struct seccomp_data; the low half of a 64-bit argument comes first.
 NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT_OFFSET = 0, 4, 16
+SECOND_ARGUMENT_OFFSET, THIRD_ARGUMENT_OFFSET, FOURTH_ARGUMENT_OFFSET = 24, 32, 40
 # Numbers from here on are system calls of the x32 interface of x86_64.
 X32_BIT = 0x40000000
 
@@ -28,6 +29,9 @@ CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | CLONE_NEW
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 ALLOWED_FAMILIES = (AF_UNIX, AF_INET, AF_INET6)
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+# The bit is also in MAP_SHARED_VALIDATE.
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+MADV_PAGEOUT = 21
 
 # Denied system calls with the numbers of x86_64 and aarch64; None where the architecture has no such call.
 DENIED: Mapping[str, tuple[int | None, int | None]] = {
@@ -100,6 +104,7 @@ DENIED: Mapping[str, tuple[int | None, int | None]] = {
     # Memory that no process maps, and which a limit per process does not see.
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "vmsplice": (278, 75),
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -124,12 +129,18 @@ class Architecture:
     socket: int
     socketpair: int
     ioctl: int
+    mmap: int
+    madvise: int
     has_x32: bool
 
 
 ARCHITECTURES = {
-    "x86_64": Architecture(0xC000003E, 0, clone=56, clone3=435, socket=41, socketpair=53, ioctl=16, has_x32=True),
-    "aarch64": Architecture(0xC00000B7, 1, clone=220, clone3=435, socket=198, socketpair=199, ioctl=29, has_x32=False),
+    "x86_64": Architecture(
+        0xC000003E, 0, clone=56, clone3=435, socket=41, socketpair=53, ioctl=16, mmap=9, madvise=28, has_x32=True
+    ),
+    "aarch64": Architecture(
+        0xC00000B7, 1, clone=220, clone3=435, socket=198, socketpair=199, ioctl=29, mmap=222, madvise=233, has_x32=False
+    ),
 }
 
 
@@ -165,9 +176,13 @@ def instructions(architecture: Architecture) -> list[tuple[int, int, int, int]]:
     listing += _argument(architecture.clone, FIRST_ARGUMENT_OFFSET, [(JUMP_ANY_BIT, 0, 1, CLONE_NAMESPACES)], EPERM)
     for call in (architecture.socket, architecture.socketpair):
         listing += _argument(call, FIRST_ARGUMENT_OFFSET, _none_of(ALLOWED_FAMILIES), EAFNOSUPPORT)
-    second = FIRST_ARGUMENT_OFFSET + 8
     for request in (TIOCSTI, TIOCLINUX):
-        listing += _argument(architecture.ioctl, second, [(JUMP_EQUAL, 0, 1, request)], EPERM)
+        listing += _argument(architecture.ioctl, SECOND_ARGUMENT_OFFSET, [(JUMP_EQUAL, 0, 1, request)], EPERM)
+    # Pages of shared memory without a file stay after munmap or madvise, and no count of a process has them.
+    is_shared = [(JUMP_ANY_BIT, 0, 2, MAP_ANONYMOUS), (JUMP_ANY_BIT, 0, 1, MAP_SHARED)]
+    listing += _argument(architecture.mmap, FOURTH_ARGUMENT_OFFSET, is_shared, EPERM)
+    # Pages in the swap space are not resident.
+    listing += _argument(architecture.madvise, THIRD_ARGUMENT_OFFSET, [(JUMP_EQUAL, 0, 1, MADV_PAGEOUT)], EPERM)
     return [*listing, (RETURN, 0, 0, ALLOW)]
 
 
