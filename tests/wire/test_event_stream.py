@@ -11,6 +11,7 @@ from responses_app.models import Response
 from responses_app.wire.asgi_extensions import DIRECT_WRITER
 from responses_app.wire.sse import StreamInterrupted
 from tests.support.api.case import THOUGHT, ApiCase, KeyedClient, first_event, sse, tokens
+from tests.support.runs.server_tools import GatedEngine
 from tests.support.waiting import eventually
 
 PAUSED = Recording([step for token in tokens(THOUGHT) for step in (Tokens([token]), Delay(0.02))])
@@ -47,7 +48,11 @@ class PushedClient(KeyedClient):
 
 
 class PushedStreamsTest(ApiCase):
-    """A recording with pauses, so that its stream waits for each event."""
+    """A recording with pauses, so that its stream waits for each event. It stops behind eight tokens until the gate opens."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.engine = self.held = GatedEngine(open_tokens=8)
 
     async def begin(self, client: PushedClient) -> asyncio.Task[bytes]:
         """Begin a stream, and return after the first pushed event."""
@@ -56,6 +61,7 @@ class PushedStreamsTest(ApiCase):
         return reading
 
     async def test_bytes_are_those_of_a_replay_however_often_the_client_is_behind(self) -> None:
+        self.held.gate.set()
         async with self.serving(*[PAUSED] * 3):
             for taken in (0, 5, 10):
                 with self.subTest(taken=taken):
@@ -71,8 +77,10 @@ class PushedStreamsTest(ApiCase):
             first, second = PushedClient(self.secret), PushedClient(self.secret)
             reading = await self.begin(first)
             uid = first_event(first.parts[0])["response"]["id"]
-            body = await second.read(await second.get(f"/v1/responses/{uid}?stream=true"))
-            self.assertEqual(body, await reading)
+            replaying = asyncio.create_task(second.read(await second.get(f"/v1/responses/{uid}?stream=true")))
+            await eventually(lambda: second.parts, limit_s=LIMIT_S)
+            self.held.gate.set()
+            self.assertEqual(await replaying, await reading)
             self.assertTrue(second.pushed)
 
     async def test_client_that_disconnects_between_pushed_events_cancels_its_run(self) -> None:
