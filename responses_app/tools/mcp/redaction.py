@@ -1,4 +1,4 @@
-"""Redaction of credentials that an MCP server repeats: as they are, in JSON, and in base64 at any place of a longer text."""
+"""Redaction of credentials that an MCP server repeats: as they are, in JSON, in URLs, and in base64 at any place of a longer text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
 
 # Shorter values of headers are no credentials, and replacing them would damage ordinary texts.
 MIN_SECRET_LENGTH = 8
@@ -26,6 +28,8 @@ FORMS = (
     *((form, "/") for form in ("\\/", "_", "%2F", "%2f")),
 )
 PADDING = r"(?:=|%3[Dd]){0,2}"
+# Text of JSON, or a number of which a part was redacted.
+TEXT_OR_REDACTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?:(?<=[\[ ])|^)[-+.\deE]*\[redacted\](?:[-+.\deE]|\[redacted\])*')
 
 
 def redact(text: str, headers: Iterable[str], others: Iterable[str]) -> str:
@@ -44,6 +48,19 @@ def redact(text: str, headers: Iterable[str], others: Iterable[str]) -> str:
             if _own_letters(raw, before) in letters:
                 text = _pattern(raw, before).sub(REDACTED, text)
     return text
+
+
+def redact_json(value: Any, redact_text: Callable[[str], str]) -> Any:
+    """Return the JSON `value` with redacted texts. A number with a credential becomes a text."""
+    text = redact_text(json.dumps(value, ensure_ascii=False))
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(TEXT_OR_REDACTED.sub(_as_text, text))
+
+
+def _as_text(part: re.Match[str]) -> str:
+    return part[0] if part[0].startswith('"') else json.dumps(REDACTED)
 
 
 def _secrets(headers: list[str], others: list[str]) -> set[str]:
@@ -65,8 +82,9 @@ def _decoded(value: str) -> str:
 
 
 def _plain_forms(secret: str) -> set[str]:
-    """Return the secret as it is, and as JSON writes it."""
-    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    """Return the secret as it is, and as JSON and URLs write it."""
+    in_url = quote(secret, safe="", errors="replace")
+    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], in_url}
 
 
 def _letters(text: str) -> str:

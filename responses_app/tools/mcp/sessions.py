@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +14,7 @@ from cachetools import TTLCache
 
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
+from responses_app.tools.mcp.redaction import redact_json
 from responses_app.tools.mcp.results import McpOutcome, outcome
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.utils.shares import ShareExceeded, shares_of
@@ -70,7 +70,7 @@ class McpSessions:
             cached_list = _lists.get(key) if use_cache else None
             if cached_list is None:
                 listed = await self._list(await self._session(label))
-                cached_list = _lists[key] = _redacted(listed, self._servers[label].redact)
+                cached_list = _lists[key] = redact_json(listed, self._servers[label].redact)
             return cached_list
 
     async def call(
@@ -97,11 +97,11 @@ class McpSessions:
         redact = self._servers[label].redact
         content = [part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for part in result.content]
         content = [
-            {**part, "text": redact(part["text"])} if part["type"] == "text" else _redacted(part, redact) for part in content
+            {**part, "text": redact(part["text"])} if part["type"] == "text" else redact_json(part, redact) for part in content
         ]
         structured = result.structured_content
         if structured is not None:
-            structured = _redacted(structured, redact)
+            structured = redact_json(structured, redact)
         return outcome(content, structured, self._limits.result_bytes, is_error=bool(result.is_error))
 
     def prepare(self, label: str) -> None:
@@ -169,11 +169,6 @@ async def _session_type() -> type[McpSession]:
     if SESSION_MODULE not in _imported:
         _imported[SESSION_MODULE] = (await asyncio.to_thread(importlib.import_module, SESSION_MODULE)).McpSession
     return _imported[SESSION_MODULE]
-
-
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return the JSON `value` with redacted texts."""
-    return json.loads(redact(json.dumps(value, ensure_ascii=False)))
 
 
 def _check_size(tools: Sequence[Json]) -> None:

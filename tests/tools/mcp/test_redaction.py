@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from responses_app.tools.mcp.redaction import REDACTED, redact
+from responses_app.tools.mcp.redaction import REDACTED, redact, redact_json
 
 TOKEN = "sk-Tok?n~~>>ÿÿ/secret"
 
@@ -44,8 +45,23 @@ def test_base64_of_a_credential_is_redacted(before: int, after: int, form: str) 
         ([], ['quo"ted\\value'], json.dumps({"a": 'quo"ted\\value'}), f'{{"a": "{REDACTED}"}}'),
         (["Bearer short"], ["word"], "short word", "short word"),
         (["Bearer token-1234"], [], "dG9rZW4 is no credential", "dG9rZW4 is no credential"),
+        (["Bearer to/ken+1234="], [], "/?key=to%2Fken%2B1234%3D", f"/?key={REDACTED}"),
         ([], [], "text", "text"),
     ],
 )
 def test_credentials_alone_are_redacted(headers: list[str], others: list[str], text: str, expected: str) -> None:
     assert redact(text, headers, others) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"account": 12345678}, {"account": REDACTED}),
+        ([-123456789.5, 1.5e300, [12345678], 8], [REDACTED, 1.5e300, [REDACTED], 8]),
+        ({"12345678": 'a "12345678", \\', "b": [12345678, None]}, {REDACTED: f'a "{REDACTED}", \\', "b": [REDACTED, None]}),
+        ({"a": [True, "[redacted]"], "b": 12345678}, {"a": [True, "[redacted]"], "b": REDACTED}),
+        (12345678, REDACTED),
+    ],
+)
+def test_numbers_with_a_credential_are_redacted(value: Any, expected: Any) -> None:
+    assert redact_json(value, lambda text: redact(text, [], ["12345678"])) == expected
