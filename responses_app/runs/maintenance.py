@@ -23,7 +23,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.pacing import Pacing
 from responses_app.store import audit_log, refused_requests, search_index, webhooks
 from responses_app.store.content import approvals, orphans
-from responses_app.store.db import count_sessions
+from responses_app.store.db import count_sessions, in_background
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.limits import usage
@@ -188,7 +188,7 @@ connection_created.connect(_limit_lock_waits)
 async def _in_thread(work: Work) -> None:
     """Run `work` in a thread with a separate connection: the recorder has the other connection, and streams wait for the recorder."""
     stop = threading.Event()
-    doing = asyncio.ensure_future(asyncio.to_thread(_run_steps, work, stop))
+    doing = in_background(_run_steps, work, stop)
     try:
         await asyncio.shield(doing)
     except asyncio.CancelledError:

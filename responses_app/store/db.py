@@ -6,8 +6,11 @@ Django manages connections only at the start and end of a request. Code outside 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -23,6 +26,10 @@ DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_thr
 # Beginnings of SQLSTATEs: connection, transaction, sign-in, unknown database, syntax and rights, full disk, too many connections,
 # shutdown.
 GENERAL_ERRORS: Final = ("08", "25", "28", "3D", "42", "531", "533", "57P")
+
+# Threads of work that no request waits for. While the database is away, each query waits for seconds: in the few threads of asyncio,
+# such work would stop what else needs these, as health checks, metrics, answers with an error and look-ups of host names.
+_BACKGROUND: Final = ThreadPoolExecutor(16, "background")
 
 # State of a session in Postgres -> name in the metrics.
 SESSION_STATES: Final[Mapping[str | None, str]] = {
@@ -108,7 +115,13 @@ def is_general_error(error: DatabaseError) -> bool:
 
 async def call_in_thread(function: Callable[..., T], *args: Any) -> T:
     """Call a function that uses the database, in a thread with a separate connection: streams wait for the other connections."""
-    return await asyncio.to_thread(_with_connection, function, *args)
+    return await in_background(_with_connection, function, *args)
+
+
+def in_background(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+    """Begin a call in a thread of the background, which may wait for the database as long as it likes."""
+    call = partial(contextvars.copy_context().run, function, *args)
+    return asyncio.get_running_loop().run_in_executor(_BACKGROUND, call)
 
 
 def _with_connection(function: Callable[..., T], *args: Any) -> T:
