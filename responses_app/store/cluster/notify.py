@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -46,6 +47,8 @@ class Notifier:
     def __init__(self, on_notification: OnNotification, lock_number: int) -> None:
         self._lock_number = lock_number
         self.connected = False
+        # Time of the loss of the connection, while it lasts.
+        self._lost_since: float | None = None
         self._on_notification = on_notification
         self._queued: dict[tuple[str, int], None] = {}
         self._wake = asyncio.Event()
@@ -75,16 +78,28 @@ class Notifier:
                 async with await _connect() as link:
                     await link.execute(HOLD_SQL, [self._lock_number])
                     await link.execute(f"LISTEN {CHANNEL}")
-                    self.connected = True
+                    self._note_connection()
                     self._on_notification("work", [])  # Notifications may have been lost before LISTEN.
                     async for notice in link.notifies():
                         kind, *keys = notice.payload.split()
                         self._on_notification(kind, [int(pk) for pk in keys])
             except psycopg.Error as error:
-                logger.warning("notifications are interrupted, reconnecting: %s", str(error).strip() or type(error).__name__)
+                self._note_loss(error)
             finally:
                 self.connected = False
             await asyncio.sleep(RETRY_DELAY_S)
+
+    def _note_connection(self) -> None:
+        self.connected = True
+        if self._lost_since is not None:
+            logger.info("notifications arrive again, after %.0f s", time.monotonic() - self._lost_since)
+            self._lost_since = None
+
+    def _note_loss(self, error: psycopg.Error) -> None:
+        """Log the loss of the connection once: the attempts to connect again come every second."""
+        if self._lost_since is None:
+            self._lost_since = time.monotonic()
+            logger.warning("notifications are interrupted, reconnecting: %s", str(error).strip() or type(error).__name__)
 
     async def _send_queued(self) -> None:
         link: psycopg.AsyncConnection[Any] | None = None

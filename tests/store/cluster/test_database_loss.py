@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from unittest.mock import patch
 from uuid import uuid4
 
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
-from django.test import TransactionTestCase
+from django.test import TransactionTestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Event, Lease
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
+from responses_app.store.cluster import notify
 from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import write
@@ -20,6 +22,7 @@ from responses_app.store.log.records import Append, Ending, Fenced, RequestRecor
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import NOW, durable, frame, log
+from tests.support.waiting import eventually
 
 
 class LostTest(TransactionTestCase):
@@ -50,6 +53,26 @@ class LostTest(TransactionTestCase):
             self.assertIsNone(await durable(recorder, Append(one, [frame(1)], tool_outputs=outputs)))
         self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
+
+    async def test_loss_of_notifications_is_logged_once_and_so_is_their_return(self) -> None:
+        attempts: list[object] = []
+
+        async def refuse(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            attempts.append(writer)
+            writer.close()
+
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        url = f"postgresql://127.0.0.1:{server.sockets[0].getsockname()[1]}/none"
+        with patch.object(notify, "RETRY_DELAY_S", 0.01), self.assertLogs("responses.signals", "INFO") as log:
+            with override_settings(RESPONSES_LISTEN_DATABASE_URL=url):
+                notifier = notify.Notifier(lambda _kind, _keys: None, 1)
+                await eventually(lambda: len(attempts) > 3)
+            await eventually(lambda: notifier.connected)
+            await notifier.close()
+        server.close()
+        self.assertEqual(len(log.output), 2, log.output)
+        self.assertIn("interrupted", log.output[0])
+        self.assertIn("arrive again", log.output[1])
 
     async def test_events_lost_in_a_database_crash_are_written_again(self) -> None:
         recorder, one = LogWriter(), held("resp_crash")
