@@ -17,10 +17,11 @@ from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, reset_queries
+from django.db import DatabaseError, close_old_connections, reset_queries
 from django.http.response import HttpResponseBase
 
-from responses_app.observability.records import note
+from responses_app.observability.records import current_request, note
+from responses_app.store.db import is_general_error
 from responses_app.wire.sse import StreamInterrupted
 
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -108,7 +109,10 @@ class ApiHandler(ASGIHandler):
             except Exception as error:
                 # Django answers errors before the first byte. After the first byte only a closed connection shows the client that
                 # the stream is incomplete. Daphne would try to send an error page, fail, and leave the connection open.
-                if not isinstance(error, StreamInterrupted):
+                if isinstance(error, DatabaseError) and is_general_error(error):
+                    record = current_request.get()
+                    logger.error("%s a stream was cut: the database is away: %s", record.request_id if record else "-", error)
+                elif not isinstance(error, StreamInterrupted):
                     logger.exception("a stream was interrupted: %s", error)
                 await send({"type": "http.response.cut"})
 

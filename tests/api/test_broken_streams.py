@@ -10,6 +10,7 @@ from django.db import OperationalError
 from django.test import SimpleTestCase
 
 from project.api_handler import ApiHandler
+from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.wire.sse import StreamInterrupted
 
 
@@ -39,5 +40,14 @@ class CutStreamTest(SimpleTestCase):
             self.assertEqual(self.sent(StreamInterrupted()), ["http.response.start", "http.response.cut"])
 
     def test_a_stream_whose_database_has_gone(self) -> None:
-        with self.assertLogs("responses.asgi", "ERROR"):
+        """The line names the request and has no traceback."""
+        token = current_request.set(ObservedRequest("POST", "/v1/responses", request_id="req_1"))
+        self.addCleanup(current_request.reset, token)
+        with self.assertLogs("responses.asgi", "ERROR") as log:
             self.assertEqual(self.sent(OperationalError("gone")), ["http.response.start", "http.response.cut"])
+        self.assertEqual(log.output, ["ERROR:responses.asgi:req_1 a stream was cut: the database is away: gone"])
+
+    def test_a_stream_with_a_fault_of_the_program(self) -> None:
+        with self.assertLogs("responses.asgi", "ERROR") as log:
+            self.assertEqual(self.sent(ValueError("a fault")), ["http.response.start", "http.response.cut"])
+        self.assertIsNotNone(log.records[0].exc_info)

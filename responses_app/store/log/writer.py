@@ -135,7 +135,7 @@ class LogWriter:
                     storage_state.note_failure(error)
                 most_s = MAX_RETRY_FULL_S if storage_state.has_no_space else MAX_RETRY_S
                 if final or time.monotonic() - began > most_s:
-                    (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
+                    (log.info if isinstance(error, Fenced) else log.error)("append refused to %s: %s", _names(appends), error)
                     return error
                 retried = True
                 await asyncio.sleep(RETRY_DELAY_S)
@@ -154,6 +154,12 @@ def _earlier_error(batch: Batch) -> Exception | None:
     taken over the response (ADR 7), so they must be refused too.
     """
     return next((append.log.error for append, _ in batch if append.log.error is not None), None)
+
+
+def _names(appends: list[Append]) -> str:
+    """Return the id of the first response, and the number of the others, which are then tried one by one."""
+    others = len(appends) - 1
+    return f"{appends[0].log.row.uid} and {others} more" if others else appends[0].log.row.uid
 
 
 def _remember(append: Append, now: float) -> None:

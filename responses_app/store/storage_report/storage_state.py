@@ -21,6 +21,8 @@ logger = logging.getLogger("responses.log")
 FULL_AFTER_S: Final = 10.0
 # Seconds after the last failure after which commits succeed again, or no run waits for space and the next request tries.
 KNOWN_FOR_S: Final = 5.0
+# Seconds between two failures of the same loss of the database: an attempt waits for a connection, 20 s by default.
+LOST_FOR_S: Final = 60.0
 # Seconds between two lines of the log about commits that fail.
 LOG_EVERY_S: Final = 10.0
 # A Postgres that cannot write its WAL ends. Below this many free bytes on the disk of the data folder that is the reason.
@@ -59,7 +61,7 @@ class StorageState:
     def note_failure(self, error: Exception) -> None:
         """Note a commit that failed and is tried again. Log it, at most once in LOG_EVERY_S seconds."""
         now = self._clock()
-        if self._failing_since is None or self._is_over(now):
+        if self._failing_since is None or now - self.last_failure >= (KNOWN_FOR_S if self._has_no_space else LOST_FOR_S):
             self._failing_since = now
         self._has_no_space, self.last_failure = is_disk_full(error), now
         if now - self._last_line >= LOG_EVERY_S:

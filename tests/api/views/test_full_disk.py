@@ -149,6 +149,16 @@ class StorageStateTest(ApiCase):
         with mock.patch.object(storage_state, "LEAST_FREE_BYTES", 2**62):
             self.assertTrue(storage_state.is_disk_full(OperationalError("the connection is lost")))
 
+    def test_lost_database_is_timed_from_the_first_of_its_slow_attempts(self) -> None:
+        with self.assertLogs("responses.log", "WARNING") as log, mock.patch.object(storage_state, "LEAST_FREE_BYTES", 0):
+            for _ in range(3):
+                self.state.note_failure(OperationalError("refused"))
+                self.clock.now += 21
+            self.state.note_success()
+        lost = [f"WARNING:responses.log:database lost for {age} s, trying again: refused" for age in (0, 21, 42)]
+        self.assertEqual(log.output[:3], lost)
+        self.assertIn("commits had failed for 42 s", log.output[3])
+
     def test_failures_are_logged_once_in_a_while(self) -> None:
         with self.assertLogs("responses.log", "WARNING") as log:
             for _ in range(2 * int(LOG_EVERY_S) * 5):
