@@ -97,6 +97,9 @@ def _listed(url: str) -> Models | NoModelList:
             raise ValueError(f"GET {urlsplit(place).path}/v1/models is answered {answer.status_code}")
         return {model["id"]: model for model in answer.json()["data"]}
     except httpx2.TransportError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            trust = "SSL_CERT_FILE names a file with the authorities to trust"
+            return NoModelList(f"the certificate of the engine at {urlsplit(place).netloc} is not accepted ({error}); {trust}")
         return NoModelList(f"the engine at {urlsplit(place).netloc} is away ({error}): start it, or correct its URL")
     except (httpx2.HTTPError, ValueError, KeyError) as error:
         return NoModelList(f"the engine at {urlsplit(place).netloc} does not list its models ({error}); name them with --model")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,7 @@ import pytest
 from responses_app.engines.pool.engine import EnginePool
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec, models_setting, one_engine
+from tests.support.deploy.proxies import write_certificate
 
 Card: TypeAlias = dict[str, Any]
 Start: TypeAlias = Callable[..., str]
@@ -162,3 +164,17 @@ def test_a_server_without_models_is_named_in_a_line() -> None:
 def test_none_of_the_engines_lists_its_models() -> None:
     with pytest.raises(InvalidModelSpec, match="is away"):
         setting("http://127.0.0.1:9?start_wait=0", "http://127.0.0.1:11?start_wait=0")
+
+
+def test_engine_with_an_unknown_certificate_is_not_called_away(tmp_path: Path) -> None:
+    write_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "cert.pem")
+    with ListServer(("127.0.0.1", 0), Handler) as other:
+        other.socket = context.wrap_socket(other.socket, server_side=True)
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(InvalidModelSpec, match=r"certificate of the engine at .* is not accepted .* SSL_CERT_FILE"):
+                setting(f"https://127.0.0.1:{other.server_port}?start_wait=0")
+        finally:
+            other.shutdown()

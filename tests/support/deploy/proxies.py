@@ -59,7 +59,7 @@ def missing(name: str) -> str:
 def proxy(name: str, upstream_port: int, folder: Path, *other_ports: int) -> Iterator[Proxy]:
     """Run a proxy in front of a server until the context ends; nginx in front of several servers too."""
     folder.mkdir(parents=True)
-    _write_certificate(folder)
+    write_certificate(folder)
     port, plain_port = free_port(), free_port()
     command, authority, environ = COMMANDS[name](folder, port, plain_port, upstream_port)
     for other_port in other_ports:
@@ -152,7 +152,7 @@ COMMANDS: Mapping[str, Callable[[Path, int, int, int], tuple[list[str], Path, di
 }
 
 
-def _write_certificate(folder: Path) -> None:
+def write_certificate(folder: Path) -> None:
     """Write `fullchain.pem`, `privkey.pem`, and `cert.pem` with both, for localhost."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
