@@ -20,6 +20,8 @@ LOST_VARIABLES = "This container was restarted: variables of earlier calls are l
 KILLED = (
     "The container was restarted because this call was ended: all variables are lost, and files in /mnt/data are still there."
 )
+ENDED_BEFORE_STORED = "The container ended before all files of the call were stored."
+_TOO_LONG = "{} is too long to be offered for download."
 # Files of a call that are stored beside the sandbox.
 MAX_FILES = 64
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -141,7 +143,7 @@ class ContainerSession:
                 notices.append(f"{file.path} and the files behind it are too many to be offered for download.")
                 break
             if file.size > MAX_FILE_BYTES:
-                notices.append(f"{file.path} is too long to be offered for download.")
+                notices.append(_TOO_LONG.format(file.path))
                 continue
             if len(file.path) > MAX_PATH_CHARS:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]}… has too long a path to be offered for download.")
@@ -152,6 +154,14 @@ class ContainerSession:
                 notices.append(f"{file.path} is in too many folders to be offered for download.")
             except WriteRefused as error:
                 refused.setdefault(str(error), []).append(file.path)
+            except container_files.FileTooLong:
+                notices.append(_TOO_LONG.format(file.path))
+            except base.FileMissing:
+                # Other code in the container has deleted the file since.
+                continue
+            except (ContainerExpired, Container.DoesNotExist):
+                notices.append(ENDED_BEFORE_STORED)
+                break
         return notices + [_refusal_notice(reason, paths) for reason, paths in refused.items()]
 
     async def _save(self, row: Container, file: base.WorkFile) -> ContainerFile:

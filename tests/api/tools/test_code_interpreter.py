@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -21,8 +22,9 @@ from responses_app.runs.ids import new_id
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import packages
+from responses_app.tools.code_interpreter import containers as interpreter_containers
 from responses_app.tools.code_interpreter import sandboxes
-from responses_app.tools.code_interpreter.containers import LOST_VARIABLES, ContainerSession
+from responses_app.tools.code_interpreter.containers import ENDED_BEFORE_STORED, LOST_VARIABLES, ContainerSession
 from responses_app.wire.sse import HEARTBEAT
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import ConfiguredToolsCase, answer, same, shows
@@ -128,6 +130,45 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         await session.close()
         assert (result.value, result.error) == ("'kept'", None)
         assert notices == [LOST_VARIABLES]
+
+    async def run_and_change(self, code_: str, change: Callable[[SandboxClient], Any]) -> tuple[str, list[str], set[str]]:
+        """Run code, and let another client change the container after the run, before the first file is stored.
+
+        Return the value, the notices and the paths of stored files.
+        """
+        client = SandboxClient(self.url)
+        changes = [change]
+
+        def change_and_make_id(prefix: str) -> str:
+            if changes:
+                thread = Thread(target=self.code_runner.use, args=[changes.pop()])
+                thread.start()
+                thread.join()
+            return new_id(prefix)
+
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_changed", client, change_and_make_id)
+        result, notices = await session.run("cntr_changed", code_, lambda: None)
+        await client.delete("cntr_changed")
+        await session.close()
+        return str(result.value), notices, set(session.citable)
+
+    async def test_file_that_other_code_deletes_before_it_is_stored_fails_no_call(self) -> None:
+        made = await self.run_and_change(
+            "open('a', 'w').write('1'); open('b', 'w').write('2')", lambda other: other.delete_file("cntr_changed", "a")
+        )
+        assert made == ("1", [], {"/mnt/data/b"})
+
+    async def test_file_that_grows_before_it_is_stored_fails_no_call(self) -> None:
+        with patch.object(interpreter_containers, "MAX_FILE_BYTES", 3):
+            made = await self.run_and_change(
+                "open('a', 'w').write('1'); open('b', 'w').write('2')",
+                lambda other: other.put_file("cntr_changed", "a", b"long"),
+            )
+        assert made == ("1", ["/mnt/data/a is too long to be offered for download."], {"/mnt/data/b"})
+
+    async def test_container_that_ends_before_its_files_are_stored_fails_no_call(self) -> None:
+        made = await self.run_and_change("open('a', 'w').write('1')", lambda other: other.delete("cntr_changed"))
+        assert made == ("1", [ENDED_BEFORE_STORED], set())
 
     async def test_files_that_cannot_be_stored_are_named_and_the_others_are_stored(self) -> None:
         client = SandboxClient(self.url)
