@@ -33,7 +33,11 @@ export class OutputItem {
     this.element = html ? parseFragment(html) : template(shapeOf(item));
     this.element.dataset.item = item.id;
     if (html) this.ready = enhanced(this.element);
-    else if (shapeOf(item) === "call") this.takeHead();
+    else if (this.isCall) this.takeHead();
+  }
+
+  get isCall() {
+    return shapeOf(this.item) === "call";
   }
 
   // The title of a call that the model still writes.

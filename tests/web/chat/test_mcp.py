@@ -12,6 +12,9 @@ from tests.support.web.chat_visitor import Visitor, tape
 
 pytestmark = pytest.mark.browser
 BORDER = "box => getComputedStyle(box).borderColor"
+# Adds up what moved since a script was told to begin, also shortly after an input.
+SHIFTS = """window.moved = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.moved += one.value; })
+  .observe({ type: "layout-shift" })"""
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,16 @@ def test_an_approved_call_runs_and_the_answer_follows(demo_visitor: Visitor) -> 
     # The colour of a call that waits for a person is gone.
     assert approval.evaluate(BORDER) == call.evaluate(BORDER)
     expect(page.get_by_role("button", name="Approve get_weather")).to_have_count(0)
+
+
+def test_nothing_jumps_when_an_approval_arrives_on_a_phone(demo_visitor: Visitor) -> None:
+    page = demo_visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate(SHIFTS)
+    demo_visitor.send("remotely")
+    expect(page.get_by_role("button", name="Approve get_weather")).to_be_visible()
+    expect(demo_visitor.last.get_by_role("link", name="Events")).to_be_visible()
+    assert page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(window.moved))))") < 0.01
 
 
 def test_a_denied_call_does_not_run_and_the_reason_is_shown(demo_visitor: Visitor) -> None:

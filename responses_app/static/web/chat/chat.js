@@ -120,7 +120,9 @@ class Chat {
 
   async answerCalls(round) {
     const turn = this.turns.at(-1);
-    if (turn?.calls.length) await (await import("./tool_calls.js")).answerCalls(this, turn, round);
+    if (!turn?.calls.length) return;
+    const calls = import("./tool_calls.js").then(({ answerCalls }) => answerCalls(this, turn, round));
+    await (await calls.finally(() => turn.showFoot()))?.();
   }
 }
 

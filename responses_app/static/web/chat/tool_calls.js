@@ -5,13 +5,13 @@ import { autoscroll } from "./autoscroll.js";
 // After this number of consecutive automatic results the user submits the results, so that a loop of calls ends.
 const MAX_AUTOMATIC_ROUNDS = 8;
 
-// A message that was sent meanwhile has answered the calls of `turn`.
+// Returns the function that sends the results, if all calls ran. A message that was sent meanwhile has answered the calls of `turn`.
 export async function answerCalls(chat, turn, round) {
   const isAnswered = () => chat.turns.at(-1) !== turn;
   if (isAnswered()) return;
   const { calls } = turn;
   // The fragments are complete before forms are added.
-  await Promise.all(calls.map((card) => card.ready));
+  await turn.settled;
   const outputs = new Map();
   const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && turn.status === "completed";
   const { output } = runs ? await import("./tools.js") : {};
@@ -21,7 +21,7 @@ export async function answerCalls(chat, turn, round) {
     if (result !== null) outputs.set(card, result);
   }
   if (isAnswered()) return;
-  if (outputs.size === calls.length) return sendOutputs(chat, outputs, round + 1);
+  if (outputs.size === calls.length) return () => sendOutputs(chat, outputs, round + 1);
   const fields = calls.filter((card) => !outputs.has(card)).map((card) => show(card, (answer) => {
     outputs.set(card, answer);
     card.answer();

@@ -34,6 +34,11 @@ export class Turn {
     return element;
   }
 
+  // Resolves when all items have their places and the fragments of the server.
+  get settled() {
+    return Promise.all([...this.blocks.values()].flatMap((block) => [block.placed, block.ready]));
+  }
+
   // Resolves when code has its colours and math is typeset.
   get drawn() {
     return Promise.allSettled([...this.messages, ...[...this.blocks.values()].map((block) => block.ready)]);
@@ -59,10 +64,19 @@ export class Turn {
   block(index, item) {
     if (!this.blocks.has(index)) {
       const block = new ChatItem(item, `${this.urls.responses}/${this.id}`, this.fragments[item.id]);
+      this.place(block, [...this.blocks.values()].at(-1));
       this.blocks.set(index, block);
-      this.answer.append(block.element);
     }
     return this.blocks.get(index);
+  }
+
+  // An item that is written now waits until the card of the call before it has its height, which would move the item.
+  place(block, before) {
+    const append = () => this.answer.append(block.element);
+    if (this.fragments[block.item.id] || !before) return append();
+    // Its element may already be filled.
+    el("div", {}, block.element);
+    block.placed = Promise.allSettled([before.placed, before.isCall && before.ready]).then(append);
   }
 
   // Shows the final snapshot, also of a page that was opened late.
@@ -76,7 +90,13 @@ export class Turn {
     this.outcome.replaceChildren(...outcome(response, this.canRepeat ? () => this.actions.regenerate(this) : null));
     if (response.output_problems) import("./problems.js").then((module) => module.showProblems(this.outcome, response));
     this.usage = response.usage;
-    this.showActions({ canRegenerate: response.status !== "failed" });
+    this.showFoot = () => {
+      this.showFoot = () => {};
+      this.showActions({ canRegenerate: response.status !== "failed" });
+    };
+    if ([...this.blocks.values()].every((block) => this.fragments[block.item.id])) this.showFoot();
+    // The foot comes below the forms of open calls, which the chat adds.
+    else this.settled.then(() => (this.calls.length ? this.endBusy() : this.showFoot()));
     if (this.times) this.applyTimes(this.times);
     else this.fetchTimes();
   }
@@ -88,20 +108,25 @@ export class Turn {
   }
 
   applyTimes(times) {
+    this.times = times;
     const old = this.foot.querySelector(".figures");
     if (this.usage) old?.replaceWith(statistics(this.usage, times));
+  }
+
+  endBusy() {
+    this.article.setAttribute("aria-busy", "false");
   }
 
   // A failed response has a retry button beside the error instead of `canRegenerate`.
   showActions({ canRegenerate }) {
     // The items end with the fragments of the server.
-    Promise.all([...this.blocks.values()].map((block) => block.ready)).then(() => this.article.setAttribute("aria-busy", "false"));
+    this.settled.then(() => this.endBusy());
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const text = this.response && textOfOutput(this.response);
     const copy = text && navigator.clipboard && button("Copy", () => this.copy(copy, text), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
     const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
-    this.foot.replaceChildren(...[copy, regenerate, log, info, statistics(this.usage)].filter(Boolean));
+    this.foot.replaceChildren(...[copy, regenerate, log, info, statistics(this.usage, this.times)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
   }
 
