@@ -36,6 +36,17 @@ class ItemEditor:
         """Text of the editor."""
         return self.json if self.text is None else self.text
 
+    @property
+    def stored(self) -> str | None:
+        """JSON of the item without what the editor shows; None if the editor shows all of it."""
+        if not self.is_editable:
+            return self.json
+        if self.text is None:
+            return None
+        item = json.loads(self.json)
+        del item["content"][0]["text"]
+        return json.dumps(item, ensure_ascii=False, separators=(",", ":"))
+
 
 @dataclass(frozen=True, slots=True)
 class RequestEditors:

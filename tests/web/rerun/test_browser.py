@@ -15,6 +15,7 @@ from tests.support import plain_http
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import matching_tape
+from tests.support.web.page_case import LARGEST
 from tests.support.web.rerun_page import answer, call, column, run
 
 pytestmark = pytest.mark.browser
@@ -215,6 +216,34 @@ def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: S
     assert stored["temperature"] == 0.25
     page.goto(f"{chat_server.url}/responses/{uid}/chain")
     expect(page.locator(".chain").get_by_text("Rerun")).to_have_count(2)
+
+
+def test_sixty_items_weigh_little_and_are_sent_as_they_are_shown(chat_server: Server, page: Page) -> None:
+    given = [{"role": "user", "content": "\nA line\n"}]
+    for number in range(30):
+        ids = {"call_id": f"call_{number}"}
+        given.append({"type": "function_call", "name": "get_weather", "arguments": json.dumps({"city": f"City {number}"}), **ids})
+        given.append({"type": "function_call_output", "output": json.dumps({"sky": "clear", "note": "x" * 200}), **ids})
+    given.append({"role": "user", "content": "Say that"})
+    uid = chat_server.ask(model="tools", input=given).json()["id"]
+    document = page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    assert document
+    assert len(document.body()) < LARGEST
+    items = page.locator("details.item")
+    for place in (0, 2):
+        items.nth(place).locator("summary").click()
+    items.first.get_by_role("button", name="Edit as JSON").click()
+    assert json.loads(items.first.locator("textarea").input_value())["content"][0]["text"] == "\nA line\n"
+    edited = items.nth(2).locator("textarea")
+    edited.fill(edited.input_value().replace("clear", "grey"))
+    run(page)
+    run_uid = column(page, "Run 1").locator(".result").get_attribute("data-run")
+    before, after = (
+        fetch(chat_server, f"/v1/responses/{one}/input_items?limit=100&order=asc")["data"] for one in (uid, run_uid)
+    )
+    assert after[2].pop("id") != before[2].pop("id")
+    assert after.pop(2) == {**before[2], "output": before.pop(2)["output"].replace("clear", "grey")}
+    assert after == before
 
 
 def test_conversation_is_not_changed_by_a_rerun(chat_server: Server, page: Page) -> None:

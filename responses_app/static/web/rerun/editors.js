@@ -73,6 +73,7 @@ export class Editors {
     this.list = form.querySelector("fieldset.items");
     this.note = form.querySelector("[data-note]");
     this.contextUrl = contextUrl;
+    for (const item of this.items) if (!item.querySelector(".acts")) item.append(actionsOf("text" in item.dataset));
     for (const control of form.querySelectorAll("button")) control.disabled = false;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("click", ({ target }) => this.onClick(target));
@@ -104,9 +105,8 @@ export class Editors {
 
   add({ title, json, text, is_editable }) {
     const field = is_editable ? el("textarea", { rows: "4", dir: "auto", "aria-label": title, ...(text === null ? { class: "mono", spellcheck: "false" } : {}) }) : el("p", { class: "quiet" }, "Too long to edit. It is sent as it is.");
-    if (is_editable) field.value = text ?? json;
-    const actions = el("p", {}, text === null ? null : button("Edit as JSON", null, { class: "plain", "data-as-json": true }), button("Continue from here", null, { class: "plain", "data-continue-own": true }), button("Remove", null, { class: "plain", "data-drop": true }));
-    const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actions);
+    if (is_editable) field.defaultValue = text ?? json;
+    const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actionsOf(text !== null));
     this.list.append(item);
     field.focus?.();
   }
@@ -145,10 +145,24 @@ export class Editors {
   }
 }
 
+function actionsOf(isText) {
+  const action = (label, name) => button(label, null, { class: "plain", [name]: true });
+  return el("p", { class: "acts" }, isText ? action("Edit as JSON", "data-as-json") : null, " ", action("Continue from here", "data-continue-own"), " ", action("Remove", "data-drop"));
+}
+
+// The stored item. The page has what the editor shows once, as the first value of the editor.
+function originalOf(item, field) {
+  const original = JSON.parse(item.dataset.item ?? field.defaultValue);
+  if ("text" in item.dataset) original.content[0].text ??= field.defaultValue;
+  return original;
+}
+
 // Shows a message as JSON, to change its role or its parts.
 function editAsJson(item, control) {
   const field = item.querySelector("textarea");
-  field.value = JSON.stringify(inputItem(item), null, 2);
+  const shown = JSON.stringify(inputItem(item), null, 2);
+  item.dataset.item = JSON.stringify(originalOf(item, field));
+  field.value = shown;
   field.className = "mono";
   field.spellcheck = false;
   delete item.dataset.text;
@@ -158,8 +172,8 @@ function editAsJson(item, control) {
 
 // An edited item loses its id: the stored item would replace an item with the same id.
 function inputItem(item) {
-  const original = JSON.parse(item.dataset.item);
   const field = item.querySelector("textarea");
+  const original = originalOf(item, field);
   if (!field) return original;
   if ("text" in item.dataset) {
     if (field.value === original.content[0].text) return original;
