@@ -168,3 +168,17 @@ def test_nothing_moves_with_reduced_motion(chat_server: Server, chromium: Browse
     moving = "document.getAnimations().filter((one) => one.playState === 'running').length"
     assert visitor.page.evaluate(moving) == 0
     visitor.close()
+
+
+def test_forced_colours_keep_the_dots_and_the_legend(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    uid = chat_server.ask(model="chat", input="pensively").json()["id"]
+    visitor = Visitor(chat_server, chromium, storage_state=signed_in, forced_colors="active")
+    visitor.page.goto(f"{chat_server.url}/responses/{uid}")
+    ground = visitor.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    seen = visitor.page.evaluate(
+        "[...[...document.querySelectorAll('i.dot')].map((one) => getComputedStyle(one)),"
+        " getComputedStyle(document.querySelector('.status'), '::before')].map((one) => one.backgroundColor)"
+    )
+    assert len(set(seen)) == len(seen) > 2
+    assert ground not in seen
+    visitor.close()

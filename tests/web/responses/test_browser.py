@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
+from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS
 
@@ -118,6 +119,17 @@ def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: l
             page.keyboard.press("Enter")
             expect(page.locator("#rows tbody tr")).to_have_count(1)
             expect(page.locator("#rows a.open")).to_have_attribute("href", f"/responses/{answer.json()['id']}")
+
+
+def test_the_duration_is_seen_at_1280_beside_long_states(chat_server: Server, page: Page) -> None:
+    chat_server.ask(model="chat", input="breakage")
+    body = {"model": "chat", "messages": [{"role": "user", "content": "greetings"}], "store": True}
+    headers = {"Authorization": f"Bearer {chat_server.key}"}
+    plain_http.request("POST", f"{chat_server.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{chat_server.url}/responses")
+    expect(page.get_by_text("Chat Completions", exact=True).first).to_be_visible()
+    assert page.locator(".scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_a_list_without_hits_has_one_button(chat_server: Server, page: Page, many: list[str]) -> None:

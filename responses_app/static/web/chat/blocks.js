@@ -1,7 +1,7 @@
 // Output items of the chat: fragments, and the answers that calls and approvals wait for.
 import { OutputItem } from "../items.js";
 
-const OUTPUTS = { function_call: "function_call_output", custom_tool_call: "custom_tool_call_output", mcp_approval_request: "mcp_approval_response" };
+export const OUTPUTS = { function_call: "function_call_output", custom_tool_call: "custom_tool_call_output", mcp_approval_request: "mcp_approval_response" };
 
 export class ChatItem extends OutputItem {
   get isApproval() {
@@ -29,13 +29,5 @@ export class ChatItem extends OutputItem {
   answer() {
     this.isAnswered = true;
     this.output.querySelector("[data-form]")?.remove();
-  }
-
-  // `answer` is a text, or the {approve, reason} of an approval. A text stands for an approval that was not given.
-  outputOf(answer) {
-    const type = OUTPUTS[this.item.type];
-    if (!this.isApproval) return { type, call_id: this.callId, output: answer };
-    const { approve, reason } = typeof answer === "string" ? { approve: false, reason: answer } : answer;
-    return { type, approval_request_id: this.callId, approve, reason };
   }
 }

@@ -5,10 +5,11 @@ import { draft } from "./draft.js";
 // As in branches.js.
 const BRANCH = "branch_of";
 
-export function sendMessage(chat, text, attached) {
+export async function sendMessage(chat, text, attached) {
   const parts = [...attached, ...(text ? [{ type: "input_text", text }] : [])];
   // Every call needs an output before the next message.
-  const unanswered = (chat.turns.at(-1)?.calls ?? []).map((card) => card.outputOf("The user did not provide a result for this tool call."));
+  const calls = chat.turns.at(-1)?.calls ?? [];
+  const unanswered = calls.length ? (await import("./answers.js")).unanswered(calls) : [];
   return send(chat, [...unanswered, { type: "message", role: "user", content: parts }]);
 }
 

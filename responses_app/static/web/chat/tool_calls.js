@@ -1,5 +1,6 @@
 // Open tool calls: demo tools run automatically, all other calls have a field for the result, and approvals have buttons.
 import { button, el } from "./dom.js";
+import { outputOf } from "./answers.js";
 import { autoscroll } from "./autoscroll.js";
 
 // After this number of consecutive automatic results the user submits the results, so that a loop of calls ends.
@@ -35,7 +36,7 @@ export async function answerCalls(chat, turn, round) {
 
 function sendOutputs(chat, outputs, round) {
   autoscroll();
-  return chat.send([...outputs].map(([card, answer]) => card.outputOf(answer)), { round });
+  return chat.send([...outputs].map(([card, answer]) => outputOf(card, answer)), { round });
 }
 
 const show = (card, onAnswer) => (card.isApproval ? showDecision(card, onAnswer) : showForm(card, onAnswer));

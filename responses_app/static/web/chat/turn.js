@@ -2,7 +2,7 @@
 import { icon } from "../icon.js";
 import { enhanced, parseFragment } from "../items.js";
 import { ChatItem } from "./blocks.js";
-import { button, el, visible } from "./dom.js";
+import { button, el } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
@@ -34,7 +34,7 @@ export class Turn {
     return element;
   }
 
-  // Resolves when all items have their places and the fragments of the server.
+  // Resolves when all items are in place and final.
   get settled() {
     return Promise.all([...this.blocks.values()].flatMap((block) => [block.placed, block.ready]));
   }
@@ -70,16 +70,16 @@ export class Turn {
     return this.blocks.get(index);
   }
 
-  // An item that is written now waits until the card of the call before it has its height, which would move the item.
+  // A new item waits until the call above it has its final height.
   place(block, before) {
     const append = () => this.answer.append(block.element);
     if (this.fragments[block.item.id] || !before) return append();
-    // Its element may already be filled.
+    // A changed element needs a parent.
     el("div", {}, block.element);
     block.placed = Promise.allSettled([before.placed, before.isCall && before.ready]).then(append);
   }
 
-  // Shows the final snapshot, also of a page that was opened late.
+  // Shows the final snapshot.
   complete(response) {
     this.status = response.status;
     response.output.forEach((item, index) => {
@@ -90,12 +90,9 @@ export class Turn {
     this.outcome.replaceChildren(...outcome(response, this.canRepeat ? () => this.actions.regenerate(this) : null));
     if (response.output_problems) import("./problems.js").then((module) => module.showProblems(this.outcome, response));
     this.usage = response.usage;
-    this.showFoot = () => {
-      this.showFoot = () => {};
-      this.showActions({ canRegenerate: response.status !== "failed" });
-    };
+    this.showFoot = () => this.showActions({ canRegenerate: response.status !== "failed" });
     if ([...this.blocks.values()].every((block) => this.fragments[block.item.id])) this.showFoot();
-    // The foot comes below the forms of open calls, which the chat adds.
+    // The chat adds the forms of open calls first.
     else this.settled.then(() => (this.calls.length ? this.endBusy() : this.showFoot()));
     if (this.times) this.applyTimes(this.times);
     else this.fetchTimes();
@@ -117,9 +114,8 @@ export class Turn {
     this.article.setAttribute("aria-busy", "false");
   }
 
-  // A failed response has a retry button beside the error instead of `canRegenerate`.
+  // A failed response has a retry button instead.
   showActions({ canRegenerate }) {
-    // The items end with the fragments of the server.
     this.settled.then(() => this.endBusy());
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const text = this.response && textOfOutput(this.response);
