@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 from responses_app.models import ApiFormat, Response, Status
 from responses_app.utils.durations import parse_duration
 from responses_app.web.responses import search
+from responses_app.web.responses.failures import search_errors
 
 # Filters without an index search only this number of responses per page, newest first.
 UNINDEXED_WINDOW = 20_000
@@ -92,7 +93,8 @@ class ListFilters:
         if self.tokens is not None:
             rows = rows.filter(output_tokens__gte=self.tokens)
         if self.text:
-            rows = rows.filter(pk__in=search.search_recent(self.text, list(rows.order_by().values_list("pk", flat=True))))
+            keys = list(rows.order_by().values_list("pk", flat=True))
+            rows = rows.filter(pk__in=[*search.search_recent(self.text, keys), *search_errors(self.text, keys)])
         return rows
 
     def search_older(

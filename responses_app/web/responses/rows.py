@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import orjson
 
 from responses_app.models import Direction, Response, Status
-from responses_app.store.log import reader
 from responses_app.store.replica import read_connection
 from responses_app.web.render.sanitize import visible
+from responses_app.web.responses.failures import error_messages
 
 # The first text, arguments, input or output in the JSON of an item, at most 160 characters.
 EXCERPT = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})')
@@ -82,21 +82,11 @@ def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries, and one more if a response has failed."""
     texts = excerpts([row.pk for row in responses])
     asked, answered = ([_shorten(texts.get((row.pk, side), "")) for row in responses] for side in Direction.values)
-    problems = _problems([row.pk for row in responses if row.status == Status.FAILED])
+    problems = error_messages([row.pk for row in responses if row.status == Status.FAILED])
     return [
-        ResponseRow(row, ResponseStats(row), question, answer, problems.get(row.pk, ""))
+        ResponseRow(row, ResponseStats(row), question, answer, visible(problems.get(row.pk, "")[:MAX_PROBLEM_CHARS]))
         for row, question, answer in zip(responses, asked, answered, strict=True)
     ]
-
-
-def _problems(keys: Sequence[int]) -> dict[int, str]:
-    """Return the error messages of failed responses by primary key. The last event of the log has the message."""
-    if not keys:
-        return {}
-    failed = reader.with_last_event(Response.objects.filter(pk__in=keys)).only("pk")
-    snapshots = ((row.pk, reader.terminal_snapshot(row)) for row in failed)
-    errors = ((pk, orjson.loads(snapshot).get("error") or {}) for pk, snapshot in snapshots if snapshot)
-    return {pk: visible(str(error.get("message") or "")[:MAX_PROBLEM_CHARS]) for pk, error in errors}
 
 
 def _shorten(text: str) -> str:

@@ -68,7 +68,9 @@ def test_nothing_jumps_when_an_approval_arrives_on_a_phone(demo_visitor: Visitor
     expect(page.get_by_role("button", name="Approve get_weather")).to_be_visible()
     expect(demo_visitor.last.get_by_role("link", name="Events")).to_be_visible()
     # The shifts of a frame are reported behind it.
-    assert page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(window.moved))))") < 0.01
+    assert (
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(window.moved))))") < 0.01
+    )
 
 
 def test_a_denied_call_does_not_run_and_the_reason_is_shown(demo_visitor: Visitor) -> None:

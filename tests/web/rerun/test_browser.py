@@ -219,13 +219,17 @@ def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: S
 
 
 def test_sixty_items_weigh_little_and_are_sent_as_they_are_shown(chat_server: Server, page: Page) -> None:
-    given = [{"role": "user", "content": "\nA line\n"}]
-    for number in range(30):
-        ids = {"call_id": f"call_{number}"}
-        given.append({"type": "function_call", "name": "get_weather", "arguments": json.dumps({"city": f"City {number}"}), **ids})
-        given.append({"type": "function_call_output", "output": json.dumps({"sky": "clear", "note": "x" * 200}), **ids})
-    given.append({"role": "user", "content": "Say that"})
-    uid = chat_server.ask(model="tools", input=given).json()["id"]
+    note = json.dumps({"sky": "clear", "note": "x" * 200})
+    calls = [
+        {"type": kind, "call_id": f"call_{number}", **fields}
+        for number in range(30)
+        for kind, fields in (
+            ("function_call", {"name": "get_weather", "arguments": json.dumps({"city": f"City {number}"})}),
+            ("function_call_output", {"output": note}),
+        )
+    ]
+    items = [{"role": "user", "content": "\nA line\n"}, *calls, {"role": "user", "content": "Say that"}]
+    uid = chat_server.ask(model="tools", input=items).json()["id"]
     document = page.goto(f"{chat_server.url}/responses/{uid}/rerun")
     assert document
     assert len(document.body()) < LARGEST

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Membership, Response
 from responses_app.runs.ids import new_id
 from responses_app.web.responses import search
-from tests.support.web.page_case import WebCase, item, made
+from tests.support.web.page_case import WebCase, item, made, snapshot
 
 OTHERS = 1_500
 FILL = """
@@ -102,3 +102,14 @@ class SearchProjectsTest(WebCase):
             self.assertNotIn("resp_other", self.page("/responses?q=needle&project=other"))
         for call in far.call_args_list:
             self.assertEqual(call.args[1], [])
+
+
+class SearchErrorsTest(WebCase):
+    """Search for a word of an error message."""
+
+    def test_failed_response_is_found_by_its_message(self) -> None:
+        for uid, message in (("resp_odd", "The engine is Out of sorts."), ("resp_other", "No memory.")):
+            snapshot(made(uid, status="failed"), [], error={"code": "server_error", "message": message})
+        page = self.page("/responses?q=out+of+SORTS&status=failed")
+        self.assertIn("/responses/resp_odd", page)
+        self.assertNotIn("resp_other", page)
