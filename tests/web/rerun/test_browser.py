@@ -228,8 +228,8 @@ def test_sixty_items_weigh_little_and_are_sent_as_they_are_shown(chat_server: Se
             ("function_call_output", {"output": note}),
         )
     ]
-    items = [{"role": "user", "content": "\nA line\n"}, *calls, {"role": "user", "content": "Say that"}]
-    uid = chat_server.ask(model="tools", input=items).json()["id"]
+    conversation = [{"role": "user", "content": "\nA line\n"}, *calls, {"role": "user", "content": "Say that"}]
+    uid = chat_server.ask(model="tools", input=conversation).json()["id"]
     document = page.goto(f"{chat_server.url}/responses/{uid}/rerun")
     assert document
     assert len(document.body()) < LARGEST
