@@ -72,17 +72,39 @@ def attack(limited: Runner, code: str) -> RunResult:
     ("code", "expected"),
     [
         ("import socket; socket.create_connection(('1.1.1.1', 53), 1)", "Network is unreachable"),
-        ("import socket; socket.create_connection(('::1', 8000), 1)", "Connection refused"),
-        ("import socket; socket.create_connection(('127.0.0.1', 5432), 1)", "Connection refused"),
+        ("import socket; socket.create_connection(('::1', 8000), 1)", "Network is unreachable"),
+        ("import socket; socket.create_connection(('127.0.0.1', 5432), 1)", "Network is unreachable"),
         ("import socket; socket.getaddrinfo('example.com', 80)", "gaierror"),
         ("import socket; socket.socket(socket.AF_NETLINK)", "Address family not supported"),
         ("import socket; socket.socket(40)", "Address family not supported"),
         ("import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "Address family not supported"),
-        ("import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "Operation not permitted"),
+        ("import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "Network is unreachable"),
+        ("import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)", "Network is unreachable"),
+        ("import socket; socket.create_server(('127.0.0.1', 0))", "Network is unreachable"),
     ],
 )
 def test_network_cannot_be_reached(limited: Runner, code: str, expected: str) -> None:
     assert expected in str(attack(limited, code).error)
+
+
+def test_processes_of_a_container_speak_over_unix_sockets(limited: Runner) -> None:
+    code = """
+import asyncio
+from multiprocessing import Pool
+
+async def answer(reader, writer):
+    writer.write(b'answer')
+    writer.close()
+
+async def ask():
+    async with await asyncio.start_unix_server(answer, '/tmp/server'):
+        reader, writer = await asyncio.open_unix_connection('/tmp/server')
+        return await reader.readexactly(6)
+
+with Pool(2) as pool:
+    print(pool.map(abs, [-1, -2]), asyncio.run(ask()))
+"""
+    assert attack(limited, code).stdout == "[1, 2] b'answer'\n"
 
 
 @pytest.mark.parametrize(

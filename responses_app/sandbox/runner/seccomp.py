@@ -16,7 +16,7 @@ JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_ANY_BIT = 0x15, 0x35, 0x45
 RETURN = 0x06
 # Actions of linux/seccomp.h.
 KILL_PROCESS, ERRNO, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOSYS, EAFNOSUPPORT, ENETUNREACH = 1, 38, 97, 101
 # Offsets of struct seccomp_data; the low half of a 64-bit argument comes first.
 NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT_OFFSET = 0, 4, 16
 SECOND_ARGUMENT_OFFSET, THIRD_ARGUMENT_OFFSET, FOURTH_ARGUMENT_OFFSET = 24, 32, 40
@@ -27,7 +27,8 @@ CLONE_NEWUSER = 0x10000000
 # All namespace flags of clone that fit into the flags next to the signal: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, USER, PID, NET.
 CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | CLONE_NEWUSER | 0x20000000 | 0x40000000
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
-ALLOWED_FAMILIES = (AF_UNIX, AF_INET, AF_INET6)
+# The kernel has one limit on the memory of the TCP and UDP sockets of all namespaces. Sockets of a loopback interface could use it up.
+NETWORK_FAMILIES = (AF_INET, AF_INET6)
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 # The bit is also in MAP_SHARED_VALIDATE.
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
@@ -175,7 +176,9 @@ def instructions(architecture: Architecture) -> list[tuple[int, int, int, int]]:
     listing += [(JUMP_EQUAL, 0, 1, architecture.clone3), (RETURN, 0, 0, ERRNO | ENOSYS)]
     listing += _argument(architecture.clone, FIRST_ARGUMENT_OFFSET, [(JUMP_ANY_BIT, 0, 1, CLONE_NAMESPACES)], EPERM)
     for call in (architecture.socket, architecture.socketpair):
-        listing += _argument(call, FIRST_ARGUMENT_OFFSET, _none_of(ALLOWED_FAMILIES), EAFNOSUPPORT)
+        listing += _argument(call, FIRST_ARGUMENT_OFFSET, _none_of((AF_UNIX, *NETWORK_FAMILIES)), EAFNOSUPPORT)
+        for family in NETWORK_FAMILIES:
+            listing += _argument(call, FIRST_ARGUMENT_OFFSET, [(JUMP_EQUAL, 0, 1, family)], ENETUNREACH)
     for request in (TIOCSTI, TIOCLINUX):
         listing += _argument(architecture.ioctl, SECOND_ARGUMENT_OFFSET, [(JUMP_EQUAL, 0, 1, request)], EPERM)
     # Pages of shared memory without a file stay after munmap or madvise, and no count of a process has them.
