@@ -101,6 +101,8 @@ def _report(event: str, *values: object, **named: object) -> None:
     for observer in _observers:
         try:
             getattr(observer, event)(*values, **named)
+        except OSError as error:
+            logger.error("an observer has no place to write to: %s", error)
         except Exception:
             logger.exception("an observer failed")
 

@@ -16,6 +16,7 @@ from responses_app.observability import slots
 from responses_app.observability.endpoints import endpoint
 from responses_app.observability.events import Observer
 from responses_app.observability.records import EndedResponse, ObservedRequest
+from responses_app.observability.value_files import ReservedValues
 
 FOLDER: Final = "metrics"
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
@@ -53,6 +54,7 @@ def use_files(folder: Path) -> None:
     slot = slots.take_slot(folder)
     # Read by the library whenever it opens a file.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    prometheus_client.values.MmapedDict = ReservedValues  # type: ignore[attr-defined]
     prometheus_client.values.ValueClass = prometheus_client.values.MultiProcessValue(lambda: slot)  # type: ignore[no-untyped-call]
 
 

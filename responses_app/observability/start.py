@@ -22,8 +22,11 @@ def start_observing(models: Iterable[str]) -> None:
         # Imported only where metrics are on.
         from responses_app.observability import prometheus
 
-        prometheus.use_files(settings.RESPONSES_METRICS_DIR)
-        events.add_observer(prometheus.PrometheusObserver(models))
+        try:
+            prometheus.use_files(settings.RESPONSES_METRICS_DIR)
+            events.add_observer(prometheus.PrometheusObserver(models))
+        except OSError as error:
+            logger.error("nothing is counted for the metrics: %s. Free space in the data folder and restart", error)
     if settings.RESPONSES_OTEL_ENDPOINT:
         _trace()
 
