@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory
 from daphne.server import Server
 from twisted.internet import reactor
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
@@ -47,6 +49,14 @@ Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[
 def tcp(host: str, port: int) -> str:
     """Return Twisted's endpoint string for an address."""
     return f"tcp:port={port}:backlog={BACKLOG}:interface={host.replace(':', chr(92) + ':')}"
+
+
+def detect_family(port: Any) -> None:
+    """Set the family of an adopted socket: Daphne takes each for IPv4, and would read other bytes as the address of an IPv6 client."""
+    if port.socket.family == socket.AF_INET:
+        listening = socket.socket(fileno=port.socket.detach())
+        port.socket, port.fileno, port.addressFamily = listening, listening.fileno, listening.family
+        port._addressType = IPv6Address if listening.family == socket.AF_INET6 else IPv4Address
 
 
 def adopted(descriptor: int) -> str:
@@ -134,6 +144,7 @@ class DaphneServer(Server):  # type: ignore[misc]
 
     def listen_success(self, port: Any) -> None:
         """Set socket options and report readiness (overrides Daphne)."""
+        detect_family(port)
         port.factory = HttpFactory(self)
         port.factory.doStart()
         self.ws_factory.protocol = WebSocket

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+from twisted.internet.address import IPv6Address
+from twisted.internet.protocol import Factory
+from twisted.internet.tcp import Port
 from websockets.sync.client import connect
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.http.errors import BODY_LIMIT
+from responses_app.server.http.server import detect_family
 from tests.support import plain_http
 from tests.support.server.echo_app import DRAIN
 from tests.support.server.echo_process import Echo
@@ -179,3 +183,17 @@ def test_refusal_names_the_limit_of_a_body() -> None:
     from responses_app.server.http.errors import too_large
 
     assert "64 MiB" in too_large(BODY_LIMIT).message
+
+
+def test_adopted_socket_of_ipv6_names_its_clients() -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as listening:
+        port = Port._fromListeningDescriptor(None, listening.fileno(), socket.AF_INET, Factory())
+        # As after the start of a port, which would need the loop.
+        port.socket = port._preexistingSocket
+        detect_family(port)
+        with socket.create_connection(listening.getsockname()[:2]) as client:
+            accepted, address = port.socket.accept()
+            accepted.close()
+            assert address[:2] == client.getsockname()[:2]
+        assert port._buildAddr(address) == IPv6Address("TCP", *address[:2])
+        port.socket.close()
