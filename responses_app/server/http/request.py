@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,12 +12,15 @@ from typing import IO, Any
 from daphne.http_protocol import WebRequest
 from twisted.web.http import NO_BODY_CODES
 
+from responses_app.errors import InsufficientStorage
 from responses_app.installation.data_dir import make_folder
 from responses_app.observability import events
 from responses_app.observability.records import ObservedRequest
 from responses_app.server.http.errors import BODY_LIMIT, error, too_large
 from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection
 from responses_app.server.http.unfinished import Charge, Full
+
+logger = logging.getLogger("responses.http")
 
 
 class HttpRequestHandler(WebRequest):  # type: ignore[misc]
@@ -55,14 +59,25 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
         except Full as full:
             self.channel.refuse(full.answer)
             return
-        super().handleContentChunk(data)
+        try:
+            super().handleContentChunk(data)
+        except OSError as failed:
+            self._refuse_full(failed)
 
     def collect_in(self, folder: Path | None) -> None:
         """Collect the body in a temporary file without a name in `folder`. Nothing has been received yet."""
-        if folder is not None:
-            make_folder(folder)
-        self.content.close()
-        self.content = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
+        try:
+            if folder is not None:
+                make_folder(folder)
+            self.content.close()
+            self.content = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
+        except OSError as failed:
+            self._refuse_full(failed)
+
+    def _refuse_full(self, failed: OSError) -> None:
+        """Refuse a body that cannot be kept, as on a full disk."""
+        logger.error("a body of a request cannot be kept: %s", failed)
+        self.channel.refuse(InsufficientStorage(f"The server cannot keep the body of your request ({failed.strerror})."))
 
     def take_upload(self) -> IO[bytes]:
         """Return the body of an upload as a file, open until the end of the request. Daphne then passes an empty body on."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -110,3 +111,31 @@ def test_missing_key_is_401_and_unknown_key_503_without_the_database(
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
         server.end()
+
+
+@contextmanager
+def file_limit(server: Server, size: int) -> Iterator[None]:
+    """Let the processes of the server write no file beyond `size` bytes, as on a full disk."""
+    before = {}
+    try:
+        for pid, _ in family(server.process.pid):
+            # Postgres runs as another user.
+            with suppress(PermissionError):
+                before[pid] = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        for pid, (_, most) in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
+        yield
+    finally:
+        for pid, limits in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def test_upload_that_cannot_be_kept_is_refused(shared: Server) -> None:
+    with file_limit(shared, MIB), head(shared, "/v1/files", 3 * MIB, "Authorization: Bearer sk-my-own-key") as client:
+        client.sendall(bytes(2 * MIB))
+        status, headers, error = answer(client)
+    assert (status, error["code"]) == (507, "insufficient_storage")
+    assert headers["x-should-retry"] == "false"
+    assert headers["x-request-id"] in shared.output
+    assert "a body of a request cannot be kept" in shared.output
+    assert "Traceback" not in shared.output
