@@ -488,6 +488,26 @@ open('/dev/zero', 'rb').read(4)
     assert attack(limited, code).value == repr(bytes(4))
 
 
+def test_page_tables_count(limited: Runner) -> None:
+    """Use pages that are 2 MiB apart. Each needs a table of 4 KiB, which stays when the page is given back."""
+    code = """
+import ctypes, os, signal
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+for _ in range(3):
+    if os.fork() == 0:
+        for number in range(25_000):
+            address = libc.mmap(0x100000000000 + number * (2 << 20), 4096, 3, 0x32, -1, 0)
+            ctypes.memset(address, 1, 1)
+            libc.madvise(address, 4096, 4)
+        signal.pause()
+signal.pause()
+"""
+    assert "more than 256 MiB of memory" in str(attack(limited, code).error)
+
+
 def test_processes_without_a_main_thread_stop_between_runs(limited: Runner) -> None:
     async def work(client: SandboxClient) -> None:
         before = set(descendants(limited))

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+# Lines of proc_pid_status(5). The kernel escapes line breaks in the name of a process, which code can choose.
+FIELDS = re.compile(rb"^(State|PPid|VmRSS|VmSwap|VmPTE):\s*(\w+)", re.MULTILINE)
 # Rounds in which new processes of a container are found and stopped.
 STOP_ROUNDS = 200
 STOP_PAUSE_S = 0.005
-# State letters of proc_pid_stat(5).
+MAX_STATUS_BYTES = 16_384
+# State letters.
 STOPPED, ENDED = "Tt", "ZX"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEntry:
-    """Row of /proc: process ids, state letter, and resident memory in bytes.
+    """Row of /proc: process ids, state letter, and memory in bytes: resident, swapped out, and page tables.
 
     `thread` is the id of a thread that has memory. It is `pid` unless the main thread has ended before the others.
     """
@@ -28,7 +31,8 @@ class ProcessEntry:
     pid: int
     parent: int
     state: str
-    resident: int
+    memory: int
+    page_tables: int
     thread: int
 
 
@@ -52,16 +56,16 @@ class ProcessTable:
             process_ids += self._children.get(entry.pid, ())
         return process_ids
 
-    def resident(self, root: int) -> int:
-        """Return the resident memory of the descendants in bytes. Shared pages count once per process."""
-        return sum(entry.resident for entry in self.descendants(root))
+    def memory(self, root: int) -> int:
+        """Return the memory of the descendants in bytes. Shared pages count once per process."""
+        return sum(entry.memory for entry in self.descendants(root))
 
 
 def memory_in_use(table: ProcessTable, root: int, limit: int) -> int:
     """Return the bytes of the descendants of `root`. Above `limit` shared pages are divided among their processes."""
-    resident = table.resident(root)
-    if resident <= limit:
-        return resident
+    memory = table.memory(root)
+    if memory <= limit:
+        return memory
     return sum(_proportional(entry) for entry in table.descendants(root))
 
 
@@ -98,7 +102,7 @@ def _signal(entries: Iterable[ProcessEntry], number: signal.Signals) -> None:
 
 
 def _read(name: str) -> ProcessEntry | None:
-    entry = _read_stat(f"/proc/{name}/stat", int(name))
+    entry = _read_status(f"/proc/{name}/status", int(name))
     if entry is None or entry.state not in ENDED:
         return entry
     # The main thread has ended: state and memory of the process are those of the other threads.
@@ -110,24 +114,26 @@ def _read(name: str) -> ProcessEntry | None:
 def _living_threads(name: str) -> list[ProcessEntry]:
     with suppress(OSError):
         folder = f"/proc/{name}/task"
-        threads = (_read_stat(f"{folder}/{thread}/stat", int(thread)) for thread in os.listdir(folder))
+        threads = (_read_status(f"{folder}/{thread}/status", int(thread)) for thread in os.listdir(folder))
         return [thread for thread in threads if thread is not None and thread.state not in ENDED]
     return []
 
 
-def _read_stat(path: str, number: int) -> ProcessEntry | None:
+def _read_status(path: str, number: int) -> ProcessEntry | None:
     try:
-        text = Path(path).read_text(errors="replace")
+        with open(path, "rb", buffering=0) as file:
+            fields = dict(FIELDS.findall(file.read(MAX_STATUS_BYTES)))
     except OSError:
         return None
-    # The command name is in parentheses and may contain spaces and parentheses.
-    fields = text.rpartition(")")[2].split()
-    return ProcessEntry(number, int(fields[1]), fields[0], int(fields[21]) * PAGE, number)
+    resident, swapped, page_tables = (int(fields.get(name, 0)) * 1024 for name in (b"VmRSS", b"VmSwap", b"VmPTE"))
+    memory = resident + swapped + page_tables
+    return ProcessEntry(number, int(fields[b"PPid"]), fields[b"State"].decode(), memory, page_tables, number)
 
 
 def _proportional(entry: ProcessEntry) -> int:
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{entry.thread}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return entry.resident
+    with suppress(OSError, ValueError):
+        rollup = Path(f"/proc/{entry.thread}/smaps_rollup").read_text()
+        shares = [int(line.split()[1]) for line in rollup.splitlines() if line.startswith(("Pss:", "SwapPss:"))]
+        if shares:
+            return sum(shares) * 1024 + entry.page_tables
+    return entry.memory
