@@ -132,6 +132,8 @@ class ContainerSession:
                 await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
             except base.InvalidPath:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: a name may have 255 bytes.")
+            except base.StorageFull:
+                notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container, which has no space for the file.")
         return notices
 
     async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:

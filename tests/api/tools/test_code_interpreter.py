@@ -22,6 +22,7 @@ from responses_app.runs.ids import new_id
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import packages
+from responses_app.sandbox.options import RunnerOptions
 from responses_app.tools.code_interpreter import containers as interpreter_containers
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.tools.code_interpreter.containers import ENDED_BEFORE_STORED, LOST_VARIABLES, ContainerSession
@@ -188,6 +189,18 @@ class CodeInterpreterTest(ConfiguredToolsCase):
             "has too long a path to be offered for download.",
         ]
         assert "a name may have 255 bytes" in later[-1]
+
+    async def test_files_for_which_a_restarted_container_has_no_space_are_named(self) -> None:
+        client = SandboxClient(self.enterContext(runner(self.folder, RunnerOptions(disk_mib=4))).url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_small", client, new_id)
+        write = "open({!r}, 'wb').write(bytes(3 << 20))"
+        await session.run("cntr_small", write.format("a"), lambda: None)
+        await session.run("cntr_small", "import os; os.unlink('a'); " + write.format("b"), lambda: None)
+        await client.delete("cntr_small")
+        result, notices = await session.run("cntr_small", "import os; os.listdir()", lambda: None)
+        await session.close()
+        assert result.value == "['a']"
+        assert notices == [LOST_VARIABLES, "/mnt/data/b is not in the container, which has no space for the file."]
 
     async def test_files_beyond_the_quota_are_named_and_the_others_are_stored(self) -> None:
         client = SandboxClient(self.url)
