@@ -11,7 +11,7 @@ import pytest
 
 from responses_app.sandbox.base import RunResult
 from responses_app.sandbox.client import SandboxClient
-from responses_app.sandbox.installation import InstallationState
+from responses_app.sandbox.installation import STATE_FILE, InstallationState
 from responses_app.sandbox.launch import installer, packages
 from tests.support.sandbox.runner import Runner, runner
 
@@ -94,6 +94,24 @@ def test_failures_are_tried_again_with_longer_pauses(tmp_path: Path, monkeypatch
     assert state is not None
     assert (state.step, state.failure) == ("failed", "the package index cannot be reached")
     assert "the next try is in" in packages.summary(tmp_path)
+
+
+def test_installation_without_space_is_tried_again_and_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        fresh = packages.packages_folder(tmp_path) / "fresh"
+        fresh.mkdir()
+        (fresh / "part").write_bytes(b"part")
+        # No state can be written either.
+        packages.packages_folder(tmp_path).joinpath(f".{STATE_FILE}").mkdir()
+        raise packages.PackagesMissing("No space left on device")
+
+    def end(_pause: float) -> None:
+        raise Stop
+
+    monkeypatch.setattr(packages, "_run", fill)
+    with pytest.raises(Stop):
+        installer.install(tmp_path, end)
+    assert not (packages.packages_folder(tmp_path) / "fresh").exists()
 
 
 def test_packages_of_an_earlier_version_stay_in_use(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -40,16 +41,18 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def install(folder: Path, wait: Callable[[float], None] = time.sleep) -> None:
-    """Install the packages below `folder`. After a failure the pauses double. Raises OSError."""
+    """Install the packages below `folder`. After a failure, as on a full disk, the pauses double."""
     for number in itertools.count():
-        packages.write_state(folder, InstallationState("installing", time.time()))
         try:
+            packages.write_state(folder, InstallationState("installing", time.time()))
             packages.install(folder)
         except (packages.PackagesMissing, OSError) as error:
             pause = min(FIRST_PAUSE_S * 2**number, LONGEST_PAUSE_S)
             logger.warning("the packages of containers are not installed; next try in %d seconds: %s", pause, error)
             reason = error.step if isinstance(error, packages.PackagesMissing) else str(error)
-            write_failure(folder, reason, time.time() + pause)
+            # The log has the reason.
+            with suppress(OSError):
+                write_failure(folder, reason, time.time() + pause)
             wait(pause)
         else:
             return

@@ -120,10 +120,15 @@ def _install(target: Path, site: Path) -> None:
     fresh = target / "fresh"
     shutil.rmtree(fresh, ignore_errors=True)
     # Wheels only: the installation runs no code of a package.
-    _run([*_installer(fresh), *REQUIREMENTS], os.environ)
-    _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
-    fresh.chmod(0o755)
-    fresh.rename(site)
+    try:
+        _run([*_installer(fresh), *REQUIREMENTS], os.environ)
+        _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
+        fresh.chmod(0o755)
+        fresh.rename(site)
+    except (PackagesMissing, OSError):
+        # A part of the packages must not keep a disk full.
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
 
 
 def _installer(target: Path) -> list[str]:
