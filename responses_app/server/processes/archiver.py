@@ -17,7 +17,7 @@ from django.db import DatabaseError, connection
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.supervision.child import PARENT
-from responses_app.server.supervision.process_tree import die_with_parent
+from responses_app.server.supervision.process_tree import describe_exit, die_with_parent
 
 logger = logging.getLogger("responses.archive")
 
@@ -71,10 +71,13 @@ class _ArchiverStarter:
                 if self._stopped.is_set():
                     return
                 self._process, began = _start(), time.monotonic()
-            self._process.wait()
+            code = self._process.wait()
+            if self._stopped.is_set():
+                return
             failures = 0 if time.monotonic() - began > HEALTHY_S else failures
             pause_s = RESTART_PAUSES_S[min(failures, len(RESTART_PAUSES_S) - 1)]
             failures += 1
+            logger.error("the archiver %s; it is started again in %.0f s", describe_exit(code), pause_s)
 
     def stop(self) -> None:
         """End the process."""

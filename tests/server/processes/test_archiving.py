@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from responses_app.server.processes import archiver
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -43,3 +45,19 @@ def test_ended_responses_are_archived_and_pruned_while_the_server_runs(server: S
     assert plain_http.get(f"{address}?stream=true", headers=headers).status_code == 400
     assert "responses: 1 deleted" in pruned(server, "--responses=0s")
     assert plain_http.get(address, headers=headers).status_code == 404
+
+
+def test_killed_archiver_has_a_line_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(archiver, "START_AFTER_S", 0.0)
+    starter = archiver._ArchiverStarter()
+    thread = threading.Thread(target=starter.run)
+    thread.start()
+    try:
+        wait_until(lambda: starter._process is not None)
+        assert starter._process is not None
+        starter._process.kill()
+        wait_until(lambda: "the archiver was ended by SIGKILL; it is started again in 1 s" in caplog.text)
+    finally:
+        starter.stop()
+        thread.join()
+    assert len(caplog.records) == 1
