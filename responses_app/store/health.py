@@ -11,12 +11,15 @@ from functools import cache
 from typing import Final
 
 import psycopg
+from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from responses_app.store.db import session_parameters
 
 # Seconds in which the database must answer.
 ANSWER_LIMIT_S: Final = 1.0
+APP: Final = "responses_app"
 # Age in seconds up to which a result is used again, so that many health checks cost one connection.
 FRESH_S: Final = 1.0
 # The kernel ends a connection to a host that has vanished after about ten seconds.
@@ -70,6 +73,15 @@ async def _read_health() -> DatabaseHealth:
     except (psycopg.Error, OSError):
         return DatabaseHealth("The database cannot be reached.")
     return DatabaseHealth(missing_migrations=sorted(known - {f"{app}.{name}" for app, name in rows}))
+
+
+def later_version_problem() -> str | None:
+    """Return a sentence if a later version has migrated the database, else None. Other apps of the project do not count."""
+    applied = {name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP}
+    newest = max(applied, default="")
+    if not newest or newest <= max(name.partition(".")[2] for name in known_migrations() if name.startswith(f"{APP}.")):
+        return None
+    return f"The database has migrations of a later version, such as {APP}.{newest}. Start that version or a later one."
 
 
 @cache

@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 from responses_app.models import ContainerFile, File
 from responses_app.store.database_problems import replica_problem
 from responses_app.store.files import storage
+from responses_app.store.health import later_version_problem
 
 # Files and containers expire by the clock of a host; leases and rate limits have the clock of the database.
 MAX_CLOCK_DIFFERENCE_S = 5.0
@@ -21,8 +22,9 @@ def warnings() -> Iterator[str]:
     difference = clock_difference_s()
     if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
         yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Files and containers expire by it."
-    if problem := replica_problem():
-        yield problem
+    for problem in (later_version_problem(), replica_problem()):
+        if problem:
+            yield problem
     if problem := folder_problem():
         yield problem
         return

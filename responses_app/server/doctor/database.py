@@ -6,15 +6,14 @@ import asyncio
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import DatabaseError, connection, connections
-from django.db.migrations.recorder import MigrationRecorder
+from django.db import DatabaseError, ProgrammingError, connection, connections
 
 from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
-from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.database_problems import connection_problem, encoding_problem, remedy, replica_problem
-from responses_app.store.health import DatabaseProbe, known_migrations
+from responses_app.store.health import DatabaseProbe, later_version_problem
 from responses_app.store.replica import REPLICA, replica
 
 MAX_NAMES: Final = 3
@@ -139,18 +138,19 @@ def check_migrations() -> CheckResults:
         yield FAILED, health.problem
     elif missing:
         yield FAILED, f"{len(missing)} migrations are not applied, such as {missing[0]}. Run manage.py migrate."
-    elif unknown := sorted(_applied() - known_migrations()):
-        yield (
-            FAILED,
-            f"The database has migrations of a later version, such as {unknown[-1]}. Start that version or a later one.",
-        )
+    elif problem := later_version_problem():
+        yield FAILED, problem
     else:
         yield OK, "All migrations are applied."
 
 
 def check_connections() -> CheckResults:
     """Compare the connections of all processes at full load with `max_connections`."""
-    allowed, used, workers = _row(_CONNECTIONS_SQL, WORKER_TIMEOUT_S)
+    try:
+        allowed, used, workers = _row(_CONNECTIONS_SQL, WORKER_TIMEOUT_S)
+    except ProgrammingError:
+        yield SKIPPED, "The tables are missing."
+        return
     options: Any = settings.DATABASES["default"]["OPTIONS"]
     each = options["pool"]["max_size"] + OWN_CONNECTIONS
     processes = max(int(workers), 1)
@@ -173,10 +173,6 @@ def check_clock() -> CheckResults:
         )
     else:
         yield OK, f"The clocks of this host and of Postgres differ by {abs(difference_s):.1f} s."
-
-
-def _applied() -> set[str]:
-    return {f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()}
 
 
 def _row(sql: str, *parameters: object) -> tuple[Any, ...]:

@@ -8,6 +8,8 @@ from unittest.mock import patch
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 
 from responses_app.server.bootstrap import shared_resources
@@ -21,6 +23,16 @@ def test_clock_ahead_of_the_database_is_named() -> None:
     with patch.object(shared_resources, "datetime") as clock:
         clock.now.side_effect = lambda _: datetime.now(UTC) + timedelta(hours=1)
         assert any("differs from the clock of Postgres by +3600 s" in sentence for sentence in shared_resources.warnings())
+
+
+@pytest.mark.django_db
+def test_database_of_a_later_version_is_named_and_those_of_other_apps_are_not() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("other_app", "9999_future")
+    assert list(shared_resources.warnings()) == []
+    recorder.record_applied("responses_app", "9999_future")
+    (sentence,) = shared_resources.warnings()
+    assert "migrations of a later version, such as responses_app.9999_future. Start that version" in sentence
 
 
 @pytest.mark.django_db

@@ -99,6 +99,12 @@ def test_tables_of_another_role_are_named() -> None:
     assert (status, "does not own 1 tables, such as responses_app_approval" in message) == (FAILED, True)
 
 
+@pytest.mark.django_db
+def test_connections_are_skipped_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_CONNECTIONS_SQL", "SELECT %s FROM no_such_table")
+    assert only(database.check_connections) == (SKIPPED, "The tables are missing.")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_missing_and_later_migrations_are_named() -> None:
     recorder, last = MigrationRecorder(connection), max(known_migrations()).partition(".")
