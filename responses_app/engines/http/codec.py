@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -96,6 +97,15 @@ def error_for(status: int, content: bytes, retry_after: str | None = None) -> Re
     return _status_error(status, message)
 
 
+def _json_object(payload: bytes) -> dict[str, Any]:
+    """Return the object of an event. Raises EngineUnavailable for other data, as of a server or proxy that is no engine."""
+    with suppress(orjson.JSONDecodeError):
+        parsed = orjson.loads(payload)
+        if isinstance(parsed, dict):
+            return parsed
+    raise EngineUnavailable("an event of the stream is no JSON object: check that the URL is that of a vLLM")
+
+
 class GenerateStreamParser:
     """Parser of the event stream of a generation; takes bytes split at any position."""
 
@@ -137,7 +147,7 @@ class GenerateStreamParser:
             payload = event[5:].strip()
             if payload == b"[DONE]":
                 return
-            parsed = orjson.loads(payload)
+            parsed = _json_object(payload)
             if error := parsed.get("error"):
                 raise self._event_error(error)
             yield parsed

@@ -66,6 +66,12 @@ def test_broken_stream_raises(stream: bytes) -> None:
         parse_stream(stream)
 
 
+@pytest.mark.parametrize("payload", [b'{"choices":[{"ind', b"<html>", b"[1]", b""])
+def test_event_that_is_no_object_is_a_failure_of_the_engine(payload: bytes) -> None:
+    with pytest.raises(EngineUnavailable, match="is no JSON object: check that the URL"):
+        parse_stream(b"data: " + payload + b"\n\n")
+
+
 @pytest.mark.parametrize(
     ("code", "before", "constraint", "kind"),
     [
