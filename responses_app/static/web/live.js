@@ -1,5 +1,5 @@
 // Live events of a response: the output that grows, and the lines of the event list.
-import { OutputItem } from "./items.js";
+import { OutputItem } from "./output_item.js";
 import { events } from "./stream.js";
 import { visible } from "./visible.js";
 

@@ -1,6 +1,6 @@
 // Output item that the model writes now: its text so far, and the state of a running call.
 import { CallClock } from "./call_clock.js";
-import { plain } from "./items.js";
+import { plain } from "./output_item.js";
 import { visible, visibleAfter } from "./visible.js";
 
 const SUMMARY_LENGTH = 72;

@@ -88,12 +88,30 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
             scales = Scales(page)
             # Behind `load` the stylesheets have come; a busy browser may be idle before it has asked for them.
             page.goto(chat_server.url + path, wait_until="load")
+            if "/events/" in path:
+                # The player, which comes last, has named the event.
+                expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("Event 3 of"))
             page.wait_for_load_state("networkidle")
             assert len(scales.files) > 1
             assert scales.sum < LARGEST, (path, scales.files)
             assert sum(scales.on_first_use.values()) < LARGEST_ON_FIRST_USE, (path, scales.on_first_use)
             assert scales.compressed < min(LARGEST_COMPRESSED, scales.sum), (path, scales.compressed)
             scales.end()
+
+
+def test_the_page_of_an_event_fetches_what_plays_on_demand(chat_server: Server, visitor: Visitor) -> None:
+    page = visitor.page
+    uid = chat_server.ask(model="chat", input="lightweight greetings").json()["id"]
+    scales = Scales(page)
+    page.goto(f"{chat_server.url}/responses/{uid}/events/3", wait_until="load")
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("Event 3 of"))
+    page.wait_for_load_state("networkidle")
+    on_demand = {"playback.js", "live.js", "output_item.js"}
+    assert "player.js" in scales.files
+    assert not scales.files.keys() & on_demand
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("response.completed")
+    assert on_demand <= scales.files.keys()
 
 
 def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visitor) -> None:

@@ -1,5 +1,5 @@
 // Output items of the chat: fragments, and the answers that calls and approvals wait for.
-import { OutputItem } from "../items.js";
+import { OutputItem } from "../output_item.js";
 
 export const OUTPUTS = { function_call: "function_call_output", custom_tool_call: "custom_tool_call_output", mcp_approval_request: "mcp_approval_response" };
 

@@ -1,5 +1,5 @@
 // Message that is not stored yet: text, attached images and files.
-import { plain } from "../items.js";
+import { plain } from "../output_item.js";
 import { el, visible } from "./dom.js";
 import { partsOf } from "./turn.js";
 

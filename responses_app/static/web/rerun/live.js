@@ -1,6 +1,6 @@
 // Output of a running response in a column, loaded with the first run.
 import { el } from "../chat/dom.js";
-import { OutputItem } from "../items.js";
+import { OutputItem } from "../output_item.js";
 
 export { TERMINAL, follow } from "../chat/follow.js";
 

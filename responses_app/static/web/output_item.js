@@ -1,0 +1,54 @@
+// Item that is written now: its template is filled with the text so far, and in the end is the server's fragment.
+import { enhanced, fetchFragment, parseFragment, replaceFragment } from "./items.js";
+
+const template = (shape) => document.querySelector(`template[data-shape=${shape}]`).content.firstElementChild.cloneNode(true);
+
+export const plain = () => Object.assign(document.createElement("div"), { className: "plain", dir: "auto" });
+
+const shapeOf = ({ type }) => (type === "message" || type === "reasoning" ? type : "call");
+
+/** Output item. `url` is that of the response; `html` is the fragment of a stored item, absent for an item that is written now. */
+export class OutputItem {
+  constructor(item, url, html) {
+    this.item = item;
+    this.url = `${url}/items/${encodeURIComponent(item.id)}/fragment`;
+    this.ready = Promise.resolve();
+    this.element = html ? parseFragment(html) : template(shapeOf(item));
+    this.element.dataset.item = item.id;
+    if (html) this.ready = enhanced(this.element);
+    else if (this.isCall) this.takeHead();
+  }
+
+  get isCall() {
+    return shapeOf(this.item) === "call";
+  }
+
+  // The title of a call that the model still writes.
+  async takeHead() {
+    const fresh = await fetchFragment(this.url);
+    if (!fresh || this.isDone) return;
+    this.element.className = fresh.className;
+    this.element.setAttribute("aria-label", fresh.getAttribute("aria-label"));
+    this.element.querySelector(".head code").textContent = fresh.querySelector(".head code").textContent;
+    const label = fresh.querySelector("pre")?.getAttribute("aria-label");
+    if (label) this.element.querySelector("pre").setAttribute("aria-label", label);
+  }
+
+  // The module comes with the first event; the events wait for it in their order.
+  apply(event) {
+    this.streamed ??= import("./streamed_item.js").then(({ StreamedItem }) => new StreamedItem(this.element, shapeOf(this.item)));
+    this.streamed.then((streamed) => streamed.apply(event));
+  }
+
+  complete(item) {
+    this.item = item;
+    this.isDone = true;
+    // Streamed text that comes late would replace the fragment.
+    this.ready = Promise.resolve(this.streamed?.then((streamed) => streamed.finish())).then(() => this.refresh());
+  }
+
+  /** Takes the fragment of the server. */
+  async refresh(query = "") {
+    await replaceFragment(this.element, this.url + query);
+  }
+}
