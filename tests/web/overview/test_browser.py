@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.support import plain_http
 from tests.support.web.chat_visitor import Visitor
 
 pytestmark = pytest.mark.browser
 HIDDEN = "[...document.querySelectorAll('.totals > div')].filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+CUT_HEADINGS = (
+    "[...document.querySelectorAll('.aligned thead th')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+)
 
 
 def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> None:
@@ -50,3 +54,23 @@ def test_header_of_a_phone_shows_every_section_and_sign_out(visitor: Visitor) ->
         assert box
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390, one.inner_text()
+
+
+def test_a_table_of_a_phone_shows_that_it_scrolls_and_keeps_the_name_of_the_row(visitor: Visitor) -> None:
+    server = visitor.server
+    server.ask(model="chat", input="greetings")
+    body = {"model": "chat", "store": True, "messages": [{"role": "user", "content": "greetings"}]}
+    headers = {"Authorization": f"Bearer {server.key}"}
+    plain_http.post(f"{server.url}/v1/chat/completions", json=body, headers=headers).raise_for_status()
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    visitor.page.goto(f"{server.url}/")
+    region = visitor.page.get_by_role("region", name="Figures by api format")
+    expect(region).to_be_visible()
+    name = region.locator("tbody th").first
+    before, inside = name.bounding_box(), region.evaluate("(one) => [one.clientWidth, one.scrollWidth]")
+    assert inside[0] < inside[1]
+    assert region.evaluate("(one) => getComputedStyle(one).backgroundImage").count("gradient") == 4
+    region.evaluate("(one) => (one.scrollLeft = 300)")
+    assert name.bounding_box() == before
+    # No heading runs into the next one.
+    assert visitor.page.evaluate(CUT_HEADINGS) == 0
