@@ -1,4 +1,4 @@
-// Item that is written now: its template is filled with the text so far, and in the end is the server's fragment.
+// While the model writes an item, its template is filled with the text so far.
 import { enhanced, fetchFragment, parseFragment, replaceFragment } from "./items.js";
 
 const template = (shape) => document.querySelector(`template[data-shape=${shape}]`).content.firstElementChild.cloneNode(true);
@@ -47,8 +47,7 @@ export class OutputItem {
     this.ready = Promise.resolve(this.streamed?.then((streamed) => streamed.finish())).then(() => this.refresh());
   }
 
-  /** Takes the fragment of the server. */
-  async refresh(query = "") {
-    await replaceFragment(this.element, this.url + query);
+  refresh(query = "") {
+    return replaceFragment(this.element, this.url + query);
   }
 }
