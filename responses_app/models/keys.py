@@ -192,6 +192,13 @@ class ApiKey(UsageLimits):
         digests = cls.hashes(secret)
         return cls.objects.filter(models.Q(digest__in=digests) | models.Q(old_digest__in=digests)).exists()
 
+    @classmethod
+    def has_hash_of_another_secret_key(cls, secret: str) -> bool:
+        """Return whether a random `secret` was also stored with another SECRET_KEY, by its first characters."""
+        digests = cls.hashes(secret)
+        alike = cls.objects.filter(prefix=secret[:PREFIX_LENGTH], revoked_at=None)
+        return alike.exclude(digest__in=digests).exclude(old_digest__in=digests).exists()
+
 
 class ConcurrencySlot(models.Model):
     """Running response without a row in `Response`, of a key with `max_concurrent`. Counts while the worker is alive."""

@@ -19,7 +19,7 @@ from django.test import Client, override_settings
 from responses_app.access import api_keys
 from responses_app.models import ApiKey
 from responses_app.runs.prepare import encrypted_content
-from responses_app.server.bootstrap.first_api_key import first_key
+from responses_app.server.bootstrap.first_api_key import KEYS_REFUSED, first_key, other_secret_key
 from responses_app.web.accounts import sign_in
 from tests.support.api.case import ApiCase
 
@@ -79,6 +79,22 @@ def test_the_first_key_is_not_made_again(tmp_path: Path) -> None:
         assert ApiKey.objects.count() == 1
         ApiKey.objects.update(revoked_at="2026-01-01T00:00Z")
         assert ApiKey.find(secret) is None
+
+
+@pytest.mark.django_db
+def test_first_key_of_another_secret_key_is_a_warning_until_it_is_revoked(tmp_path: Path) -> None:
+    assert other_secret_key(tmp_path) is None
+    with secret_key(OLD):
+        first_key(tmp_path)
+        assert other_secret_key(tmp_path) is None
+    with secret_key(NEW, OLD):
+        assert other_secret_key(tmp_path) is None
+    with secret_key(NEW):
+        assert other_secret_key(tmp_path) == KEYS_REFUSED
+        first_key(tmp_path)
+        assert other_secret_key(tmp_path) == KEYS_REFUSED
+        ApiKey.objects.filter(pk=ApiKey.objects.earliest("pk").pk).update(revoked_at="2026-01-01T00:00Z")
+        assert other_secret_key(tmp_path) is None
 
 
 @pytest.mark.django_db

@@ -11,6 +11,11 @@ from responses_app.models import ApiKey
 
 NAME = "first"
 PROJECT = "default"
+FILE = "api_key"
+KEYS_REFUSED = (
+    "SECRET_KEY is not the one with which the first API key was stored: keys made with the other one are refused, and what it has "
+    "encrypted cannot be read. Set the other one again, or add it to SECRET_KEY_FALLBACKS. If it is lost, revoke the older key 'first'."
+)
 
 
 def first_key(data_dir: Path) -> str:
@@ -18,7 +23,14 @@ def first_key(data_dir: Path) -> str:
 
     A revoked key stays revoked: the function returns the key, and the API rejects the key.
     """
-    secret = read_variable("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
+    secret = read_variable("RESPONSES_API_KEY") or load_or_create(data_dir / FILE, f"sk-{secrets.token_urlsafe(32)}")
     if not ApiKey.is_stored(secret):
         ApiKey.make(NAME, project=PROJECT, secret=secret)
     return secret
+
+
+def other_secret_key(data_dir: Path) -> str | None:
+    """Return a warning if the key of the data folder was stored with another SECRET_KEY."""
+    file = data_dir / FILE
+    secret = file.read_text().strip() if file.is_file() else ""
+    return KEYS_REFUSED if secret and ApiKey.has_hash_of_another_secret_key(secret) else None

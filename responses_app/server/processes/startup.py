@@ -84,7 +84,7 @@ def _logged(log: Path) -> Iterator[None]:
             yield
             return
         except EngineUnreachable as error:
-            raise CannotStart(f"the engine is away: {error}. {AWAY}") from None
+            raise CannotStart(f"the engine is away: {str(error).removesuffix('.')}. {AWAY}") from None
         except Exception as error:
             # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
