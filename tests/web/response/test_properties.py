@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import html
+import inspect
 import re
+from typing import Any
+
+from anthropic import Anthropic
+from openai import OpenAI
 
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.models import Conversation, Direction, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.web.response.properties import UNSET, Property, request_properties
 from tests.support.store.log_records import NOW
-from tests.support.web.page_case import WebCase, item, made
+from tests.support.web.page_case import WebCase, item, made, snapshot
 
 
 class PropertiesTest(WebCase):
@@ -79,6 +86,50 @@ class PropertiesTest(WebCase):
                     page = self.page(f"/responses/{row.uid}/wire")
                     self.assertRegex(page, rf"curl http://testserver/v1/{expected} ")
                     self.assertEqual("&quot;messages&quot;: [" in page, text != long)
+
+    def test_python_calls_the_package_of_the_format_with_parameters_that_its_method_has(self) -> None:
+        chat: dict[str, Any] = {
+            "model": "m",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "min_p": 0.1,
+            "stop": ["x"],
+            "seed": 1,
+        }
+        message = {"model": "m", "max_tokens": 5, "messages": chat["messages"], "top_k": 3, "temperature": 0.5}
+        openai, anthropic = OpenAI(api_key="k"), Anthropic(api_key="k")
+        for body, api_format, method, head in (
+            (chat, "chat_completions", openai.chat.completions.create, "OpenAI(base_url='http://testserver/v1'"),
+            (message, "messages", anthropic.messages.create, "Anthropic(base_url='http://testserver/'"),
+        ):
+            with self.subTest(api_format=api_format):
+                row = made(f"resp_{api_format}", deltas=1, api_format=api_format)
+                request = CreateRequest("p", None, "m", (), api_format=api_format, client_body=dump_client_body(body))
+                StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+                code = self.python(row.uid)
+                self.assertIn(f"client = {head}", code)
+                keywords = self.keywords(code)
+                inspect.signature(method).bind(**keywords)
+                self.assertEqual({**keywords.pop("extra_body"), **keywords}, body)
+
+    def test_python_of_a_response_has_the_penalties_of_the_server_apart(self) -> None:
+        row = made("resp_p", deltas=1)
+        snapshot(row, [], presence_penalty=0.5)
+        keywords = self.keywords(self.python(row.uid))
+        inspect.signature(OpenAI(api_key="k").responses.create).bind(**keywords)
+        self.assertEqual(keywords["extra_body"], {"presence_penalty": 0.5})
+
+    def python(self, uid: str) -> str:
+        match = re.search(r'<pre id="python" data-code="python">(.*?)</pre>', self.page(f"/responses/{uid}/wire"), re.DOTALL)
+        assert match
+        return html.unescape(match[1])
+
+    @staticmethod
+    def keywords(code: str) -> dict[str, Any]:
+        """Return the arguments of the call in `code`."""
+        call = ast.parse(code).body[-2]
+        assert isinstance(call, ast.Assign)
+        assert isinstance(call.value, ast.Call)
+        return {one.arg or "": ast.literal_eval(one.value) for one in call.value.keywords}
 
     def test_long_counts_of_tokens_have_separators(self) -> None:
         row = made(input_tokens=32768, cached_tokens=20480)

@@ -57,6 +57,48 @@ PATHS: Final[Mapping[str, str]] = {
     ApiFormat.CHAT_COMPLETIONS: "chat/completions",
     ApiFormat.MESSAGES: "messages",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Method of a package that makes the request: `extra` are the parameters of the server that it does not have."""
+
+    client: str
+    path: str
+    name: str
+    result: str
+    extra: frozenset[str]
+
+    @property
+    def package(self) -> str:
+        """Return the name of the package."""
+        return self.client.lower()
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    ApiFormat.RESPONSES: Method(
+        "OpenAI",
+        "v1",
+        "responses.create",
+        "response.output_text or response.output",
+        frozenset({"presence_penalty", "frequency_penalty"}),
+    ),
+    ApiFormat.CHAT_COMPLETIONS: Method(
+        "OpenAI",
+        "v1",
+        "chat.completions.create",
+        "response.choices",
+        frozenset({"top_k", "min_p", "repetition_penalty", "ignore_eos", "chat_template_kwargs"}),
+    ),
+    # The package adds /v1 itself.
+    ApiFormat.MESSAGES: Method(
+        "Anthropic",
+        "",
+        "messages.create",
+        "response.content",
+        frozenset({"temperature", "top_p", "top_k", "seed", "mcp_servers", "context_management"}),
+    ),
+}
 # Fields that the server adds to an item of the client.
 ADDED: Final = ("id", "status")
 
@@ -85,7 +127,11 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     body = _request(row)
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
     request_json, left_out = truncate("" if is_large else pretty_json(body), MAX_JSON_CHARS)
-    url = request.build_absolute_uri("/v1")
+    url = request.build_absolute_uri("/")
+    api_format, sent = _sent(row, body)
+    # The package requires `max_tokens`, the server does not.
+    has_call = api_format != ApiFormat.MESSAGES or "max_tokens" in sent
+    call = (api_format, sent) if has_call else (ApiFormat.RESPONSES, body)
     return render_page(
         request,
         row,
@@ -98,8 +144,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         is_large=is_large,
         request_json=request_json,
         request_left_out=left_out,
-        curl="" if is_large else _curl(url, row, body),
-        python="" if is_large else _python(url, body),
+        curl="" if is_large else _curl(url, api_format, sent),
+        python="" if is_large else _python(url, *call),
     )
 
 
@@ -124,15 +170,18 @@ def _request(row: Response) -> dict[str, Any]:
     }
 
 
-def _curl(url: str, row: Response, body: Mapping[str, Any]) -> str:
-    """Return the command for the request as the client has sent it, or for `body` if only that is stored in full."""
+def _sent(row: Response, body: Mapping[str, Any]) -> tuple[ApiFormat, Mapping[str, Any]]:
+    """Return the request as the client has sent it with its format, or `body` if only that is stored in full."""
     sent = client_body(row)
-    sent = "" if is_shortened(sent) else sent
-    path = PATHS[row.api_format if sent else ApiFormat.RESPONSES]
-    text = json.dumps(json.loads(hide_url_queries(sent)) if sent else body, ensure_ascii=False)
-    data = shlex.quote(escaped_in_json(text))
+    if not sent or is_shortened(sent):
+        return ApiFormat.RESPONSES, body
+    return ApiFormat(row.api_format), json.loads(hide_url_queries(sent))
+
+
+def _curl(url: str, api_format: ApiFormat, body: Mapping[str, Any]) -> str:
+    data = shlex.quote(escaped_in_json(json.dumps(body, ensure_ascii=False)))
     return (
-        f'curl {shlex.quote(f"{url}/{path}")} -H "Authorization: Bearer $KEY" \\\n'
+        f'curl {shlex.quote(f"{url}v1/{PATHS[api_format]}")} -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" -d {data}'
     )
 
@@ -151,10 +200,15 @@ def _literal(value: Any, depth: int = 1) -> str:
     return f"{opening}\n{lines}{INDENT * depth}{closing}"
 
 
-def _python(url: str, body: Mapping[str, Any]) -> str:
-    arguments = "".join(f"    {name}={_literal(value)},\n" for name, value in body.items())
-    call = f"client.responses.create(\n{escaped_in_python(arguments)})"
-    head = f'import os\n\nfrom openai import OpenAI\n\nclient = OpenAI(base_url={url!r}, api_key=os.environ["KEY"])\n'
+def _python(url: str, api_format: ApiFormat, body: Mapping[str, Any]) -> str:
+    method = METHODS[api_format]
+    extra = {name: value for name, value in body.items() if name in method.extra}
+    known = {name: value for name, value in body.items() if name not in method.extra}
+    fields = {**known, **({"extra_body": extra} if extra else {})}
+    arguments = "".join(f"    {name}={_literal(value)},\n" for name, value in fields.items())
+    call = f"client.{method.name}(\n{escaped_in_python(arguments)})"
+    client = f'{method.client}(base_url={url + method.path!r}, api_key=os.environ["KEY"])'
+    head = f"import os\n\nfrom {method.package} import {method.client}\n\nclient = {client}\n"
     if body.get("stream"):
         return f"{head}for event in {call}:\n    print(event)\n"
-    return f"{head}response = {call}\nprint(response.output_text or response.output)\n"
+    return f"{head}response = {call}\nprint({method.result})\n"
