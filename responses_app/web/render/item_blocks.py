@@ -159,7 +159,7 @@ class ItemRenderer:
             text, left_out = truncate(output.text, MAX_FIELD_CHARS)
             yield BlockPart(text=text, label=RESULT, note="Sent to the model")
             if left_out:
-                yield BlockPart(note=f"{left_out} more characters")
+                yield BlockPart(note=f"{left_out:,} more characters")
         yield from (BlockPart(image=first + position) for position in range(output.pictures))
 
     def _message(self, item: Mapping[str, Any]) -> list[BlockPart]:

@@ -105,7 +105,7 @@ class FragmentTest(WebCase):
         text = "word " * 10_000
         snapshot(row, [{"id": "msg_1", **OUTPUT[0], "content": [{**TEXT_PART, "text": text}]}])
         url = "/responses/resp_1/items/msg_1/fragment"
-        self.assertIn("(30000 more characters)", self.page(url))
+        self.assertIn("(30,000 more characters)", self.page(url))
         self.assertEqual(len(re.findall("word", self.page(f"{url}?whole"))), 10_000)
 
     def test_people_of_other_projects_see_no_item(self) -> None:

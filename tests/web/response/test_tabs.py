@@ -178,7 +178,7 @@ class ResponseTest(WebCase):
             with self.subTest(tab=tab):
                 self.assertLess(len(self.page(f"/responses/resp_1{tab}")), 200_000, tab)
         page = self.page("/responses/resp_1")
-        self.assertIn("4996000 more characters", page)
+        self.assertIn("4,996,000 more characters", page)
         self.assertGreater(len(self.client.get("/responses/resp_1/items/fc_1").content), 5_000_000)
 
     def test_pictures_come_out_of_the_store(self) -> None:
