@@ -8,6 +8,8 @@ from django.urls import include, path
 
 from responses_app.web.accounts import sign_in
 
+handler500 = "responses_app.web.error_pages.server_error"
+
 urlpatterns = [
     # Off without a provider: then no path leads to django-allauth.
     *([path("sign-in/oidc/", include("responses_app.web.oidc.urls"))] if settings.RESPONSES_OIDC.issuer else []),

@@ -1,4 +1,4 @@
-"""Error pages 400, 403, 404 and 500, invalid forms, and the request as code."""
+"""Error pages 400, 403, 404, 500 and 503, invalid forms, and the request as code."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import re
 from typing import Any
 from unittest import mock
 
+import psycopg
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from django.views.defaults import bad_request, server_error
+from django.views.defaults import bad_request
 
 from responses_app.models import Direction, Membership
 from responses_app.web.delivery import csp
+from responses_app.web.error_pages import server_error
 from tests.support.web.page_case import WebCase, item, made
 
 
@@ -81,16 +83,28 @@ class ErrorPagesTest(WebCase):
         page = self.error("/responses", 400, HTTP_HOST="bad.example")
         self.assertIn("<h1>Bad request</h1>", page)
 
-    def test_our_own_mistake_is_a_page_that_asks_no_database(self) -> None:
+    def failed(self, error: Exception, status: int) -> str:
+        """Return the page of a view that raises an exception."""
         made()
         self.client.raise_request_exception = False
-        for error in (ValueError("secret detail"), OperationalError("the database is away")):
-            with self.subTest(error=error):
-                with mock.patch("responses_app.web.response.conversation.event_headers", side_effect=error):
-                    page = self.error("/responses/resp_1", 500)
-                self.assertIn("<h1>Something went wrong</h1>", page)
-                self.assertNotIn(str(error), page)
-                self.assertNotIn("Sign out", page)
+        with mock.patch("responses_app.web.response.conversation.event_headers", side_effect=error):
+            page = self.error("/responses/resp_1", status)
+        self.assertNotIn(str(error), page)
+        self.assertNotIn("Sign out", page)
+        return page
+
+    def test_our_own_mistake_is_a_page_without_its_message(self) -> None:
+        self.assertIn("<h1>Something went wrong</h1>", self.failed(ValueError("secret detail"), 500))
+
+    def test_database_that_is_away_is_named(self) -> None:
+        with self.assertLogs("django.request") as logs:
+            self.assertIn("<h1>The database doesn’t answer</h1>", self.failed(OperationalError("no connection"), 503))
+        self.assertEqual([(one.getMessage(), one.exc_info) for one in logs.records], [(" database: no connection", None)])
+
+    def test_full_disk_is_named(self) -> None:
+        error = OperationalError("could not extend file")
+        error.__cause__ = psycopg.errors.DiskFull()
+        self.assertIn("<h1>The disk is full</h1>", self.failed(error, 503))
 
     def test_the_page_of_our_own_mistake_is_rendered_without_a_user_or_a_query(self) -> None:
         with CaptureQueriesContext(connection) as queries:
