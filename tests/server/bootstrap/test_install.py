@@ -270,6 +270,16 @@ def test_the_scripts_say_that_venv_is_missing(scripts: Path, python_without_ensu
     assert not (scripts / ".venv").exists()
 
 
+def test_environment_is_made_from_the_interpreter_behind_a_link(scripts: Path) -> None:
+    interpreter = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}").resolve()
+    (scripts / "tools" / "python3").symlink_to(interpreter)
+    serve(scripts)
+    link = scripts / ".venv" / "bin" / "python"
+    while link.is_symlink():
+        link = link.parent / link.readlink()
+        assert link.parent in (scripts / ".venv" / "bin", interpreter.parent)
+
+
 def test_uv_on_the_path_makes_the_environment(scripts: Path, python_without_ensurepip: str) -> None:
     (scripts / "tools" / "uv").symlink_to(UV)
     assert "Making a virtual environment" in serve(scripts, PYTHON=python_without_ensurepip).stderr
