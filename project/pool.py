@@ -1,4 +1,4 @@
-"""Options of the database connection pool."""
+"""Options of database connections and of their pool."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ RECONNECT_TIMEOUT_S = 1.0
 # A command waits so long for a connection. A server waits longer, through a restart of Postgres.
 COMMAND_TIMEOUT_S = 5
 SERVER_TIMEOUT_S = 20
+
+# The kernel ends a TCP connection to a host that has vanished after about twenty seconds. By default it takes up to two hours, and
+# statements hang meanwhile. DATABASE_URL can set other values.
+KEEPALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "2", "tcp_user_timeout": "20000"}
 
 POOL = {
     "min_size": 1,

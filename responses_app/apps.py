@@ -16,6 +16,8 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch, reverse
 
+from project.pool import KEEPALIVE, POOL
+
 # Apps whose models and pages the pages of this app need.
 NEEDED_APPS: Final = (
     *("django.contrib.admin", "django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"),
@@ -80,8 +82,9 @@ def add_defaults(project: Any, defaults: dict[str, Any]) -> None:
     project.STORAGES.setdefault("files", defaults["STORAGES"]["files"])
     if (folder := defaults["TEMPLATES"][0]["DIRS"][0]) not in project.TEMPLATES[0]["DIRS"]:
         project.TEMPLATES[0]["DIRS"] = [*project.TEMPLATES[0]["DIRS"], folder]
-    pool = defaults["DATABASES"]["default"]["OPTIONS"]["pool"]
-    project.DATABASES["default"].setdefault("OPTIONS", {}).setdefault("pool", pool)
+    options = project.DATABASES["default"].setdefault("OPTIONS", {})
+    for name, value in {**KEEPALIVE, "pool": POOL}.items():
+        options.setdefault(name, value)
 
 
 def show_exception(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

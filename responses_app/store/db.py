@@ -16,6 +16,9 @@ from typing import Any, Final, TypeVar
 import psycopg
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, close_old_connections, connection, connections, transaction
+from psycopg.conninfo import conninfo_to_dict
+
+from project.pool import KEEPALIVE
 
 T = TypeVar("T")
 # Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
@@ -49,7 +52,7 @@ def session_parameters(alias: str = DEFAULT_DB_ALIAS) -> dict[str, Any]:
 def listen_parameters() -> dict[str, Any]:
     """Return arguments of `psycopg.connect` for LISTEN and NOTIFY: RESPONSES_LISTEN_DATABASE_URL, or DATABASE_URL."""
     url = settings.RESPONSES_LISTEN_DATABASE_URL
-    return {"conninfo": url} if url else session_parameters()
+    return {**KEEPALIVE, **conninfo_to_dict(url)} if url else session_parameters()
 
 
 def check_connection() -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.env import check_database_url, check_time_zone, envint, envstr
+from project.env import check_database_url, check_time_zone, database, envint, envstr
+from project.pool import KEEPALIVE, POOL
 
 URL = "postgresql://user:word@127.0.0.1"
 
@@ -29,6 +30,11 @@ def test_a_wrong_database_url_is_named(url: str, sentence: str) -> None:
 def test_options_of_postgres_are_accepted() -> None:
     url = f"{URL}/name?host=%2Frun&port=5432&sslmode=require&application_name=verbatim"
     assert check_database_url("DATABASE_URL", url) == url
+
+
+def test_connection_to_a_host_that_has_vanished_ends_unless_the_url_says_otherwise() -> None:
+    options = database(f"{URL}/name?keepalives_idle=60")["OPTIONS"]
+    assert options == {**KEEPALIVE, "keepalives_idle": "60", "pool": POOL}
 
 
 @pytest.mark.parametrize("name", ["Mars/Phobos", "../etc/passwd", "/etc/localtime"])

@@ -146,9 +146,9 @@ async def _close(link: psycopg.AsyncConnection[Any] | None) -> None:
 
 async def _connect() -> psycopg.AsyncConnection[Any]:
     """Connect outside of the pool, and without a pooler if RESPONSES_LISTEN_DATABASE_URL names a direct address."""
-    connecting = asyncio.ensure_future(
-        psycopg.AsyncConnection.connect(**listen_parameters(), autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
-    )
+    # The address may set a time limit of its own.
+    parameters = {"connect_timeout": CONNECT_TIMEOUT_S, **listen_parameters()}
+    connecting = asyncio.ensure_future(psycopg.AsyncConnection.connect(**parameters, autocommit=True))
     try:
         return await asyncio.shield(connecting)
     except asyncio.CancelledError:

@@ -62,7 +62,7 @@ class LostTest(TransactionTestCase):
             writer.close()
 
         server = await asyncio.start_server(refuse, "127.0.0.1", 0)
-        url = f"postgresql://127.0.0.1:{server.sockets[0].getsockname()[1]}/none"
+        url = f"postgresql://127.0.0.1:{server.sockets[0].getsockname()[1]}/none?connect_timeout=3"
         with patch.object(notify, "RETRY_DELAY_S", 0.01), self.assertLogs("responses.signals", "INFO") as log:
             with override_settings(RESPONSES_LISTEN_DATABASE_URL=url):
                 notifier = notify.Notifier(lambda _kind, _keys: None, 1)
