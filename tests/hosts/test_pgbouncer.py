@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import psycopg
 import pytest
 
@@ -70,9 +71,15 @@ def test_running_response_survives_the_loss_of_all_sessions(server: Server, dire
     uid = create(server, background=True)["id"]
     cut({"conninfo": direct_url})
     assert wait_ended(server, uid)["status"] == "completed"
+    answers: list[httpx2.Response] = []
+
+    def is_replayed() -> bool:
+        answers.append(call(server, "GET", f"responses/{uid}?stream=true"))
+        return answers[-1].status_code == 200
+
     # Each lost session of the pools refuses one request.
-    wait_until(lambda: call(server, "GET", f"responses/{uid}?stream=true").status_code == 200)
-    text = call(server, "GET", f"responses/{uid}?stream=true").text
+    wait_until(is_replayed)
+    text = answers[-1].text
     numbers = [json.loads(line[6:])["sequence_number"] for line in text.splitlines() if line.startswith("data: {")]
     assert numbers == list(range(len(numbers)))
     assert "response.completed" in text

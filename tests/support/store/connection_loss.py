@@ -7,7 +7,11 @@ from typing import Any
 import psycopg
 from django.db import connection
 
-CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+# Not a worker of autovacuum, which the role of the server may not end.
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
 
 
 def cut(parameters: dict[str, Any]) -> None:
