@@ -15,9 +15,7 @@ REGISTRY = "model_executor/models/registry.py"
 CONFIGURATIONS = "transformers_utils/config.py"
 QUANTIZATIONS = "model_executor/layers/quantization/__init__.py"
 # Other names that vLLM's methods take as theirs.
-QUANTIZATION_ALIASES = frozenset(
-    {"auto-round", "auto_round", "compressed_tensors", "intel/auto-round", "gpt_oss_mxfp4", "nvfp4"}
-)
+QUANTIZATION_ALIASES = frozenset({"auto-round", "auto_round", "compressed_tensors", "intel/auto-round", "nvfp4"})
 # Tables of vLLM's registry with models that generate text.
 GENERATIVE_TABLES = ("_TEXT_GENERATION_MODELS", "_MULTIMODAL_MODELS", "_TRANSFORMERS_SUPPORTED_MODELS")
 OTHER_TABLES = (
