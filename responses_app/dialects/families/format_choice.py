@@ -42,7 +42,6 @@ _TAGS = re.compile(r"[<\[◁⟪【][^\s]*[>\]▷⟫】]")
 # Parsers of the format that is used where no parser is named.
 _DEFAULT_REASONING, _DEFAULT_CALLS = "qwen3", "hermes"
 
-
 _Reads: TypeAlias = Callable[[WrittenTurn, OutputFormat, Collection[str]], bool]
 
 
@@ -283,6 +282,8 @@ class _Chooser:
                 "reasoning of this model will be shown as text, or text as reasoning. "
                 f"The template writes {_shown(self._unread(self._turns.reasoning, chosen, reads_reasoning))}"
             )
+
+        yield from self._turns.stop_warnings()
 
     def _unread(self, turns: Sequence[Variants], chosen: Detection, reads: _Reads) -> str:
         """Return the first turn that is not read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from responses_app.dialects.families.written_turns import (
@@ -67,3 +68,13 @@ class TurnSet:
         """Text of all turns."""
         turns = [*self.calls, *self.rich, *self.reasoning, self.plain]
         return "\n".join(turn.text for variants in turns for turn in variants)
+
+    def stop_warnings(self) -> Iterator[str]:
+        """Yield what is never generated, because the template writes a token that ends the output before it."""
+        for part, turns in (("reasoning", self.reasoning[:1]), ("a call", self.calls[:1])):
+            stops = [self._writer.stop_inside(turn) for variants in turns for turn in variants]
+            if stops and all(stops):
+                yield (
+                    f"The chat template writes {stops[0]}, which ends the output of this model, inside a turn with {part}: "
+                    "what stands behind it is never generated, and outputs may be empty."
+                )

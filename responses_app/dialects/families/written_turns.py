@@ -114,6 +114,10 @@ class TurnWriter:
         best = [turn for turn in written if _size(turn) == most]
         return [turn for index, turn in enumerate(best) if turn not in best[:index]]
 
+    def stop_inside(self, turn: WrittenTurn) -> str:
+        """Return the first stop in a turn, before its end; empty if there is none."""
+        return min((stop for stop in self._stops if stop in turn.text), key=turn.text.find, default="")
+
     def _messages(self, calls: Sequence[Call], content: str, reasoning: str) -> Iterator[dict[str, Any]]:
         """Yield the forms in which templates expect calls and reasoning."""
         for form in self._call_forms if calls else _CALL_FORMS[:1]:

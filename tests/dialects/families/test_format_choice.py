@@ -188,6 +188,14 @@ def test_reasoning_that_cannot_be_told_from_the_answer_is_a_warning() -> None:
     assert any("reasoning of this model will be shown as text" in warning for warning in choice.detection.warnings)
 
 
+def test_a_stop_inside_a_turn_is_a_warning() -> None:
+    reasoning = CHATML.replace("'\n</think>\n\n'", "'<|im_end|><|im_start|>answer\n'").replace("'<think>\n'", "'<|thought|>'")
+    calls = CHATML.replace("'\n<tool_call>\n'", "'<|im_end|>\n<tool_call>\n'")
+    for template, part in ((reasoning, "reasoning"), (calls, "a call")):
+        (warning,) = choose_for(template, "<|thought|>", "<|im_start|>", model_type="qwen3").detection.warnings
+        assert f"<|im_end|>, which ends the output of this model, inside a turn with {part}: what stands behind" in warning
+
+
 def test_tags_around_every_answer_are_no_text() -> None:
     template = CHATML.replace("{{- message.content }}", "{{- '<reply>' + message.content + '</reply>' if message.content }}")
     choice = choose_for(template, model_type="qwen3")
