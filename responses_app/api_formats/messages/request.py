@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from responses_app.schemas.create_response import EMPTY
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing
 
+_SCHEMA_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # Parameters that Responses has under other names.
 FIELDS: Mapping[str, str] = {
     "input": "messages",
@@ -137,6 +139,12 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     return ParsedMessages(order, shows, paths)
 
 
+def _schema_name(schema: Mapping[str, Any]) -> str:
+    """Return the title of a schema as its name: Messages has no name, and clients of OpenAI send the title as the name."""
+    title = schema.get("title")
+    return title if isinstance(title, str) and re.fullmatch(_SCHEMA_NAME, title) else "output"
+
+
 def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry]) -> dict[str, Any]:
     """Return the body of Responses without the input and the tools. Raises InvalidRequest.
 
@@ -156,7 +164,8 @@ def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry])
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }
     if config is not None and config.format is not None:
-        fields["text"] = {"format": {"type": "json_schema", "name": "output", "schema": config.format.schema_, "strict": True}}
+        schema = config.format.schema_
+        fields["text"] = {"format": {"type": "json_schema", "name": _schema_name(schema), "schema": schema, "strict": True}}
     if body.metadata is not None and body.metadata.user_id is not None:
         fields["metadata"] = {"user_id": body.metadata.user_id}
     if choice is not None:

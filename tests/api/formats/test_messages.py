@@ -114,6 +114,17 @@ class MessagesTest(MessagesCase):
             self.assertEqual(of_messages.sampling, of_response.sampling)
             self.assertEqual(of_messages.sampling.top_k, 7)
 
+    async def test_the_name_of_a_schema_is_its_title(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+        async with self.serving(*[record_text(THOUGHT)] * 4) as client:
+            for title, name in (("Person", "Person"), ("Two words", "output")):
+                titled = {**schema, "title": title}
+                text_format = {"type": "json_schema", "name": name, "schema": titled, "strict": True}
+                await self.message(client, output_config={"format": {"type": "json_schema", "schema": titled}})
+                await self.made(client, input="Hi", text={"format": text_format})
+                of_messages, of_response = self.engine.requests[-2:]
+                self.assertEqual(of_messages.prompt, of_response.prompt)
+
     async def test_calls_have_the_blanks_that_the_model_writes(self) -> None:
         call = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris", "days": [1, 2]}}
         result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}
