@@ -77,6 +77,7 @@ urlpatterns = [
     path(f"{RESPONSE}/delete", response_delete.delete, name="response-delete"),
     path(f"{RESPONSE}/items/<str:item>", export.item, name="response-item"),
     path(f"{RESPONSE}/items/<str:item>/fragment", items.show, name="response-item-fragment"),
+    path(f"{RESPONSE}/items/<str:item>/text", export.text, name="response-item-text"),
     path(f"{RESPONSE}/items/<str:item>/selected", items.selected, name="response-item-selected"),
     path(f"{RESPONSE}/items/<str:item>/images/<int:place>", export.image, name="response-image"),
     path("", include("responses_app.web.chat.urls")),

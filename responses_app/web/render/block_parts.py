@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from responses_app.images.decode import ImageSize, header_size, is_data_url
-from responses_app.web.render.sanitize import pretty_json, truncate, visible
+from responses_app.web.render.sanitize import readable, truncate, visible
 
 # Shown characters of a field of any item except a message.
 MAX_FIELD_CHARS: Final = 4_000
@@ -36,10 +36,12 @@ class PageLink:
 class BlockPart:
     """Part of a fragment: plain text, rendered Markdown, pages, or the position of an image in the item.
 
-    `size` is the size of the shown image in CSS pixels, None if unknown. `label` names the box of a text, `note` stands before the part.
+    `whole` is the whole text where `text` is its beginning. `size` is the size of the shown image in CSS pixels, None if unknown.
+    `label` names the box of a text, `note` stands before the part.
     """
 
     text: str = ""
+    whole: str = ""
     html: SafeString | None = None
     left_out: int = 0
     image: int | None = None
@@ -83,14 +85,16 @@ def picture_part(position: int, url: object, size: ImageSize | None = None) -> B
 
 def text_part(value: Any, label: str = RESULT, **fields: Any) -> BlockPart:
     """Return the part of a text or of a JSON value, the latter indented; long values are truncated."""
-    if isinstance(value, str) and len(value) <= MAX_FIELD_CHARS and value[:1] in "{[":
-        try:
-            return BlockPart(text=pretty_json(json.loads(value)), label=label, **fields)
-        except ValueError:
-            pass
+    if isinstance(value, str) and len(value) <= MAX_FIELD_CHARS:
+        return BlockPart(text=readable(value), label=label, **fields)
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    shown, left_out = truncate(text, MAX_FIELD_CHARS)
-    return BlockPart(text=shown, left_out=left_out, label=label, **fields)
+    return truncated_part(text, MAX_FIELD_CHARS, label=label, **fields)
+
+
+def truncated_part(text: str, limit: int, **fields: Any) -> BlockPart:
+    """Return the part of a text of which at most `limit` characters are shown."""
+    shown, left_out = truncate(text, limit)
+    return BlockPart(text=shown, left_out=left_out, whole=text if left_out else "", **fields)
 
 
 def fenced_json(text: str) -> str:

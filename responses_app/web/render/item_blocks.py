@@ -19,12 +19,13 @@ from responses_app.web.render.block_parts import (
     fenced_json,
     picture_part,
     text_part,
+    truncated_part,
 )
 from responses_app.web.render.file_citations import with_links
 from responses_app.web.render.item_titles import duration_text, is_unfinished, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.result_pictures import picture_urls
-from responses_app.web.render.sanitize import truncate, visible
+from responses_app.web.render.sanitize import visible
 
 # Shown characters of a text of a message.
 MAX_TEXT_CHARS: Final = 20_000
@@ -156,10 +157,7 @@ class ItemRenderer:
             return
         first = len(picture_urls(item))
         if output.text:
-            text, left_out = truncate(output.text, MAX_FIELD_CHARS)
-            yield BlockPart(text=text, label=RESULT, note="Sent to the model")
-            if left_out:
-                yield BlockPart(note=f"{left_out:,} more characters")
+            yield truncated_part(output.text, MAX_FIELD_CHARS, label=RESULT, note="Sent to the model")
         yield from (BlockPart(image=first + position) for position in range(output.pictures))
 
     def _message(self, item: Mapping[str, Any]) -> list[BlockPart]:
@@ -182,15 +180,13 @@ class ItemRenderer:
             name = part.get("filename") or part.get("file_id") or part.get("file_url") or ""
             return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"))
         if kind not in TEXT_FIELDS:
-            text, left_out = truncate(json.dumps(part, ensure_ascii=False), MAX_FIELD_CHARS)
-            return BlockPart(text=text, left_out=left_out, note=kind)
+            return truncated_part(json.dumps(part, ensure_ascii=False), MAX_FIELD_CHARS, note=kind)
         text = str(part.get(TEXT_FIELDS[kind]) or "")
         if kind in ("output_text", "summary_text") and len(text) <= min(self.markdown_budget, self.max_text_chars):
             self.markdown_budget -= len(text)
             annotations = part.get("annotations")
             return BlockPart(html=markdown(with_links(text, annotations) if annotations else fenced_json(text)))
-        shown, left_out = truncate(text, self.max_text_chars)
-        return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
+        return truncated_part(text, self.max_text_chars, note="refusal" if kind == "refusal" else "")
 
 
 def image_source(part: Mapping[str, Any]) -> str:

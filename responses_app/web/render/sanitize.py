@@ -23,6 +23,16 @@ def truncate(text: str, limit: int) -> tuple[str, int]:
     return visible(text[:limit]), max(len(text) - limit, 0)
 
 
+def readable(text: str) -> str:
+    """Return a text with invisible characters named, and a JSON object or array also indented."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return pretty_json(json.loads(text))
+        except (ValueError, RecursionError):
+            pass
+    return visible(text)
+
+
 def pretty_json(value: Any) -> str:
     """Format `value` as indented JSON with invisible characters named and the queries of MCP servers' URLs hidden."""
     return visible(hide_url_queries(json.dumps(value, indent=2, ensure_ascii=False)))

@@ -268,3 +268,24 @@ def test_properties_stand_beside_the_turns_on_a_wide_screen(chat_server: Server,
     page.set_viewport_size({"width": 800, "height": 900})
     page.reload()
     expect(properties.locator("dl")).to_be_hidden()
+
+
+def test_a_long_result_opens_in_place_and_as_text_without_scripts(
+    chat_server: Server, page: Page, chromium: Browser, signed_in: StorageState
+) -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "get_weather", "arguments": "{}"}
+    result = json.dumps([{"hour": hour} for hour in range(1_000)])
+    output = {"type": "function_call_output", "call_id": "c", "output": result}
+    uid = chat_server.ask(input=[{"role": "user", "content": "And now?"}, call, output], tools=[TOOL]).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    link = page.get_by_role("link", name="Show all")
+    link.click()
+    box = page.get_by_label("Result")
+    expect(box).to_contain_text('"hour": 999')
+    expect(box).to_be_focused()
+    expect(box.locator(".hljs-number").first).to_be_visible()
+    expect(link).to_have_count(0)
+    with opened_page(chromium, storage_state=signed_in, java_script_enabled=False) as plain:
+        plain.goto(page.url)
+        plain.get_by_role("link", name="Show all").click()
+        expect(plain.locator("body")).to_contain_text('{\n    "hour": 999\n  }', use_inner_text=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -107,6 +108,20 @@ class FragmentTest(WebCase):
         url = "/responses/resp_1/items/msg_1/fragment"
         self.assertIn("(30,000 more characters)", self.page(url))
         self.assertEqual(len(re.findall("word", self.page(f"{url}?whole"))), 10_000)
+
+    def test_a_long_result_is_readable_as_text(self) -> None:
+        row = made()
+        result = json.dumps({"days": list(range(2_000)), "mark": "a\u202eb"})
+        item(row, "fc_1", "function_call", call_id="call_1", name="look", arguments="{}")
+        item(row, "fco_1", "function_call_output", call_id="call_1", output=result)
+        link = 'class="whole" href="/responses/resp_1/items/fco_1/text?part=0"'
+        self.assertIn(link, self.page("/responses/resp_1/items/fco_1/fragment"))
+        answer = self.client.get("/responses/resp_1/items/fco_1/text?part=0")
+        self.assertEqual(answer["Content-Type"], "text/plain; charset=utf-8")
+        self.assertIn('\n    1999\n  ],\n  "mark": "a⟨U+202E⟩b"', answer.content.decode())
+        for nothing in ("fco_1/text", "fco_1/text?part=7", "fc_1/text?part=0", "fc_9/text?part=0"):
+            with self.subTest(nothing=nothing):
+                self.assertEqual(self.client.get(f"/responses/resp_1/items/{nothing}").status_code, 404)
 
     def test_people_of_other_projects_see_no_item(self) -> None:
         stored()

@@ -22,7 +22,9 @@ from responses_app.store.content.tool_outputs import ITEM_TYPES
 from responses_app.store.log import reader
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import media_type_of, picture_urls
-from responses_app.web.response.detail import get_response
+from responses_app.web.render.sanitize import readable
+from responses_app.web.response.detail import get_response, number
+from responses_app.web.response.items import item_renderer
 from responses_app.wire.event_stream import partial_snapshot
 from responses_app.wire.sse import DONE, encode
 
@@ -73,6 +75,26 @@ def item(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     if body == "null":
         raise Http404(NO_ITEM)
     return HttpResponse(body, content_type="application/json")
+
+
+@never_cache
+@login_required
+@require_safe
+def text(request: HttpRequest, uid: str, item: str) -> HttpResponse:
+    """Send GET /responses/ID/items/ITEM/text: the whole text of the part `part` of the item that pages show shortened."""
+    row = get_response(request, uid)
+    stored = _stored_item(row, item)
+    body = _logged_item(row, item) if stored is None else json.loads(stored.body)
+    if body is None:
+        raise Http404(NO_ITEM)
+    (block,) = item_renderer(row, [body]).blocks([body])
+    place = number(request, "part")
+    whole = block.parts[place].whole if 0 <= place < len(block.parts) else ""
+    if not whole:
+        raise Http404("This item has no such text.")
+    response = HttpResponse(readable(whole), content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 @login_required
