@@ -86,6 +86,9 @@ class PropertiesTest(WebCase):
                     page = self.page(f"/responses/{row.uid}/wire")
                     self.assertRegex(page, rf"curl http://testserver/v1/{expected} ")
                     self.assertEqual("&quot;messages&quot;: [" in page, text != long)
+                    # Also without the `max_tokens` that the package asks for.
+                    self.assertIn("client.responses.create(" if text == long else "messages=[", self.python(row.uid))
+                    self.assertEqual("was not kept in full" in page, text == long)
 
     def test_python_calls_the_package_of_the_format_with_parameters_that_its_method_has(self) -> None:
         chat: dict[str, Any] = {

@@ -129,9 +129,6 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     request_json, left_out = truncate("" if is_large else pretty_json(body), MAX_JSON_CHARS)
     url = request.build_absolute_uri("/")
     api_format, sent = _sent(row, body)
-    # The package requires `max_tokens`, the server does not.
-    has_call = api_format != ApiFormat.MESSAGES or "max_tokens" in sent
-    call = (api_format, sent) if has_call else (ApiFormat.RESPONSES, body)
     return render_page(
         request,
         row,
@@ -142,10 +139,11 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         previous=max(after - PAGE_EVENTS, -1) if after >= 0 else None,
         following=blocks[-1].number if len(page) > PAGE_EVENTS else None,
         is_large=is_large,
+        is_converted=api_format != row.api_format,
         request_json=request_json,
         request_left_out=left_out,
         curl="" if is_large else _curl(url, api_format, sent),
-        python="" if is_large else _python(url, *call),
+        python="" if is_large else _python(url, api_format, sent),
     )
 
 
