@@ -181,4 +181,9 @@ def test_forced_colours_keep_the_dots_and_the_legend(chat_server: Server, chromi
     )
     assert len(set(seen)) == len(seen) > 2
     assert ground not in seen
+    visitor.page.goto(f"{chat_server.url}/")
+    legend = "[...document.querySelectorAll('.legend span')].map((one) => getComputedStyle(one, '::before').color)"
+    assert len(set(visitor.page.evaluate(legend))) > 2
+    weights = "[...document.querySelectorAll('.ranges a')].map((one) => [one.ariaCurrent, getComputedStyle(one).fontWeight])"
+    assert dict(visitor.page.evaluate(weights)) == {None: "400", "page": "600"}
     visitor.close()

@@ -40,7 +40,9 @@ class ErrorPagesTest(WebCase):
         page = self.error("/nowhere", 404)
         self.assertIn("<h1>Page not found</h1>", page)
         # Nor does the page name a class.
-        self.assertNotIn("ApiKey", self.error("/keys/999", 404))
+        page_of_key = self.error("/keys/999", 404)
+        self.assertNotIn("ApiKey", page_of_key)
+        self.assertIn(f"it belongs to another project than those of {self.operator.get_username()}.", page_of_key)
         self.assertIn('href="/responses">Responses</a>', page)
         self.assertNotIn("Resolver404", page)
         page = self.error("/nowhere", 404, Client())

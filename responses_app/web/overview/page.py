@@ -148,12 +148,15 @@ def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumb
         cell(f"{figures.failed:,}", status=Status.FAILED),
         cell(f"{figures.input_tokens:,}"),
         cell(f"{figures.output_tokens:,}"),
-        *(cell(significant(value)) for value in (*first, *rate)),
-        *(
-            cell(significant(value)) if value is None else cell(significant(value), seconds=f"{value / PRECISION:.3f}")
-            for value in total
-        ),
+        *(cell(significant(value), **_minimum("first", value)) for value in first),
+        *(cell(significant(value)) for value in rate),
+        *(cell(significant(value), **_minimum("seconds", value)) for value in total),
     ]
+
+
+def _minimum(name: str, seconds: float | None) -> dict[str, str]:
+    """Return the filter by a percentile in seconds, which is exact to PRECISION."""
+    return {} if seconds is None else {name: f"{seconds / PRECISION:.3f}"}
 
 
 def significant(value: float | None) -> str:

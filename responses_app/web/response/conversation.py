@@ -65,6 +65,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         instructions=snapshot.get("instructions"),
         client_body=client_body(row),
         outcome=outcome(row, snapshot),
+        waits_for_approval=any(block.type == "mcp_approval_request" and block.pair is None for block in output_blocks),
         problems=problem_notices(snapshot),
         timeline=timeline(headers, spans),
     )

@@ -31,7 +31,10 @@ TABS = (
 PARTS = ("response-wire", "response-events", "response-prompt", "response-cache")
 # Links to the newest reruns of a response.
 MAX_RERUNS = 8
-MISSING = "No response with this ID in your projects. It may have been deleted."
+MISSING = (
+    "No response with this ID in your projects. It may have been deleted, or was never stored: "
+    "messages and chat completions are stored only on request."
+)
 
 
 def get_response(request: HttpRequest, uid: str) -> Response:

@@ -49,6 +49,7 @@ class ListFilters:
     text: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
     seconds: float | None = None
+    first: float | None = None
     tokens: int | None = None
     hides_refused: bool = False
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -57,15 +58,18 @@ class ListFilters:
     def allows_refused(self) -> bool:
         """Return whether refused requests may stand among the responses: not if a filter asks for what only responses have."""
         only_of_responses = self.status or self.model or self.tool or self.metadata or self.api_format is not None
-        return not (self.hides_refused or only_of_responses or self.seconds is not None or self.tokens is not None)
+        return not (self.hides_refused or only_of_responses or self._has_minimum)
 
     @property
     def window(self) -> int | None:
         """Return the number of newest responses to search, None for all."""
         if self.text:
             return search.RECENT_WINDOW
-        is_unindexed = self.seconds is not None or self.tokens is not None or self._searches_format
-        return UNINDEXED_WINDOW if is_unindexed else None
+        return UNINDEXED_WINDOW if self._has_minimum or self._searches_format else None
+
+    @property
+    def _has_minimum(self) -> bool:
+        return any(minimum is not None for minimum in (self.seconds, self.first, self.tokens))
 
     @property
     def _searches_format(self) -> bool:
@@ -90,6 +94,8 @@ class ListFilters:
             rows = rows.filter(api_format=self.api_format)
         if self.seconds is not None:
             rows = rows.filter(ended_at__gte=F("created_at") + timedelta(seconds=self.seconds))
+        if self.first is not None:
+            rows = rows.filter(time_to_first_token_ms__gte=self.first * 1000)
         if self.tokens is not None:
             rows = rows.filter(output_tokens__gte=self.tokens)
         if self.text:
@@ -165,6 +171,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
         text=values["q"],
         metadata=_pairs(values["meta"], wrong),
         seconds=number("seconds"),
+        first=number("first"),
         tokens=None if tokens is None else int(tokens),
         hides_refused=values["refused"] == "hide",
         wrong=wrong,
@@ -183,6 +190,7 @@ LABELS = {
     "until": "To",
     "meta": "Metadata",
     "seconds": "Min duration (s)",
+    "first": "Min TTFT (s)",
     "tokens": "Min output tokens",
     "project": "Project",
     "refused": "Hide refused requests",

@@ -23,6 +23,7 @@ from responses_app.store import audit_log
 from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
 from responses_app.web.responses.numbers import plural
+from responses_app.web.responses.rows import rows as list_rows
 from responses_app.web.roles import check_role
 
 # A page of the list has fewer rows.
@@ -51,7 +52,7 @@ async def act(request: HttpRequest) -> HttpResponseBase:
         case "delete" if rows and "confirmed" in request.POST:
             await _delete(request, rows)
         case "delete" if rows:
-            context = {"section": "responses", "rows": rows, "back": _list_url(request)}
+            context = {"section": "responses", "lines": await sync_to_async(list_rows)(rows), "back": _list_url(request)}
             return await sync_to_async(render)(request, "web/selection_delete.html", context)
         case _:
             await sync_to_async(messages.error)(request, "Check the responses first: two or more to compare.")

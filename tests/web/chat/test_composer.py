@@ -225,6 +225,14 @@ def test_tools_are_counted_beside_their_menu(visitor: Visitor) -> None:
     expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")
 
 
+def test_tools_close_when_the_message_is_sent(visitor: Visitor) -> None:
+    visitor.page.locator("details.tool-menu > summary").click()
+    panel = visitor.page.locator("details.tool-menu .panel")
+    expect(panel).to_be_visible()
+    visitor.send_and_wait("greetings", "Hello there!")
+    expect(panel).to_be_hidden()
+
+
 def test_hint_of_the_keys_is_never_cut(visitor: Visitor) -> None:
     page = visitor.page
     for width in range(660, 1500, 40):

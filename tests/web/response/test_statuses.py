@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from responses_app.models import Event, Response
+from responses_app.models import Direction, Event, Response
 from responses_app.store.log.archive import archive_log
 from tests.support.store.stored_events import row_frames
 from tests.support.store.stored_logs import log_frames
-from tests.support.web.page_case import WebCase, made
+from tests.support.web.page_case import WebCase, item, made, snapshot
 
 PAGES = ("", "/events", "/events/0", "/wire", "/prompt", "/chain", "/check", "/delete", ".json", ".jsonl", ".sse")
 FAILED = {"error": {"code": "server_error", "message": "The engine \x1b ended <b>early</b>."}}
@@ -66,6 +66,17 @@ class OutcomesTest(WebCase):
                 row = ended("completed", "response.completed", output=output)
                 self.assertIs("The model returned no text." in self.page(f"/responses/{row.uid}"), is_named)
                 row.delete()
+
+    def test_a_response_that_waits_for_an_approval_leads_to_the_chat(self) -> None:
+        row = made()
+        asking = {"id": "mcpr_1", "type": "mcp_approval_request", "server_label": "demo", "name": "look", "arguments": "{}"}
+        snapshot(row, [asking])
+        link = f'href="/chat?previous_response_id={row.uid}">Approve or deny in the chat</a>'
+        self.assertIn(link, self.page(f"/responses/{row.uid}"))
+        later = made("resp_2", thread=row.uid, previous_uid=row.uid)
+        answer = {"approval_request_id": "mcpr_1", "approve": True}
+        item(later, "mcpa_1", "mcp_approval_response", Direction.INPUT, **answer)
+        self.assertNotIn(link, self.page(f"/responses/{row.uid}"))
 
     def test_a_failed_response_shows_the_code_and_the_message_of_its_error(self) -> None:
         row = ended("failed", "response.failed", **FAILED)

@@ -106,6 +106,7 @@ class ListTest(WebCase):
         made("resp_tool", tools=["get_weather"])
         made("resp_meta", metadata={"user": "ada", "run": "7"})
         made("resp_slow", ended_at=NOW + timedelta(seconds=60))
+        made("resp_late", time_to_first_token_ms=500)
         made("resp_long", output_tokens=4000)
         item(made("resp_said"), "fc_1", "function_call", name="f", arguments='{"city":"Köln \\"x\\""}')
         for query, uid in (
@@ -116,6 +117,7 @@ class ListTest(WebCase):
             ("meta=user%3Dada", "resp_meta"),
             ("meta=user%3Dada,run=7", "resp_meta"),
             ("seconds=30", "resp_slow"),
+            ("first=0.5", "resp_late"),
             ("tokens=1000", "resp_long"),
             ("until=2026-11-19", "resp_old"),
             ("since=2026-11-16T00:00&until=2026-11-18T00:00:00Z", "resp_old"),
@@ -125,7 +127,7 @@ class ListTest(WebCase):
             with self.subTest(query=query, uid=uid):
                 self.assertEqual(self.shown(f"?{query}"), [uid], query)
         self.assertEqual(self.shown("?meta=user%3Dbob"), [])
-        self.assertEqual(len(self.shown("?project=p")), 9)
+        self.assertEqual(len(self.shown("?project=p")), 10)
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)

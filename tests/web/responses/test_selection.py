@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -71,7 +72,7 @@ def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, pag
     boxes.first.check()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Delete 1 response?")
-    expect(page.locator("main")).to_contain_text(extra)
+    expect(page.locator("main li")).to_contain_text(re.compile(rf"disposable twice.*{extra}"))
     page.get_by_role("button", name="Delete").click()
     expect(page).to_have_url(f"{chat_server.url}/responses?q=disposable")
     expect(page.get_by_text("Deleted 1 response.")).to_be_visible()

@@ -76,6 +76,7 @@ export class Composer {
     if (this.busy || this.sendButton.disabled || !(text || this.pending || !this.attachments.isEmpty)) return;
     if (this.pending) return void (this.notice.textContent = "A file is still being uploaded.");
     const attached = this.attachments.take();
+    for (const menu of this.form.querySelectorAll(".menu[open]")) menu.open = false;
     this.field.value = "";
     this.notice.textContent = "";
     this.onInput();
