@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.pq import Conninfo
 
-from project.pool import KEEPALIVE, POOL
+from project.pool import POOL, TIME_LIMITS
 from responses_app.utils.durations import parse_duration
 
 MIN_TOKEN_LENGTH = 16
@@ -160,7 +160,7 @@ def database(url: str, variable: str = "DATABASE_URL") -> dict[str, object]:
         "PORT": str(options.pop("port", None) or parts.port or ""),
         # psycopg pools the connections. Persistent connections of Django would leak one per thread under ASGI.
         "CONN_MAX_AGE": 0,
-        "OPTIONS": {**KEEPALIVE, **options, "pool": POOL},
+        "OPTIONS": {**TIME_LIMITS, **options, "pool": POOL},
         "TEST": {"NAME": None},
     }
 

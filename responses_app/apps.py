@@ -16,7 +16,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch, reverse
 
-from project.pool import KEEPALIVE, POOL
+from project.pool import POOL, TIME_LIMITS
 
 # Apps whose models and pages the pages of this app need.
 NEEDED_APPS: Final = (
@@ -83,7 +83,7 @@ def add_defaults(project: Any, defaults: dict[str, Any]) -> None:
     if (folder := defaults["TEMPLATES"][0]["DIRS"][0]) not in project.TEMPLATES[0]["DIRS"]:
         project.TEMPLATES[0]["DIRS"] = [*project.TEMPLATES[0]["DIRS"], folder]
     options = project.DATABASES["default"].setdefault("OPTIONS", {})
-    for name, value in {**KEEPALIVE, "pool": POOL}.items():
+    for name, value in {**TIME_LIMITS, "pool": POOL}.items():
         options.setdefault(name, value)
 
 

@@ -154,6 +154,13 @@ class ServiceUnavailable(ApiError):
         self.headers = {"Retry-After": str(retry_after)}
 
 
+class DatabaseAway(ServiceUnavailable):
+    """Database that does not answer (503)."""
+
+    def __init__(self) -> None:
+        super().__init__("The database does not answer. Try again in a moment.")
+
+
 class DatabaseFull(ServiceUnavailable):
     """Disk of the database full: no response can be stored (503)."""
 

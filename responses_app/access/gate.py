@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError
 from responses_app.access import api_keys, refusals
 from responses_app.access.cors import CorsPolicy
 from responses_app.access.trusted_proxies import TrustedProxies
-from responses_app.errors import ApiError, ServiceUnavailable, Unauthorized
+from responses_app.errors import ApiError, DatabaseAway, Unauthorized
 from responses_app.models import ApiKey
 
 # Paths that need a key.
@@ -68,8 +68,13 @@ class KeyGate:
         """Return the account of the key in an `Authorization` header. Raises Unauthorized, ServiceUnavailable."""
         # A header without a key is rejected even without a database.
         api_keys.cached_key(authorization)
+        look_up = asyncio.ensure_future(self._threads(lambda: api_keys.authenticate_header(authorization)))
+        # A thread cannot be cancelled: it waits for the database, and nobody waits for its error then.
+        look_up.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({look_up}, timeout=LOOK_UP_LIMIT_S)
+        if not look_up.done():
+            raise DatabaseAway
         try:
-            async with asyncio.timeout(LOOK_UP_LIMIT_S):
-                return api_keys.account(await self._threads(lambda: api_keys.authenticate_header(authorization)))
-        except (TimeoutError, OperationalError, InterfaceError) as error:
-            raise ServiceUnavailable("The database does not answer. Try again in a moment.") from error
+            return api_keys.account(look_up.result())
+        except (OperationalError, InterfaceError) as error:
+            raise DatabaseAway from error

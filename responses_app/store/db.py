@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, close_old_connections, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, Error, close_old_connections, connection, connections, transaction
 from psycopg.conninfo import conninfo_to_dict
 
-from project.pool import KEEPALIVE
+from project.pool import TIME_LIMITS
 
 T = TypeVar("T")
 # Set once per connection of the log, unless RESPONSES_DURABILITY is "disk". Commits that open or end a response override the setting.
@@ -52,7 +52,7 @@ def session_parameters(alias: str = DEFAULT_DB_ALIAS) -> dict[str, Any]:
 def listen_parameters() -> dict[str, Any]:
     """Return arguments of `psycopg.connect` for LISTEN and NOTIFY: RESPONSES_LISTEN_DATABASE_URL, or DATABASE_URL."""
     url = settings.RESPONSES_LISTEN_DATABASE_URL
-    return {**KEEPALIVE, **conninfo_to_dict(url)} if url else session_parameters()
+    return {**TIME_LIMITS, **conninfo_to_dict(url)} if url else session_parameters()
 
 
 def check_connection() -> bool:
@@ -110,7 +110,7 @@ def execute_prepared(sql: str, parameters: Sequence[object]) -> list[tuple[Any, 
         return cursor.fetchall() if cursor.description else []
 
 
-def is_general_error(error: DatabaseError) -> bool:
+def is_general_error(error: Error) -> bool:
     """Return whether an error comes from no single row: from the connection, the rights, a full disk or the end of Postgres."""
     code = getattr(error.__cause__, "sqlstate", None)
     return code is None or code.startswith(GENERAL_ERRORS)

@@ -10,6 +10,7 @@ from django.http.request import UnreadablePostError
 
 from responses_app.errors import (
     ApiError,
+    DatabaseAway,
     DatabaseFull,
     InsufficientStorage,
     InternalError,
@@ -43,10 +44,6 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
         return InvalidRequest("The body of your request ended too early.")
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("%s database: %s", request_id, error)
-        return (
-            DatabaseFull()
-            if is_disk_full(error)
-            else ServiceUnavailable("The database does not answer. Try again in a moment.")
-        )
+        return DatabaseFull() if is_disk_full(error) else DatabaseAway()
     logger.error("%s %s", request_id, where, exc_info=error)
     return InternalError(f"The server had an error while processing your request ({request_id}).")

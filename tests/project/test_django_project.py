@@ -10,7 +10,7 @@ from django.conf import LazySettings, settings
 from django.contrib.auth.models import Group
 from django.test import override_settings
 
-from project.pool import KEEPALIVE, POOL
+from project.pool import POOL, TIME_LIMITS
 from responses_app import apps
 from responses_app.apps import add_defaults, check_account_model, check_urls, settings_problem
 from responses_app.installation.data_dir import TEMPLATE_DIR
@@ -42,7 +42,7 @@ def test_defaults_leave_what_the_project_has_set() -> None:
     assert (project.RESPONSES_MAX_QUEUED, project.LOGIN_URL) == (7, "sign-in")
     assert sorted(project.STORAGES) == ["default", "files"]
     assert project.TEMPLATES == [{"DIRS": ["mine", TEMPLATE_DIR]}]
-    assert project.DATABASES["default"]["OPTIONS"] == {**KEEPALIVE, "keepalives_idle": "60", "pool": POOL}
+    assert project.DATABASES["default"]["OPTIONS"] == {**TIME_LIMITS, "keepalives_idle": "60", "pool": POOL}
 
 
 def test_account_model_without_user_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.env import check_database_url, check_time_zone, database, envint, envstr
-from project.pool import KEEPALIVE, POOL
+from project.pool import POOL, TIME_LIMITS
 
 URL = "postgresql://user:word@127.0.0.1"
 
@@ -34,7 +34,7 @@ def test_options_of_postgres_are_accepted() -> None:
 
 def test_connection_to_a_host_that_has_vanished_ends_unless_the_url_says_otherwise() -> None:
     options = database(f"{URL}/name?keepalives_idle=60")["OPTIONS"]
-    assert options == {**KEEPALIVE, "keepalives_idle": "60", "pool": POOL}
+    assert options == {**TIME_LIMITS, "keepalives_idle": "60", "pool": POOL}
 
 
 @pytest.mark.parametrize("name", ["Mars/Phobos", "../etc/passwd", "/etc/localtime"])

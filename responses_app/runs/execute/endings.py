@@ -11,7 +11,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from responses_app.engine_interface import Finish
-from responses_app.errors import ApiError, InternalError, InvalidRequest, RateLimited, ServiceUnavailable
+from responses_app.errors import ApiError, DatabaseAway, InternalError, InvalidRequest, RateLimited
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
@@ -103,9 +103,11 @@ class RunEndings:
             self.problem = locked()
             return False
         uid = self._writer.response["id"]
-        logger.log(logging.INFO if isinstance(error, Fenced) else logging.ERROR, "%s: left to others: %s", uid, error)
-        if not self._output.publisher.broadcast.frames:
-            self.problem = ServiceUnavailable("The database does not answer. Try again in a moment.")
+        is_begun = bool(self._output.publisher.broadcast.frames)
+        outcome = "left to others" if is_begun else "not stored"
+        logger.log(logging.INFO if isinstance(error, Fenced) else logging.ERROR, "%s: %s: %s", uid, outcome, error)
+        if not is_begun:
+            self.problem = DatabaseAway()
             return False
         return True
 

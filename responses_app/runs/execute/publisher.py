@@ -185,6 +185,12 @@ class DurablePublisher:
         self._committed = asyncio.get_running_loop().create_future()
         await self._committed
 
+    def withdraw_opening(self, error: DatabaseError) -> None:
+        """Reject the first append with `error`, unless a commit has begun with it."""
+        if self._waiting is not None and self._committing is None and self._waiting.append.opens:
+            self._reject(error)
+            self._wake()
+
     def _wake(self) -> None:
         if self._committed is not None and not self._committed.done():
             self._committed.set_result(None)

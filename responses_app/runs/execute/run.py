@@ -10,10 +10,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
-from responses_app.errors import ApiError, InternalError, InvalidRequest
+from responses_app.errors import ApiError, DatabaseAway, DatabaseFull, InternalError, InvalidRequest
 from responses_app.observability import events
 from responses_app.observability.records import current_trace
 from responses_app.protocol.deltas import Compaction
@@ -24,11 +24,14 @@ from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds, TooManyRounds
 from responses_app.runs.prepare.items.summary import NO_SUMMARY
+from responses_app.store.storage_report.storage_state import storage_state
 
 logger = logging.getLogger("responses.run")
 
 CompactionHook: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tuple[Compaction, int] | None]]
 DiagnosticsHook: TypeAlias = Callable[[int | None], Awaitable[dict[str, Any]]]
+# Seconds that a request waits for the commit of the beginning of its response.
+OPENING_LIMIT_S = 20.0
 STOPPED = "The server was stopped before this response was complete."
 TOO_MANY_ROUNDS = "The model called tools in {} rounds, which is the limit for one response."
 
@@ -110,9 +113,14 @@ class Run:
         A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
         try:
-            async with aclosing(self.broadcast.subscribe()) as batches:
-                async for _ in batches:
-                    return
+            async with aclosing(self.broadcast.subscribe(pause=OPENING_LIMIT_S)) as batches:
+                async for batch in batches:
+                    if batch:
+                        return
+                    # A commit under way cannot be withdrawn: it may still store the response, as for a client that has left.
+                    self.publisher.withdraw_opening(OperationalError("the response was not stored in time"))
+                    self.cancel()
+                    raise DatabaseFull if storage_state.has_no_space else DatabaseAway
         except asyncio.CancelledError:
             if not self.background:
                 self.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -17,6 +17,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.store.cluster.notify import Notifier
 from responses_app.store.db import check_connection
 from responses_app.store.log import reader
+from responses_app.store.log.writer import MAX_RETRY_AWAY_S
 from responses_app.store.repeats import lock_number
 
 # Seconds between polls with a connection for NOTIFY, and without.
@@ -24,7 +25,7 @@ POLL_CONNECTED_S, POLL_DISCONNECTED_S = 1.0, 0.2
 # A follower repeats its registration after RENEW_S; the owner drops the registration after FORGET_S.
 RENEW_S, FORGET_S = 4.0, 12.0
 # Seconds that a follower waits for a database that is down; runs wait as long.
-LOST_LIMIT = 60.0
+LOST_LIMIT = MAX_RETRY_AWAY_S
 
 
 class LogFollower:
@@ -63,9 +64,14 @@ class LogFollower:
         A deleted log has ended.
         Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
         """
+        async with aclosing(self._pages(pk, after)) as pages:
+            async for batch in with_pauses(pages, pause):
+                yield batch
+
+    async def _pages(self, pk: int, after: int) -> FrameBatches:
         news = asyncio.Event()
         self._followers.setdefault(pk, set()).add(news)
-        last_yield, renewed = time.monotonic(), 0.0
+        renewed = 0.0
         read, ended = time.monotonic(), False
         try:
             while True:
@@ -74,7 +80,7 @@ class LogFollower:
                     # Before the log is read: a response that has ended by now has its terminal event in the log.
                     ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
                     async for page in reader.stored_pages(pk, after):
-                        after, last_yield = page[-1].number, time.monotonic()
+                        after = page[-1].number
                         yield page
                     read = time.monotonic()
                 except DatabaseError:
@@ -87,10 +93,7 @@ class LogFollower:
                 if time.monotonic() - renewed > RENEW_S:
                     renewed = time.monotonic()
                     self._notifier.notify("watch", pk)
-                await self._news(news, pause)
-                if time.monotonic() - last_yield >= pause:
-                    last_yield = time.monotonic()
-                    yield ()
+                await self._news(news)
         finally:
             self._forget(pk, news)
 
@@ -98,10 +101,10 @@ class LogFollower:
         """Close the connection for NOTIFY."""
         await self._notifier.close()
 
-    async def _news(self, news: asyncio.Event, pause: float) -> None:
+    async def _news(self, news: asyncio.Event) -> None:
         limit = POLL_CONNECTED_S if self._notifier.connected else POLL_DISCONNECTED_S
         with suppress(TimeoutError):
-            await asyncio.wait_for(news.wait(), min(limit, pause))
+            await asyncio.wait_for(news.wait(), limit)
 
     def _on_notification(self, word: str, numbers: list[int]) -> None:
         if word == "work":
@@ -120,3 +123,19 @@ class LogFollower:
         followers.discard(news)
         if not followers:
             self._followers.pop(pk, None)
+
+
+async def with_pauses(batches: FrameBatches, pause: float) -> FrameBatches:
+    """Yield `batches`, and an empty batch after each `pause` seconds without one, whatever the next one waits for."""
+    try:
+        while True:
+            coming = asyncio.ensure_future(anext(batches, None))
+            while not (await asyncio.wait({coming}, timeout=pause))[0]:
+                yield ()
+            if (batch := coming.result()) is None:
+                return
+            yield batch
+    finally:
+        if not coming.done():
+            coming.cancel()
+            await asyncio.wait({coming})

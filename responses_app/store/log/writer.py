@@ -20,7 +20,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 
 from responses_app.observability import events
 from responses_app.store.content.conversations import ConversationLocked
-from responses_app.store.db import check_connection
+from responses_app.store.db import check_connection, is_general_error
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
 from responses_app.store.log.group_commit import lost_appends, map_integrity_errors, was_committed, write
 from responses_app.store.log.records import Append, Fenced, Route
@@ -33,9 +33,10 @@ log = logging.getLogger("responses.log")
 # Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)
 RETRY_DELAY_S = 0.2
-# A commit is retried for so long; the runs in the commit wait. On a full disk longer, as an operator has to make space.
+# A commit is retried for so long; the runs in the commit wait. While the database is away or its disk is full longer, as an operator
+# has to act.
 MAX_RETRY_S = 60.0
-MAX_RETRY_FULL_S = 900.0
+MAX_RETRY_AWAY_S = 900.0
 CLOSE_TIMEOUT_S = 10.0
 # Postgres writes asynchronous commits to disk within three times wal_writer_delay, by default 0.2 s. Well above that.
 RECENT_S = 2.0
@@ -77,7 +78,8 @@ class LogWriter:
 
     async def _flush(self, batch: Batch) -> None:
         error = _earlier_error(batch) or await self._write([append for append, _ in batch])
-        if error is not None and len(batch) > 1:
+        is_away = isinstance(error, TRANSIENT_ERRORS) and is_general_error(error)
+        if error is not None and len(batch) > 1 and not is_away:
             # A bad append must not make the rest of the batch fail: write the appends separately.
             for entry in batch:
                 await self._flush([entry])
@@ -114,7 +116,7 @@ class LogWriter:
         events.committed(time.monotonic() - began)
 
     async def _write(self, appends: list[Append]) -> Exception | None:
-        """Write with retries for MAX_RETRY_S seconds, or MAX_RETRY_FULL_S. Return the final error, or None."""
+        """Write with retries for MAX_RETRY_S seconds, or MAX_RETRY_AWAY_S. Return the final error, or None."""
         began, retried = time.monotonic(), False
         while True:
             try:
@@ -133,7 +135,7 @@ class LogWriter:
                 final = isinstance(error, (ConversationLocked, Fenced)) or (works and not isinstance(error, TRANSIENT_ERRORS))
                 if not final:
                     storage_state.note_failure(error)
-                most_s = MAX_RETRY_FULL_S if storage_state.has_no_space else MAX_RETRY_S
+                most_s = MAX_RETRY_AWAY_S if is_general_error(error) else MAX_RETRY_S
                 if final or time.monotonic() - began > most_s:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused to %s: %s", _names(appends), error)
                     return error

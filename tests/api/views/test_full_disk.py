@@ -14,7 +14,9 @@ from django.test import SimpleTestCase
 from psycopg import errors
 
 from responses_app.errors import STORAGE_FULL
+from responses_app.models import Response
 from responses_app.runs import maintenance
+from responses_app.runs.execute import run
 from responses_app.store.storage_report import storage_state
 from responses_app.store.storage_report.storage_state import FULL_AFTER_S, KNOWN_FOR_S, LOG_EVERY_S, StorageState
 from responses_app.store.storage_report.storage_state import storage_state as current
@@ -89,6 +91,20 @@ class FullDiskTest(ApiCase):
                 self.assertNotContains(await client.get("/sign-in"), STORAGE_FULL)
         self.assertIn("the disk is full for 0 s", log.output[0])
         self.assertIn("commits had failed for 10 s", log.output[-1])
+
+    async def test_request_is_refused_that_waits_too_long_for_its_beginning(self) -> None:
+        with mock.patch.object(run, "OPENING_LIMIT_S", 0.3), self.assertLogs("responses.log", "WARNING"):
+            async with self.serving(*[record_text(HELLO)] * 4) as client:
+                await self.hub.start()
+                await run_sql(FILL_SQL)
+                answers = [await self.post(client, **fields) for fields in ({}, {"background": True}, {"stream": True})]
+                for answer in answers:
+                    self.refused(answer, 503, "storage_full", None, STORAGE_FULL)
+                await run_sql(FREE_SQL)
+                self.assertEqual((await self.made(client))["status"], "completed")
+                await eventually(lambda: not self.hub.runs)
+        # The first one was in a commit that was tried again, the other two never began.
+        self.assertEqual(await Response.objects.acount(), 2)
 
 
 class MaintenanceTest(SimpleTestCase):

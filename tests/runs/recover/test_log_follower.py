@@ -6,6 +6,7 @@ import asyncio
 from unittest.mock import patch
 from uuid import uuid4
 
+import psycopg
 from django.db import OperationalError, connections
 from django.test import TransactionTestCase
 
@@ -43,6 +44,24 @@ class LogFollowerTest(TransactionTestCase):
         finally:
             await follower.close()
             await recorder.close()
+
+    async def test_a_read_that_waits_does_not_stop_the_heartbeat(self) -> None:
+        recorder, one = LogWriter(), log("resp_quiet")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
+        async with await psycopg.AsyncConnection.connect(**place()) as other:
+            await other.execute("LOCK TABLE responses_app_response")
+            batches = follower.follow(one.row.pk, pause=0.05)
+            try:
+                self.assertEqual([await anext(batches) for _ in range(3)], [(), (), ()])
+                await other.rollback()
+                while not (batch := await anext(batches)):
+                    pass
+                self.assertEqual([one.number for one in batch], [0])
+            finally:
+                await batches.aclose()
+                await follower.close()
+                await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
         follower = LogFollower(uuid4(), lambda: None, lambda pk: None)

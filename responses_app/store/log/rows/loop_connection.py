@@ -17,8 +17,9 @@ from django.db import connection
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
-from responses_app.store.db import check_connection
+from responses_app.store.db import check_connection, in_background
 from responses_app.store.log.records import Append
+from responses_app.utils.watched_connection import SILENCE_S, SILENT, WatchedConnection
 
 CONNECT_TIMEOUT_S = 5
 
@@ -27,11 +28,14 @@ class LoopConnection(ABC):
     """Connection of an event loop to Postgres, for one commit at a time. Opened by the first commit, and again after a loss."""
 
     def __init__(self) -> None:
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: WatchedConnection[Any] | None = None
         # Kept beside the connection, which does not know its socket any more after a loss.
         self._socket = -1
         # Completed when libpq has a result, or when the socket accepts more bytes.
         self._progress: asyncio.Future[None] | None = None
+        # Timer, then check of a commit without an answer.
+        self._timer: asyncio.TimerHandle | None = None
+        self._question: asyncio.Task[None] | None = None
 
     async def commit(self, appends: Sequence[Append]) -> bool:
         """Commit `appends`. Raises DatabaseError.
@@ -40,12 +44,14 @@ class LoopConnection(ABC):
         """
         with connection.wrap_database_errors:
             completed = False
+            self._watch()
             try:
                 if self._connection is None and not await self._open():
                     return False
                 await self._commit(appends)
                 completed = True
             finally:
+                self._end_watch()
                 # After a cancellation the next reply would belong to this commit.
                 if not completed and not self._is_idle():
                     self.close()
@@ -74,14 +80,36 @@ class LoopConnection(ABC):
         asyncio.get_running_loop().add_reader(self._socket, self._on_readable)
         return True
 
-    def _connect(self) -> psycopg.Connection[Any] | None:
+    def _watch(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(SILENCE_S, self._begin_check)
+
+    def _end_watch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._question is not None:
+            self._question.cancel()
+        self._timer = self._question = None
+
+    def _begin_check(self) -> None:
+        self._question = asyncio.get_running_loop().create_task(self._check_silence())
+
+    async def _check_silence(self) -> None:
+        """Fail the commit if it makes no progress because Postgres is silent, else check again later."""
+        link, progress = self._connection, self._progress
+        is_silent = link is not None and await in_background(link.is_silent)
+        if is_silent and link is self._connection and progress is self._progress:
+            self._fail(psycopg.OperationalError(SILENT))
+        else:
+            self._watch()
+
+    def _connect(self) -> WatchedConnection[Any] | None:
         """Connect with the parameters of Django's database, outside of the pool. None inside of a transaction."""
         if connection.in_atomic_block:
             return None
         # The fault that has ended this connection has probably ended the connection of this thread too.
         check_connection()
         parameters = {name: value for name, value in connection.get_connection_params().items() if name != "pool"}
-        link = psycopg.connect(**{"connect_timeout": CONNECT_TIMEOUT_S} | parameters, autocommit=True)
+        link = WatchedConnection.connect(**{"connect_timeout": CONNECT_TIMEOUT_S} | parameters, autocommit=True)
         self._prepare(link)
         return link
 

@@ -1,0 +1,115 @@
+"""A Postgres whose processes are paused: statements end, and a statement that only takes long does not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError
+
+from responses_app.server.postgres.cluster import Postgres
+from responses_app.store.log.records import Append
+from responses_app.store.log.rows import loop_connection
+from responses_app.store.log.rows.loop_connection import LoopConnection
+from responses_app.utils import watched_connection as watched
+from responses_app.utils.watched_connection import WatchedConnection
+from tests.support.server.processes import family
+
+SHORT_S = 0.1
+
+
+class Statement(LoopConnection):
+    """Connection to the cluster of a test, whose commit is a statement."""
+
+    def __init__(self, url: str, sql: bytes) -> None:
+        super().__init__()
+        self._url, self._sql = url, sql
+
+    def _connect(self) -> WatchedConnection[Any]:
+        return WatchedConnection[Any].connect(self._url, autocommit=True)
+
+    def _prepare(self, link: psycopg.Connection[Any]) -> None:
+        pass
+
+    async def _commit(self, appends: Sequence[Append]) -> None:
+        self._link.send_query(self._sql)
+        await self._flush()
+        while await self._next_result() is not None:
+            pass
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    folder: Path = tmp_path_factory.mktemp("postgres")
+    with Postgres(folder) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (watched, loop_connection):
+        monkeypatch.setattr(module, "SILENCE_S", SHORT_S)
+    monkeypatch.setattr(watched, "ANSWER_LIMIT_S", 2)
+    monkeypatch.setattr(watched, "FRESH_S", 0.0)
+
+
+@contextmanager
+def paused(cluster: Postgres) -> Iterator[None]:
+    """Stop all processes of the cluster, and let them go on at the end."""
+    pids = [cluster.pid, *(pid for pid, _ in family(cluster.pid))]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def test_statement_ends_with_a_sentence_and_the_connection_is_closed(postgres: Postgres) -> None:
+    with WatchedConnection[Any].connect(postgres.url, autocommit=True) as link:
+        with paused(postgres), pytest.raises(psycopg.OperationalError, match="Postgres has not answered"):
+            link.execute("SELECT 1")
+        assert link.closed
+    with WatchedConnection[Any].connect(postgres.url) as link:
+        assert link.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_long_statement_of_a_postgres_that_works_goes_on(postgres: Postgres) -> None:
+    with WatchedConnection[Any].connect(postgres.url, autocommit=True) as link:
+        assert link.execute("SELECT 1 FROM pg_sleep(%s)", [5 * SHORT_S]).fetchone() == (1,)
+
+
+def test_refused_connection_is_a_sign_of_life(postgres: Postgres) -> None:
+    with WatchedConnection[Any].connect(postgres.url, autocommit=True) as link:
+        parameters = {**link.info.get_parameters(), "dbname": "no_such_database"}
+        assert not watched.SignOfLife().is_missing(parameters)
+
+
+def test_commit_of_the_event_loop_ends_while_postgres_is_paused(postgres: Postgres) -> None:
+    async def commit() -> None:
+        link = Statement(postgres.url, b"SELECT 1")
+        await link.commit([])
+        with paused(postgres), pytest.raises(OperationalError, match="Postgres has not answered"):
+            await link.commit([])
+        await link.commit([])
+        link.close()
+
+    asyncio.run(commit())
+
+
+def test_long_commit_of_the_event_loop_goes_on(postgres: Postgres) -> None:
+    async def commit() -> None:
+        link = Statement(postgres.url, b"SELECT pg_sleep(%f)" % (5 * SHORT_S))
+        await link.commit([])
+        link.close()
+
+    asyncio.run(commit())
