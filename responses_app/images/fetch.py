@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import httpx2
 
 from responses_app.images.decode import MAX_BYTES, InvalidImage
-from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, is_listed, resolve, resolve_checked
+from responses_app.outbound_http.addresses import Resolve, Unreachable, is_listed, resolve, resolve_checked
+from responses_app.outbound_http.certificates import default_ssl_context
 
 LIMIT_S = 20.0  # Time limit of a fetch: name resolution, redirects and body.
 CONNECT_S = 5.0

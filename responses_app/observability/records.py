@@ -118,6 +118,7 @@ class EndedCall:
 
 # The trace of the run of the current task, for rounds and calls; empty without a trace.
 current_trace: ContextVar[str] = ContextVar("trace of the run", default="")
+current_response: ContextVar[str] = ContextVar("id of the response of the run", default="")
 current_request: ContextVar[ObservedRequest | None] = ContextVar("record of the request", default=None)
 
 

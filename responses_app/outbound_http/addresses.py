@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
-
-import httpx2
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 # Globally routable, but answered by the cloud provider with the credentials of the machine.
@@ -45,12 +41,6 @@ async def resolve_checked(host: str, port: int, *, allow_internal: bool, resolve
     if not allow_internal and not all(map(is_public, addresses)):
         raise Unreachable(f"its host '{host}' is not on the public internet")
     return addresses
-
-
-@cache
-def default_ssl_context() -> ssl.SSLContext:
-    """Create the default SSL context. Cached: creation takes milliseconds."""
-    return httpx2.create_ssl_context(trust_env=False)
 
 
 def is_listed(host: str, port: int, hosts: Collection[str]) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import httpx2
 
-from responses_app.outbound_http.addresses import Resolve, Unreachable, default_ssl_context, is_listed, resolve, resolve_checked
+from responses_app.outbound_http.addresses import Resolve, Unreachable, is_listed, resolve, resolve_checked
+from responses_app.outbound_http.certificates import default_ssl_context
 
 PORTS = {"https": 443, "http": 80}
 MAX_BODY_BYTES = 8 * 1024 * 1024

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from responses_app.errors import shorten
 from responses_app.models import WebhookEndpoint
+from responses_app.outbound_http.certificates import certificate_problem
 from responses_app.outbound_http.pinned_transport import AddressRefused, PinnedTransport
 from responses_app.webhooks.signatures import signing_secrets, webhook_headers
 
@@ -84,6 +85,8 @@ async def send_event(
     except (TimeoutError, httpx2.TimeoutException):
         return WebhookAnswer(error=f"No answer within {timeout_s:g} seconds.")
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:
+        if problem := certificate_problem(error):
+            return WebhookAnswer(error=f"The certificate is not accepted: {problem}.")
         return WebhookAnswer(error=shorten(f"No answer: {str(error).strip() or type(error).__name__}", MAX_ERROR_CHARS))
 
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, OperationalError
 from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, DatabaseAway, DatabaseFull, InternalError, InvalidRequest
 from responses_app.observability import events
-from responses_app.observability.records import current_trace
+from responses_app.observability.records import current_response, current_trace
 from responses_app.protocol.deltas import Compaction
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.create_request import CreateRequest
@@ -200,6 +200,7 @@ class Run:
         """Run to the end: a single terminal event, or a handover to another process."""
         self._began = time.monotonic()
         current_trace.set(self._options.traceparent)
+        current_response.set(self.uid)
         handed_over = False
         try:
             handed_over = await self._execute_until_rejected()

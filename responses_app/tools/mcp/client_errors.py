@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, REQUEST_TIMEOUT
 
+from responses_app.outbound_http.certificates import TRUST, certificate_problem
 from responses_app.tools.mcp.errors import ASKS_USER, BROKEN, NO_ANSWER, STOPPED, TOO_LONG, McpError, http_error
 from responses_app.tools.mcp.transport.http_failures import transport_error
 
@@ -40,8 +41,10 @@ def client_error(error: BaseException, failure_of: Callable[[str], McpError | No
 
 
 def describe(error: BaseException) -> str:
-    """Return the type of the first single error, for the log: messages can contain secrets."""
+    """Return the type of the first single error, or of a certificate, for the log: messages can contain secrets."""
     cause = _cause(error)
+    if problem := certificate_problem(cause):
+        return f"{problem}. {TRUST}"
     return f"{type(cause).__name__} {cause.code}" if isinstance(cause, MCPError) else type(cause).__name__
 
 

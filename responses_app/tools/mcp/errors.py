@@ -9,6 +9,7 @@ METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = -32601, -32602,
 
 UNREACHABLE = "The MCP server cannot be reached."
 REFUSED = "The MCP server cannot be reached: its host is not on the public internet, or has no address."
+BAD_CERTIFICATE = "The certificate of the MCP server is not accepted: {}."
 STOPPED = "The MCP server closed the connection before it had answered."
 TOO_LONG = "The MCP server sent a response that is compressed or too long."
 NO_ANSWER = "The MCP server does not answer."

@@ -24,6 +24,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
+from responses_app.observability.records import current_response
 from responses_app.tools.limits import CallClock, ToolLimits
 from responses_app.tools.mcp.client_errors import client_error, describe
 from responses_app.tools.mcp.errors import ASKS_USER, NO_ANSWER, STOPPED, UNREACHABLE, McpError
@@ -133,7 +134,7 @@ class McpSession:
                     self._ready.set_result(None)
                 await self._closing.wait()
         except Exception as error:
-            logger.info("MCP server %s: %s", self._server.label, describe(error))
+            self._log(describe(error))
             failure = self._error(error)
         finally:
             self._client = None
@@ -157,7 +158,7 @@ class McpSession:
                 forget_protocol(self._server)
                 if not connections.may_try_next:
                     raise
-                logger.info("MCP server %s: no streamable HTTP: %s", self._server.label, describe(error))
+                self._log(f"no streamable HTTP: {describe(error)}")
         async with stack:
             yield client
 
@@ -189,6 +190,10 @@ class McpSession:
             if cursor is None or any(tool.name == name for tool in page.tools):
                 return
 
+    def _log(self, problem: str) -> None:
+        response = current_response.get()
+        logger.info("%sMCP server %s: %s", f"{response}: " if response else "", self._server.label, problem)
+
     @property
     def _open_client(self) -> ClientSession:
         if self._client is None:
@@ -210,7 +215,7 @@ class McpSession:
         except McpError:
             raise
         except Exception as error:
-            logger.info("MCP server %s: %s", self._server.label, describe(error))
+            self._log(describe(error))
             forget_protocol(self._server)
             if isinstance(error, MCPError):
                 self._on_client_error(error)

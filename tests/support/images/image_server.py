@@ -95,8 +95,8 @@ def dripping(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
     return drip
 
 
-def certificate(folder: Path, name: str = HOST) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Create a server certificate for `name`, and a client context that trusts it."""
+def certificate(folder: Path, name: str = HOST, hours: int = 1) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Create a server certificate for `name`, which ends in `hours`, and a client context that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -106,8 +106,8 @@ def certificate(folder: Path, name: str = HOST) -> tuple[ssl.SSLContext, ssl.SSL
         .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(hours=hours))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .sign(key, hashes.SHA256())
     )

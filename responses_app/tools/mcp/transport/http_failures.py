@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 import orjson
 
+from responses_app.outbound_http.certificates import certificate_problem
 from responses_app.outbound_http.pinned_transport import AddressRefused, ResponseRefused
 from responses_app.tools.mcp.errors import (
+    BAD_CERTIFICATE,
     BROKEN,
     INTERNAL_ERROR,
     NO_ANSWER,
@@ -116,6 +118,8 @@ def transport_error(error: BaseException) -> McpError:
         return http_error(error.response.status_code)
     if isinstance(error, ResponseRefused | httpx2.SSEError):
         return McpError(TOO_LONG if isinstance(error, ResponseRefused) else BROKEN)
+    if problem := certificate_problem(error):
+        return McpError(BAD_CERTIFICATE.format(problem))
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return McpError(UNREACHABLE)
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
