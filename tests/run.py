@@ -34,8 +34,10 @@ LINTERS = {
 PYTEST = ["pytest"]
 # Only a run in several processes has the order and the progress of tests.support.suite.
 PARALLEL = ["-q", "--no-header", "-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
-# Three processes more than there are cores, as many tests wait for a database or for another process.
+# Three processes more than there are cores, as many tests wait for a database or for another process. Those of the lane fast wait
+# less, and each process imports all of them.
 PROCESSES = min((os.cpu_count() or 1) + 3, 8)
+FAST_PROCESSES = min((os.cpu_count() or 1) + 2, 8)
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 # Best first: the headless shell has no windows of its own, and takes two thirds of the processor time of a whole Chromium.
@@ -111,19 +113,19 @@ def commands_for(arguments: Sequence[str]) -> tuple[dict[str, list[str]], dict[s
         case [] | ["--record"]:
             return LINTERS, {"pytest": [*PYTEST, *_parallel(), "--lane=whole", *arguments]}
         case ["--fast", *more]:
-            return LINTERS, {"pytest": [*PYTEST, *_parallel(), "--lane=fast", *more]}
+            return LINTERS, {"pytest": [*PYTEST, *_parallel(FAST_PROCESSES), "--lane=fast", *more]}
         case ["--lane", "lint"]:
             return LINTERS, {}
         case ["--lane", "fast", *more]:
-            return {}, {"pytest": [*PYTEST, *_parallel(), *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+            return {}, {"pytest": [*PYTEST, *_parallel(FAST_PROCESSES), *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
         case ["--lane", lane, *more]:
             return {}, {"pytest": [*PYTEST, *_parallel(), f"--lane={lane}", *more]}
     return {}, {"pytest": [*PYTEST, *arguments]}
 
 
-def _parallel() -> list[str]:
+def _parallel(processes: int = PROCESSES) -> list[str]:
     """List the options of xdist."""
-    return [*PARALLEL, "-n", os.environ.get("TEST_PROCESSES", str(PROCESSES))]
+    return [*PARALLEL, "-n", os.environ.get("TEST_PROCESSES", str(processes))]
 
 
 def _lint(

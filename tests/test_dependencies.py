@@ -69,6 +69,7 @@ def declared(project: dict[str, object]) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_every_imported_distribution_is_declared(project: dict[str, object]) -> None:
     names, distributions = declared(project), packages_distributions()
     missing = {

@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar", "mcp")
 
 
+@pytest.mark.slow
 def test_starting_django_loads_no_engine() -> None:
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"
@@ -17,6 +20,7 @@ def test_starting_django_loads_no_engine() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_command_loads_neither_the_manager_nor_the_server() -> None:
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"

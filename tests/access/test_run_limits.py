@@ -90,6 +90,7 @@ class OutputTokensTest(ApiCase):
 class RunningTimeTest(ApiCase):
     """The limit of the running time."""
 
+    @pytest.mark.slow
     async def test_the_response_ends_incomplete_with_the_output_so_far(self) -> None:
         endless = Recording([*record_text(HELLO).steps[:-1], Delay(600)])
         async with self.serving(endless, endless) as client:

@@ -80,6 +80,7 @@ def string_constants() -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [chat_completions.WORDS, messages.WORDS], ids=["chat_completions", "messages"])
 def test_replaced_words_are_those_of_messages(words: Mapping[str, str]) -> None:
     texts = string_constants()

@@ -145,6 +145,7 @@ def test_healthy_server_raises_no_alert(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROMTOOL is None, reason=MISSING)
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_raises_its_alert_alone(name: str, tmp_path: Path) -> None:

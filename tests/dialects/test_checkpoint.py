@@ -86,6 +86,7 @@ def test_detection_in_a_folder_imports_neither_transformers_nor_vllm(tmp_path: P
     assert _run(script, str(tmp_path)) == "[]"
 
 
+@pytest.mark.slow
 def test_a_model_in_the_cache_of_the_hub_is_read_without_a_connection(tmp_path: Path) -> None:
     model = tmp_path / "hub/models--owner--name"
     write_files(model / "snapshots/0123", config_json={"model_type": "qwen3"}, chat_template_jinja=HERMES)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_opening_a_harmony_model_loads_neither_vllm_nor_transformers_nor_django(tmp_path: object) -> None:
     script = (
         "import json, pathlib, sys; folder = pathlib.Path(sys.argv[1]);"

@@ -75,6 +75,7 @@ def test_file_without_readable_text_is_refused(data: bytes, name: str, code: str
     assert refused.value.code == code, refused.value
 
 
+@pytest.mark.slow
 def test_zip_bomb_is_refused() -> None:
     with pytest.raises(ExtractionError) as refused:
         extract(documents.zip_bomb(), "a.docx")

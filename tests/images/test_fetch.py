@@ -194,6 +194,7 @@ def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: Image
 @pytest.mark.parametrize(
     "url", ["https://exa mple/a", "https://" + "a" * 300 + ".example/", "https://..", "https://\ud800/", "https://a:99999999/"]
 )
+@pytest.mark.slow
 def test_odd_urls_are_refused_like_any_other(url: str) -> None:
     with pytest.raises(InvalidImage):
         asyncio.run(ImageFetcher().fetch(url))

@@ -20,6 +20,7 @@ def with_preview(data: bytes, preview: bytes) -> bytes:
     return data[:2] + b"\xff\xe1" + (len(preview) + 2).to_bytes(2, "big") + preview + data[2:]
 
 
+@pytest.mark.slow
 def test_a_progressive_jpeg_of_a_camera_is_taken() -> None:
     assert decode.check(progressive(12)) == (7000, 7000)
     assert decode.check(progressive(20)) == (7000, 7000)

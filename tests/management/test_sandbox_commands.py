@@ -49,6 +49,7 @@ def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path, form: str) -> No
     assert messages[0] == f"Serving the sandbox at {url}; Ctrl-C ends it."
 
 
+@pytest.mark.slow
 def test_refusal_of_a_start_is_json(tmp_path: Path) -> None:
     environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path), "RESPONSES_LOG_FORMAT": "json", "RESPONSES_SANDBOX_TOKEN": ""}
     command = [sys.executable, str(ROOT / "manage.py"), "sandbox", "--listen", "http://127.0.0.1:1"]

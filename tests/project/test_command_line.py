@@ -11,6 +11,7 @@ import pytest
 from responses_app.installation.data_dir import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["at the end", "at once"])
 def test_a_reader_that_has_ended_makes_no_traceback(unbuffered: str) -> None:
     reader, writer = os.pipe()

@@ -168,6 +168,7 @@ class DiagnosticsCases(ApiCase):
 class HarmonyDiagnosticsTest(DiagnosticsCases):
     __test__ = True
 
+    @pytest.mark.slow
     async def test_each_single_change_has_its_reason(self) -> None:
         await self.check({**CHANGES, **HARMONY_CHANGES})
 
@@ -235,6 +236,7 @@ class ChatDiagnosticsTest(DiagnosticsCases):
         assert isinstance(self.dialect, ChatDialect)
         return Recording([Tokens(self.dialect.vocabulary.encode("Hello there!<|im_end|>"))], cached=cached)
 
+    @pytest.mark.slow
     async def test_each_single_change_has_its_reason(self) -> None:
         await self.check(CHANGES)
 

@@ -64,6 +64,7 @@ def test_engines_start_side_by_side() -> None:
     [({}, "gpt-oss", False), ({"model_type": "other"}, "unknown", True)],
     ids=["known", "unknown"],
 )
+@pytest.mark.slow
 def test_opening_a_model_logs_its_family(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: dict[str, str], family: str, warned: bool
 ) -> None:

@@ -77,6 +77,7 @@ class Stop(Exception):
     """End of the test's tries."""
 
 
+@pytest.mark.slow
 def test_failures_are_tried_again_with_longer_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))

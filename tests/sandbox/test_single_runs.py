@@ -48,6 +48,7 @@ def test_input_that_is_not_read_is_dropped(sandbox: Runner) -> None:
         ("open('/x', 'w')", None),
     ],
 )
+@pytest.mark.slow
 def test_limits_end_a_single_run(sandbox: Runner, code: str, problem: str | None) -> None:
     result = run_module(sandbox, "timeit", b"", SMALL, "-n", "1", "-r", "1", code)
     assert result.problem == problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from openai.types.responses import ResponsesServerEvent
 from pydantic import TypeAdapter
 
@@ -194,6 +195,7 @@ class SteeringTest(SocketCase):
             self.assertEqual(events[-2]["response"]["incomplete_details"], {"reason": "steered"})
             self.assertTrue(events[-1]["steer"]["id"].startswith("steer_"))
 
+    @pytest.mark.slow
     async def test_pending_message_returns_if_the_response_fails(self) -> None:
         slow = Recording([Tokens(tokens(CALL + "<|end|>")), Delay(3), Fault("bad", "no")])
         async with self.serving(slow), self.socket() as socket:

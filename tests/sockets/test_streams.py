@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from channels.testing import WebsocketCommunicator
 from django.db import OperationalError
 from django.test import override_settings
@@ -137,6 +138,7 @@ class EndsTest(SocketCase):
                 await eventually(lambda: not self.hub.runs)
                 self.assertEqual((await client.get(f"/v1/responses/{uid}")).json()["status"], "completed")
 
+    @pytest.mark.slow
     async def test_an_expired_connection_ends_its_responses_and_closes_with_an_error(self) -> None:
         with override_settings(RESPONSES_SOCKET_AGE=1):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
@@ -150,6 +152,7 @@ class EndsTest(SocketCase):
                 self.assertEqual((details["status"], details["code"]), (400, "websocket_connection_limit_reached"))
                 self.assertEqual(await socket.close_code(), 1000)
 
+    @pytest.mark.slow
     async def test_at_its_age_what_waits_is_refused(self) -> None:
         with override_settings(RESPONSES_SOCKET_AGE=1):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:

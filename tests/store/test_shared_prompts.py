@@ -103,6 +103,7 @@ class DeletionTest(PropertyTestCase):
         st.lists(st.tuples(st.integers(0, 30), st.integers(0, 60)), min_size=2, max_size=8),
         st.lists(st.sets(st.integers(0, 7), min_size=1), max_size=4),
     )
+    @pytest.mark.slow
     def test_prompts_stay_whole_whatever_is_deleted(self, turns: list[tuple[int, int]], deletions: list[set[int]]) -> None:
         rows, prompts = list[Response](), list[list[int]]()
         for place, (cut, more) in enumerate(turns):

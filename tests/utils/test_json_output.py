@@ -82,6 +82,7 @@ def test_line_of_text_becomes_a_message(line: bytes, level: str, message: str) -
     assert (record["level"], record["message"]) == (level, message)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_stop_the_program(tmp_path: Path) -> None:
     script = "from responses_app.utils.json_output import json_output\nimport os, sys\nwith json_output(1):\n" + (
         "    for _ in range(100):\n        os.write(1, b'line\\n' * 10_000)\nopen(sys.argv[1], 'w').write('ended')\n"

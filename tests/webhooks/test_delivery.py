@@ -159,6 +159,7 @@ def test_a_failed_attempt_is_a_warning_with_response_and_endpoint(clock: DateClo
     )
 
 
+@pytest.mark.slow
 def test_internal_addresses_get_no_request(clock: DateClock) -> None:
     with webhook_receiver() as receiver, override_settings(RESPONSES_WEBHOOK_PRIVATE_HOSTS=frozenset()):
         for url in (receiver.url, "https://127.0.0.1:1/", "https://169.254.169.254/latest", "https://nowhere.invalid/"):

@@ -48,6 +48,7 @@ def test_a_job_that_computes_too_long_is_stopped_and_the_next_one_gets_a_new_pro
     assert workers.call("a", b"pid") != pid
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     workers = pool(wall_s=2.0)
     file = tmp_path / "pid"
@@ -201,6 +202,7 @@ def test_process_that_does_not_start_is_started_again(monkeypatch: pytest.Monkey
     assert file.read_text() == ""
 
 
+@pytest.mark.slow
 def test_process_that_never_starts_fails_the_job_after_some_attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = break_interpreter(monkeypatch, tmp_path, failures=9)
     with pytest.raises(WorkerNotStarted, match="ConnectionClosed"):

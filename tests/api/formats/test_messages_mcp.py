@@ -55,6 +55,7 @@ class McpToolsetTest(MessagesCase):
             self.assertEqual((result["is_error"], result["content"][0]["text"]), (False, "It is warm in Oslo."))
             self.assertEqual(text["text"], "Warm.")
 
+    @pytest.mark.slow
     async def test_a_failed_call_shows_the_texts_of_the_tool(self) -> None:
         cases: list[tuple[str, dict[str, Any], str]] = [
             (FAIL, {}, "Error executing tool fail"),

@@ -84,6 +84,7 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         events = await self.run_code("print(1)", record_text(answer("1."), match=shows("1")), include=[])
         assert events[-1]["response"]["output"][0]["outputs"] is None
 
+    @pytest.mark.slow
     async def test_call_that_waits_for_packages_is_in_progress_and_heartbeats_flow(self) -> None:
         folder = self.folder
         packages.write_state(folder, InstallationState("installing", time.time()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from responses_app.models import Response
 from responses_app.web.responses.rows import ResponseStats
 from tests.support.api.server_tools_case import CODE_TOOL, HarmonyTexts, ServerToolsCase
@@ -10,6 +12,7 @@ from tests.support.api.server_tools_case import CODE_TOOL, HarmonyTexts, ServerT
 class ResponseTimesTest(HarmonyTexts, ServerToolsCase):
     __test__ = True
 
+    @pytest.mark.slow
     async def test_time_of_generation_leaves_out_the_time_of_tools(self) -> None:
         code = "import time\ntime.sleep(0.7)\nprint(6 * 7 * 1000)"
         lines = [self.record(self.call("python", code=code)), self.record(self.answer("Done."), "42000")]

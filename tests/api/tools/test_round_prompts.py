@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from asgiref.sync import sync_to_async
 
 from responses_app.models import Response, RoundPrompt
@@ -48,6 +49,7 @@ class RoundPromptTest(HarmonyTexts, ServerToolsCase):
         self.assertEqual(rows[0].prompt_tokens, b"")
         self.assertLess(len(rows[2].prompt_tokens), 4 * len(sent[2]) / 2)
 
+    @pytest.mark.slow
     async def test_a_single_round_saves_nothing(self) -> None:
         async with self.serving(self.record(self.answer("Done."))) as client:
             made = await self.made(client, tools=[CODE_TOOL])

@@ -150,6 +150,7 @@ def test_close_ends_running_generations() -> None:
     with_stub(stream(token(1), hang=True), play)
 
 
+@pytest.mark.slow
 def test_engine_runs_three_hundred_generations_at_once() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         running = [engine.generate(make_request()) for _ in range(300)]

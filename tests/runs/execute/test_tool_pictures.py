@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import orjson
+import pytest
 
 from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens, recording
 from responses_app.protocol.deltas import CodeCall, CodeResult, Delta, McpCall, McpResult
@@ -126,6 +127,7 @@ class SeeingModelTest(SeeingCase, RoundsCase):
 class TakeOverTest(SeeingCase, CutCase):
     """A run of two rounds, cut behind every append and continued by another manager."""
 
+    @pytest.mark.slow
     async def test_continued_rounds_see_the_picture(self) -> None:
         self.tools = FixedTools(CodeResult(model_text="A plot:", model_images=[data_url(BLUE)]))
         first = recording(encode(CALL), match=lambda prompt: "A plot:" not in decode(prompt))

@@ -88,6 +88,7 @@ def truncated(dialect: Any, turn: Turn, most: int, policy: TruncationPolicy, win
     texts=st.lists(st.integers(0, 60).map(lambda n: "word " * n), min_size=14, max_size=40),
     step=st.sampled_from([0.05, 0.125, 0.25, 0.5]),
 )
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 def test_prompt_of_a_growing_conversation_begins_at_few_items(name: str, texts: list[str], step: float) -> None:
     dialect, window = DIALECTS[name], 400

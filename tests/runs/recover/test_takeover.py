@@ -11,6 +11,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import orjson
+import pytest
 from django.test import AsyncClient, override_settings
 
 from responses_app.engine_interface import Logprob
@@ -153,6 +154,7 @@ class TakeoverTest(ApiCase):
             # The subscriber of the first process has followed the log and received the same events.
             self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT_S), events)
 
+    @pytest.mark.slow
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
         line = Recording([*record_text(HEAD).steps, Delay(5), Tokens(tokens(TAIL))])
         async with self.two(line, record_text(HEAD + " you" + TAIL)) as (client, second):

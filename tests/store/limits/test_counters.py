@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 from hypothesis import given
@@ -38,6 +39,7 @@ print(count)
 class CountersTest(TransactionTestCase):
     """Against the real database."""
 
+    @pytest.mark.slow
     def test_two_processes_together_keep_the_limit(self) -> None:
         database = connection.get_connection_params()
         url = f"postgres://{database['user']}@/{database['dbname']}?host={database.get('host', '')}&port={database.get('port', '')}"

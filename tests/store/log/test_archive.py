@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
@@ -134,6 +135,7 @@ class TogetherTest(TransactionTestCase):
         for pk in keys:
             self.assertEqual(reader.read(pk), frames)
 
+    @pytest.mark.slow
     def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
         frames = log_frames(700)
         keys = [stored_response(frames, f"resp_{n}").pk for n in range(12)]

@@ -11,6 +11,7 @@ from unittest import mock
 
 import psutil
 import psycopg
+import pytest
 from django.db import OperationalError, connection
 from django.db.models import QuerySet
 from django.test import TransactionTestCase, override_settings
@@ -144,6 +145,7 @@ class SeveralProcessesTest(TransactionTestCase):
             other.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
             self.assertEqual(list(archive_due(LATER)), [3])
 
+    @pytest.mark.slow
     @override_settings(RESPONSES_SEAL_AFTER=timedelta(0))
     def test_killed_process_is_replaced_and_each_log_has_one_form(self) -> None:
         frames = log_frames(120)

@@ -6,6 +6,7 @@ from unittest import mock
 from uuid import uuid4
 
 import orjson
+import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import TestCase
 from hypothesis import given
@@ -51,6 +52,7 @@ JSON = st.recursive(
     times=st.lists(st.integers(0, 2**31 - 1), min_size=4, max_size=4),
     has_opening=st.booleans(),
 )
+@pytest.mark.slow
 def test_events_come_back_whole(number: int, contents: list[dict[str, object]], times: list[int], has_opening: bool) -> None:
     kinds = ("response.output_text.delta", "response.completed")
     events = []

@@ -40,6 +40,7 @@ ANY_JSON = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(DELTAS | ANY_JSON, max_size=30))
 @example([])

@@ -95,6 +95,7 @@ class CallTest(McpCallCase):
                     last = self.judge(await self.read(await answered))[-1]["response"]
                 self.assertEqual(self.calls(last)[0]["output"], "done")
 
+    @pytest.mark.slow
     async def test_a_choice_of_a_tool_forces_its_call(self) -> None:
         async with self.serving(record_text(WEATHER), record_text(answer("Warm."))) as client:
             choice = {"type": "mcp", "server_label": "tests", "name": "weather"}
@@ -150,6 +151,7 @@ class LostConnectionTest(McpCallCase):
                 made = await self.made(client, tools=[tool])
                 return self.calls(made)[0], len(path.read_text().splitlines())  # noqa: ASYNC240 - a short read
 
+    @pytest.mark.slow
     async def test_call_of_a_read_only_tool_is_made_again(self) -> None:
         made, runs = await self.runs_of("die_reading")
         self.assertEqual((made["status"], made["output"], runs), ("completed", "alive", 2))

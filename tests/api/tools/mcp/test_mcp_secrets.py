@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -163,6 +164,7 @@ class McpSecretsTest(McpCase):
                 self.assert_clean("error", response.content)
             self.assert_clean("log records", "\n".join(records).encode())
 
+    @pytest.mark.slow
     async def test_another_process_continues_with_the_secrets(self) -> None:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         entered, gate = folder / "entered", folder / "gate"

@@ -99,6 +99,7 @@ def test_find_returns_places_with_the_lines_behind() -> None:
 @pytest.mark.parametrize(
     "source", ["<div>" * 100_000, "<a href='x'>" * 50_000, "[" * 500_000, "<p>" + "\n " * 500_000, "<" * 500_000]
 )
+@pytest.mark.slow
 def test_hostile_page_ends_within_the_limits(source: str) -> None:
     assert asyncio.run(reader.read_text("project", URL, "text/html", "", source.encode())).url == URL
 
