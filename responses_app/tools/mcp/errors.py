@@ -12,6 +12,7 @@ REFUSED = "The MCP server cannot be reached: its host is not on the public inter
 BAD_CERTIFICATE = "The certificate of the MCP server is not accepted: {}."
 STOPPED = "The MCP server closed the connection before it had answered."
 TOO_LONG = "The MCP server sent a response that is compressed or too long."
+TOO_MANY_VALUES = "The MCP server sent a response with more than 100,000 JSON values."
 NO_ANSWER = "The MCP server does not answer."
 BROKEN = "The MCP server sent an answer that is not MCP."
 SESSION_LOST = "The MCP server does not know the session any more."

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, McpError
+from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
+from responses_app.tools.mcp.transport.value_count import MAX_VALUES, ValueCount
 from tests.support.mcp.raw_server import DISCOVERED, Answer, reply, respond
 from tests.support.mcp.raw_sessions import LIMITS, SECRET, opened
 from tests.support.waiting import eventually
 
 EMPTY = {"type": "object", "properties": {}}
 
+MANY: list[dict[str, Any]] = [{}] * (MAX_VALUES // 2 + 1)
+BODY_PIECES = (5, 65_536)
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
@@ -100,6 +103,9 @@ async def test_http_status_is_an_http_error(answer: Answer, status: int, path: s
         pytest.param(endless(b"Content-Type: application/json\r\nContent-Length: 1000000000"), TOO_LONG, id="1 GB"),
         pytest.param(endless(b"Content-Type: application/json\r\nConnection: close"), TOO_LONG, id="endless body"),
         pytest.param(endless(b"Content-Type: text/event-stream\r\nConnection: close"), TOO_LONG, id="endless event"),
+        pytest.param(
+            reply(result={"content": [], "structuredContent": {"a": [{}] * 60_000}}), TOO_MANY_VALUES, id="many values"
+        ),
     ],
 )
 async def test_broken_answer_is_a_protocol_error(answer: Answer, message: str) -> None:
@@ -232,3 +238,35 @@ async def test_log_has_no_credentials_arguments_and_answers(caplog: pytest.LogCa
             await sessions.call("raw", "tool", {"word": "argument-of-the-call"})
     messages = " ".join(record.getMessage() + str(record.exc_info) for record in caplog.records)
     assert not any(word in messages for word in ("sk-secret", "argument-of-the-call", "answer-of-the-server"))
+
+
+def is_exceeded(body: bytes, piece: int, *, is_stream: bool = False) -> bool:
+    count = ValueCount(is_stream=is_stream)
+    return any(count.is_exceeded_by(body[at : at + piece]) for at in range(0, len(body), piece))
+
+
+@pytest.mark.parametrize("piece", BODY_PIECES)
+@pytest.mark.parametrize("text", [",[{" * MAX_VALUES, '",\\' * MAX_VALUES, "\\,\n\r,"])
+def test_text_does_not_count(text: str, piece: int) -> None:
+    body = json.dumps({"a": text, text: [], "b": "\\"}).encode()
+    assert not is_exceeded(body, piece)
+    assert is_exceeded(json.dumps({"a": text, "many": MANY}).encode(), piece)
+
+
+@pytest.mark.parametrize(
+    "value", [[1] * (MAX_VALUES + 2), [""] * (MAX_VALUES + 2), MANY, {str(n): 0 for n in range(MAX_VALUES + 2)}]
+)
+def test_values_count(value: Any) -> None:
+    assert is_exceeded(json.dumps(value).encode(), 65_536)
+    assert is_exceeded(json.dumps(value, indent=1).encode(), 65_536)
+    assert not is_exceeded(json.dumps(MANY[: MAX_VALUES // 3]).encode(), 65_536)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_each_event_of_a_stream_is_counted(end: str) -> None:
+    half = json.dumps(MANY[: MAX_VALUES // 3])
+    event = f"data: {half}{end}{end}".encode()
+    assert not is_exceeded(event * 3, 4096, is_stream=True)
+    # Lines of one event are one message, and a quote in a comment hides nothing.
+    assert is_exceeded(f': "{end}data: {half}{end}data: {half}{end}{end}'.encode(), 4096, is_stream=True)
+    assert is_exceeded(event * 3, 4096)

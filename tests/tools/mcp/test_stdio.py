@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, McpError
+from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.waiting import eventually
@@ -57,6 +57,15 @@ async def test_line_of_a_gigabyte_ends_the_call_and_fills_no_memory() -> None:
     finally:
         await sessions.close()
     assert peak_bytes() - before_bytes < MAX_GROWTH_BYTES
+
+
+async def test_line_of_many_values_ends_the_call() -> None:
+    sessions = new_sessions('reply(message, {"content": [], "structuredContent": {"a": [{}] * 60_000}})')
+    try:
+        with pytest.raises(McpError, match=TOO_MANY_VALUES):
+            await sessions.call("raw", "tool", {})
+    finally:
+        await sessions.close()
 
 
 async def test_line_of_a_gigabyte_before_the_handshake_is_an_error() -> None:

@@ -19,10 +19,12 @@ from responses_app.tools.mcp.errors import (
     SESSION_LOST,
     STOPPED,
     TOO_LONG,
+    TOO_MANY_VALUES,
     UNREACHABLE,
     McpError,
     http_error,
 )
+from responses_app.tools.mcp.transport.value_count import TooManyValues, ValueCount
 
 # Statuses whose JSON-RPC errors say more than the status. The others come from proxies and from checks of credentials.
 _JSON_RPC_STATUSES = frozenset({400, 404})
@@ -60,7 +62,8 @@ class FailureTransport(httpx2.AsyncBaseTransport):
             failure = McpError(SESSION_LOST, 404, "http_error") if _loses_session(request, response) else None
             return self._respond(request, max(response.status_code, 400), failure or http_error(response.status_code))
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _MarkingStream(response.stream, self.mark)
+            count = ValueCount(is_stream=_has_type(response, "text/event-stream"))
+            response.stream = _MarkingStream(response.stream, self.mark, count)
         return response
 
     async def aclose(self) -> None:
@@ -81,8 +84,7 @@ class FailureTransport(httpx2.AsyncBaseTransport):
             return _origin(target) != _origin(request.url)
         if _loses_session(request, response):
             return True
-        is_json = response.headers.get("content-type", "").lower().startswith("application/json")
-        return status >= 300 and not (status in _JSON_RPC_STATUSES and is_json)
+        return status >= 300 and not (status in _JSON_RPC_STATUSES and _has_type(response, "application/json"))
 
     def _respond(self, request: httpx2.Request, status: int, failure: McpError) -> httpx2.Response:
         error = {"code": INTERNAL_ERROR, "message": self.mark(failure)}
@@ -91,14 +93,16 @@ class FailureTransport(httpx2.AsyncBaseTransport):
 
 
 class _MarkingStream(httpx2.AsyncByteStream):
-    """Body whose errors carry the mark of a failure in their messages."""
+    """Body whose errors carry the mark of a failure in their messages. Too many values are an error."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, mark: Callable[[McpError], str]) -> None:
-        self._stream, self._mark = stream, mark
+    def __init__(self, stream: httpx2.AsyncByteStream, mark: Callable[[McpError], str], count: ValueCount) -> None:
+        self._stream, self._mark, self._count = stream, mark, count
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._stream:
+                if self._count.is_exceeded_by(chunk):
+                    raise TooManyValues
                 yield chunk
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             failure = (
@@ -116,6 +120,8 @@ def transport_error(error: BaseException) -> McpError:
         return McpError(REFUSED)
     if isinstance(error, httpx2.HTTPStatusError):
         return http_error(error.response.status_code)
+    if isinstance(error, TooManyValues):
+        return McpError(TOO_MANY_VALUES)
     if isinstance(error, ResponseRefused | httpx2.SSEError):
         return McpError(TOO_LONG if isinstance(error, ResponseRefused) else BROKEN)
     if problem := certificate_problem(error):
@@ -130,6 +136,10 @@ def transport_error(error: BaseException) -> McpError:
 def _loses_session(request: httpx2.Request, response: httpx2.Response) -> bool:
     """Return whether the server does not know the session: MCP 2025-11-25, Transports, "Session Management"."""
     return response.status_code == 404 and "mcp-session-id" in request.headers
+
+
+def _has_type(response: httpx2.Response, content_type: str) -> bool:
+    return bool(response.headers.get("content-type", "").lower().startswith(content_type))
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:

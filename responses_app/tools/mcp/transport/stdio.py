@@ -19,8 +19,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from responses_app.outbound_http.pinned_transport import MAX_BODY_BYTES
-from responses_app.tools.mcp.errors import TOO_LONG, McpError
+from responses_app.tools.mcp.errors import TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.transport.value_count import ValueCount
 
 # Times for the program to end behind the end of its input, SIGTERM and SIGKILL.
 EXIT_LIMIT_S = 0.7
@@ -37,8 +38,8 @@ Streams: TypeAlias = tuple[MemoryObjectReceiveStream[SessionMessage | Exception]
 async def stdio_transport(server: McpServer, on_failure: Callable[[McpError], None]) -> AsyncGenerator[Streams, None]:
     """Start the program of `server` with a bare environment, and yield the streams of messages. Raises OSError.
 
-    A line of more than MAX_BODY_BYTES bytes ends the connection: `on_failure` gets the reason. The standard error is that of this
-    process.
+    A line of more than MAX_BODY_BYTES bytes or MAX_VALUES values ends the connection: `on_failure` gets the reason. The standard
+    error is that of this process.
     """
     process = await asyncio.create_subprocess_exec(
         *server.command,
@@ -75,6 +76,9 @@ async def _receive(process: Process, received: Received, on_failure: Callable[[M
                     # Other text than messages is allowed, as programs print notices.
                     with suppress(ValueError):
                         line = await process.stdout.readuntil(b"\n")
+                        if ValueCount().is_exceeded_by(line):
+                            on_failure(McpError(TOO_MANY_VALUES))
+                            break
                         await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
             except asyncio.LimitOverrunError:
                 on_failure(McpError(TOO_LONG))
