@@ -1,4 +1,4 @@
-"""Redaction of credentials that an MCP server repeats: as they are, in JSON, in URLs, and in base64 at any place of a longer text."""
+"""Redaction of credentials that an MCP server repeats: in clear, in JSON, URLs, hex, and in base64 at any place of a text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -32,21 +33,29 @@ PADDING = r"(?:=|%3[Dd]){0,2}"
 TEXT_OR_REDACTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?:(?<=[\[ ])|^)[-+.\deE]*\[redacted\](?:[-+.\deE]|\[redacted\])*')
 
 
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    """Credential: the texts other than base64, the first bytes, and the base64 of these bytes at each of the three places."""
+
+    forms: tuple[str, ...]
+    beginning: bytes
+    letters: tuple[str, ...]
+
+
 def redact(text: str, headers: Iterable[str], others: Iterable[str]) -> str:
     """Return `text` without the values of `headers`, with and without their scheme, and without the values `others`."""
-    secrets = sorted(_secrets([*headers], [*others]), key=len, reverse=True)
+    secrets = _secrets(tuple(headers), tuple(others))
     for secret in secrets:
-        for form in _plain_forms(secret):
+        for form in secret.forms:
             text = text.replace(form, REDACTED)
     if not secrets:
         return text
     # Patterns are slow, so a search for plain letters decides first.
     letters = _letters(text)
     for secret in secrets:
-        raw = secret.encode("utf-8", "replace")[:MAX_BASE64_BYTES]
-        for before in range(3):
-            if _own_letters(raw, before) in letters:
-                text = _pattern(raw, before).sub(REDACTED, text)
+        for before, encoded in enumerate(secret.letters):
+            if encoded in letters:
+                text = _pattern(secret.beginning, before).sub(REDACTED, text)
     return text
 
 
@@ -63,7 +72,9 @@ def _as_text(part: re.Match[str]) -> str:
     return part[0] if part[0].startswith('"') else json.dumps(REDACTED)
 
 
-def _secrets(headers: list[str], others: list[str]) -> set[str]:
+@lru_cache(64)
+def _secrets(headers: tuple[str, ...], others: tuple[str, ...]) -> tuple[_Secret, ...]:
+    """Return the credentials, the longest first. The cache is for results of many texts."""
     values = {*headers, *others}
     for header in headers:
         scheme, _, value = header.partition(" ")
@@ -71,7 +82,13 @@ def _secrets(headers: list[str], others: list[str]) -> set[str]:
         if scheme.lower() == "basic":
             user_and_password = _decoded(value.strip())
             values |= {user_and_password, user_and_password.partition(":")[2]}
-    return {value for value in values if len(value) >= MIN_SECRET_LENGTH}
+    longest_first = sorted((value for value in values if len(value) >= MIN_SECRET_LENGTH), key=len, reverse=True)
+    return tuple(map(_secret, longest_first))
+
+
+def _secret(value: str) -> _Secret:
+    beginning = value.encode("utf-8", "replace")[:MAX_BASE64_BYTES]
+    return _Secret(tuple(_plain_forms(value)), beginning, tuple(_own_letters(beginning, before) for before in range(3)))
 
 
 def _decoded(value: str) -> str:
@@ -82,9 +99,11 @@ def _decoded(value: str) -> str:
 
 
 def _plain_forms(secret: str) -> set[str]:
-    """Return the secret as it is, and as JSON and URLs write it."""
-    in_url = quote(secret, safe="", errors="replace")
-    return {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], in_url}
+    """Return the secret in clear, in JSON, in URLs, and in hex."""
+    in_url, in_hex = quote(secret, safe="", errors="replace"), secret.encode("utf-8", "replace").hex()
+    in_lower_case = re.sub(r"%..", lambda escape: escape[0].lower(), in_url)
+    in_json = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
+    return {secret, *in_json, in_url, in_lower_case, in_hex, in_hex.upper()}
 
 
 def _letters(text: str) -> str:

@@ -46,6 +46,9 @@ def test_base64_of_a_credential_is_redacted(before: int, after: int, form: str) 
         (["Bearer short"], ["word"], "short word", "short word"),
         (["Bearer token-1234"], [], "dG9rZW4 is no credential", "dG9rZW4 is no credential"),
         (["Bearer to/ken+1234="], [], "/?key=to%2Fken%2B1234%3D", f"/?key={REDACTED}"),
+        (["Bearer to/ken+1234="], [], "/?key=to%2fken%2b1234%3d", f"/?key={REDACTED}"),
+        (["Bearer token-ä1234"], [], "token-ä1234".encode().hex(), REDACTED),
+        (["Bearer token-1234"], [], f"0x{b'token-1234'.hex().upper()}", f"0x{REDACTED}"),
         ([], [], "text", "text"),
     ],
 )
