@@ -121,7 +121,7 @@ class ApiKey(UsageLimits):
 
     @property
     def limits(self) -> list[str]:
-        """Describe the limits for a page; empty if the key has none."""
+        """Describe the limits for a page, without the end of the key; empty if the key has none."""
         shown = {
             "requests_per_minute": "{} per minute",
             "max_concurrent": "{} concurrent",
@@ -132,7 +132,6 @@ class ApiKey(UsageLimits):
             "spend_per_month": f"{{}} {settings.RESPONSES_CURRENCY} per month",
             "tool_calls_per_day": "{} tool calls per day",
             "retention_days": "kept {} days",
-            "expires_at": "expires {:%Y-%m-%d %H:%M} UTC",
         }
         words = [text.format(value) for name, text in shown.items() if (value := getattr(self, name)) is not None]
         return words + self.allowed_models + [f"tool {name}" for name in self.allowed_tools]

@@ -69,3 +69,8 @@ class WebhookDelivery(models.Model):
 
     def __str__(self) -> str:
         return self.uid
+
+    @property
+    def is_failing(self) -> bool:
+        """Return whether the delivery has failed, or waits after an attempt that failed."""
+        return self.status == DeliveryStatus.FAILED or (self.status == DeliveryStatus.PENDING and self.attempts > 0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from responses_app.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 
@@ -93,11 +93,19 @@ def note_answer(row: WebhookDelivery, status_code: int | None, error: str, now: 
 
 
 def resend(row: WebhookDelivery, now: datetime) -> None:
-    """Let a delivery that has ended be sent again, with all attempts, and enable the endpoint."""
+    """Let a delivery that has ended be sent again, with all attempts, and enable the endpoint. One that waits is sent at once."""
     with transaction.atomic():
         WebhookEndpoint.objects.filter(pk=row.endpoint_id).update(disabled_at=None)
         ended = WebhookDelivery.objects.filter(pk=row.pk).exclude(status=DeliveryStatus.PENDING)
-        ended.update(status=DeliveryStatus.PENDING, attempts=0, due_at=now, claim=None)
+        if not ended.update(status=DeliveryStatus.PENDING, attempts=0, due_at=now, claim=None):
+            WebhookDelivery.objects.filter(pk=row.pk, claim=None).update(due_at=now)
+
+
+def newest_deliveries(rows: Sequence[WebhookEndpoint]) -> Mapping[int, WebhookDelivery]:
+    """Return the newest delivery of each endpoint that has one, by the key of the endpoint."""
+    newest = WebhookDelivery.objects.filter(endpoint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    found = WebhookEndpoint.objects.filter(pk__in=[row.pk for row in rows]).values_list(Subquery(newest), flat=True)
+    return {delivery.endpoint_id: delivery for delivery in WebhookDelivery.objects.filter(pk__in=[*found])}
 
 
 def overdue(before: datetime) -> QuerySet[WebhookDelivery]:

@@ -78,7 +78,9 @@ def index(request: HttpRequest) -> HttpResponse:
         return redirect("webhooks")
     page, is_first = newest_page(request, WebhookEndpoint.objects.all(), PAGE_SIZE)
     next_uid = page.rows[-1].uid if page.more else None
-    return _page(request, "web/webhooks.html", {"form": form, "endpoints": page.rows, "next": next_uid, "is_first": is_first})
+    newest = webhooks.newest_deliveries(page.rows)
+    endpoints = [(row, newest.get(row.pk)) for row in page.rows]
+    return _page(request, "web/webhooks.html", {"form": form, "endpoints": endpoints, "next": next_uid, "is_first": is_first})
 
 
 @never_cache

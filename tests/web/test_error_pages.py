@@ -42,7 +42,8 @@ class ErrorPagesTest(WebCase):
         # Nor does the page name a class.
         page_of_key = self.error("/keys/999", 404)
         self.assertNotIn("ApiKey", page_of_key)
-        self.assertIn(f"it belongs to another project than those of {self.operator.get_username()}.", page_of_key)
+        self.assertIn("nothing with this ID in your projects", page_of_key)
+        self.assertIn(f"You’re signed in as {self.operator.get_username()}.", page_of_key)
         self.assertIn('href="/responses">Responses</a>', page)
         self.assertNotIn("Resolver404", page)
         page = self.error("/nowhere", 404, Client())

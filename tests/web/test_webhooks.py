@@ -25,8 +25,15 @@ def make_endpoint(project: str = "default", name: str = "hook") -> WebhookEndpoi
 
 def make_delivery(endpoint: WebhookEndpoint, **fields: object) -> WebhookDelivery:
     now = timezone.now()
-    values = {"event_type": "response.failed", "response_uid": "resp_1", "created_at": now, "due_at": now, **fields}
-    return WebhookDelivery.objects.create(uid="wh_1", event_uid="evt_1", endpoint=endpoint, **values)
+    values = {
+        "uid": "wh_1",
+        "event_type": "response.failed",
+        "response_uid": "resp_1",
+        "created_at": now,
+        "due_at": now,
+        **fields,
+    }
+    return WebhookDelivery.objects.create(event_uid="evt_1", endpoint=endpoint, **values)
 
 
 class WebhooksTest(WebCase):
@@ -67,6 +74,22 @@ class WebhooksTest(WebCase):
         row.refresh_from_db()
         self.assertEqual((row.status, row.attempts), ("pending", 0))
         self.assertNotIn("Send again", self.page(f"/webhooks/{endpoint.uid}"))
+
+    def test_an_endpoint_whose_deliveries_fail_shows_it_and_sends_at_once(self) -> None:
+        endpoint = make_endpoint()
+        self.assertNotIn("last delivery failed", self.page("/webhooks"))
+        later = timezone.now() + timedelta(hours=1)
+        row = make_delivery(endpoint, attempts=2, status_code=500, due_at=later)
+        self.assertIn("last delivery failed", self.page("/webhooks"))
+        page = self.page(f"/webhooks/{endpoint.uid}")
+        self.assertIn("Failing", page)
+        self.assertIn("Send now", page)
+        self.client.post(f"/webhooks/{endpoint.uid}/deliveries/{row.pk}/resend")
+        row.refresh_from_db()
+        self.assertEqual((row.status, row.attempts), ("pending", 2))
+        self.assertLess(row.due_at, later)
+        make_delivery(endpoint, uid="wh_2", status="delivered", attempts=1)
+        self.assertNotIn("last delivery failed", self.page("/webhooks"))
 
     def test_a_new_secret_is_shown_once_and_the_former_is_valid_for_a_day(self) -> None:
         endpoint = make_endpoint()

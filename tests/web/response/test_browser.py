@@ -46,7 +46,7 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def page(chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     """Open a page as the operator, which must report no error until the end."""
-    with opened_page(chromium, storage_state=signed_in) as page:
+    with opened_page(chromium, storage_state=signed_in, timezone_id="Europe/Berlin") as page:
         yield page
 
 
@@ -122,6 +122,7 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server,
     page.get_by_label("Name", exact=True).fill("laptop")
     page.locator("summary", has_text="Limits").click()
     page.get_by_label("Requests per minute").fill("1")
+    page.get_by_label("Expires at (your time)").fill("2036-11-28T12:30")
     page.get_by_role("button", name="Create key").click()
     secret = page.locator("#secret").inner_text()
     page.reload()
@@ -137,7 +138,13 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server,
     line = page.locator("tbody tr", has_text="laptop")
     expect(line).to_contain_text("1 per minute")
     expect(line).not_to_contain_text("Never")
+    # Local times, of which the server knows nothing.
+    expect(line).to_contain_text("expires 2036-11-28 12:30")
+    expect(line.locator("time[datetime='2036-11-28T11:30:00Z']")).to_have_count(1)
     line.get_by_role("link", name="laptop", exact=True).click()
+    expires = page.get_by_label("Expires at (your time)")
+    expect(expires).to_have_value("2036-11-28T12:30")
+    expires.fill("")
     page.get_by_label("Requests per minute").fill("100000000")
     # The browser would not send it; the server says what it takes all the same.
     page.locator("form.keyform").evaluate("form => (form.noValidate = true)")
@@ -171,6 +178,21 @@ def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(
             # Without scripts the page cannot be asked for its width; what stands in it can.
             boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
             assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), path
+    # What does nothing without scripts is not there, and a sentence says so.
+    narrow.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    expect(narrow.locator("main")).to_contain_text("Running needs JavaScript.", use_inner_text=True)
+    expect(narrow.get_by_role("button", name="Run", exact=True)).to_be_hidden()
+    for path in ("/files", "/vector-stores"):
+        narrow.goto(chat_server.url + path)
+        expect(narrow.locator("main")).to_contain_text("Uploads and new stores need JavaScript", use_inner_text=True)
+    narrow.goto(f"{chat_server.url}/models")
+    family = narrow.locator("td[data-name=Family]").first
+    box, summary = family.bounding_box(), family.locator("summary").bounding_box()
+    assert box
+    assert summary
+    # Beside its name.
+    assert summary["x"] > box["x"] + 20
+    assert summary["y"] - box["y"] < summary["height"] / 2
     context.close()
 
 
