@@ -19,26 +19,10 @@ export async function replaceFragment(element, url) {
   if (fresh) await (await import("./morph.js")).morph(element, fresh);
 }
 
-/** Shows the whole text of a part in the box before its `link`. A text that does not come is opened, which shows the reason. */
-async function showWhole(link) {
-  const response = await fetch(link.href, { redirect: "error" }).catch(() => null);
-  if (!response?.ok) return location.assign(link.href);
-  const before = link.parentElement.previousElementSibling;
-  const box = before.querySelector("pre") ?? before;
-  const code = box.querySelector("code");
-  (code ?? box.lastChild).textContent = await response.text();
-  if (code) await (await import("./markdown/enhance.js")).colour(code, box.dataset.language);
-  if (before.tagName === "DETAILS") before.open = true;
-  link.parentElement.remove();
-  box.focus({ preventScroll: true });
-}
-
 // Long texts end with a link to the whole text, which a script shows in place.
-document.addEventListener("click", (event) => {
+document.addEventListener("click", async (event) => {
   const link = event.target.closest?.("a.whole");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const message = link.closest("[data-item].message");
-  if (message) replaceFragment(message, new URL("fragment?whole", link.href));
-  else showWhole(link);
+  (await import("./whole_text.js")).show(link);
 });
