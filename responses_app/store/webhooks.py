@@ -104,8 +104,8 @@ def resend(row: WebhookDelivery, now: datetime) -> None:
 def newest_deliveries(rows: Sequence[WebhookEndpoint]) -> Mapping[int, WebhookDelivery]:
     """Return the newest delivery of each endpoint that has one, by the key of the endpoint."""
     newest = WebhookDelivery.objects.filter(endpoint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = WebhookEndpoint.objects.filter(pk__in=[row.pk for row in rows]).values_list(Subquery(newest), flat=True)
-    return {delivery.endpoint_id: delivery for delivery in WebhookDelivery.objects.filter(pk__in=[*found])}
+    keys = WebhookEndpoint.objects.filter(pk__in=[row.pk for row in rows]).values_list(Subquery(newest), flat=True)
+    return {delivery.endpoint_id: delivery for delivery in WebhookDelivery.objects.filter(pk__in=[*keys])}
 
 
 def overdue(before: datetime) -> QuerySet[WebhookDelivery]:
