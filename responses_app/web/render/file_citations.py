@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-TYPES: Final = frozenset({"container_file_citation", "file_citation"})
+# Ids of a citation by its type.
+ID_FIELDS: Final = {"container_file_citation": ("container_id", "file_id"), "file_citation": ("file_id",)}
+POSITIONS: Final = ("index", "start_index", "end_index")
 
 
 def with_links(text: str, annotations: object) -> str:
@@ -20,20 +22,27 @@ def with_links(text: str, annotations: object) -> str:
 
 
 def _is_citation(annotation: object) -> bool:
-    return isinstance(annotation, Mapping) and annotation.get("type") in TYPES
+    """Return True for a whole citation of a file. Annotations that clients have written may have any fields."""
+    ids = ID_FIELDS.get(str(annotation.get("type"))) if isinstance(annotation, Mapping) else None
+    return bool(
+        isinstance(annotation, Mapping)
+        and ids
+        and all(isinstance(annotation.get(field), str) for field in ids)
+        and all(isinstance(annotation.get(field, 0), int) for field in POSITIONS)
+    )
 
 
 def _span(annotation: Mapping[str, Any]) -> tuple[int, int]:
-    index = annotation.get("index") or 0
-    return int(annotation.get("start_index", index)), int(annotation.get("end_index", index))
+    index = annotation.get("index", 0)
+    return annotation.get("start_index", index), annotation.get("end_index", index)
 
 
 def _link(annotation: Mapping[str, Any], before: str) -> str:
     name = re.sub(r"[\[\]\n]", " ", str(annotation.get("filename")))
     label = re.sub(r"([\\`*_~])", r"\\\1", name)
-    file = quote(str(annotation["file_id"]), safe="")
+    file = quote(annotation["file_id"], safe="")
     if annotation["type"] == "file_citation":
         return f" ([{label}](/files/{file}/content))"
-    url = f"/containers/{quote(str(annotation['container_id']), safe='')}/files/{file}/content"
+    url = f"/containers/{quote(annotation['container_id'], safe='')}/files/{file}/content"
     # Within a Markdown link the address takes the place of the path; a path alone becomes a link.
     return url if before.endswith("](") else f"[{label}]({url})"
