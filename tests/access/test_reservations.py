@@ -133,7 +133,7 @@ class TokensTest(ReservationCase):
         self.engine = engine = HeldEngine()
         async with self.serving(record_text(HELLO)) as client:
             answer = await self.post(client, stream=True, max_output_tokens=500)
-            later = datetime.now(UTC) + timedelta(minutes=5)
+            later = datetime.now(UTC) + timedelta(seconds=50)
             await LimitCounter.objects.aupdate(start=later, used=7_000, recent=[7_000])
             engine.gate.set()
             await self.read(answer)

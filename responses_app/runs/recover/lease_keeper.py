@@ -38,6 +38,21 @@ GAP = 3 * BEAT
 TIDY_EVERY = 60.0
 
 
+class DatabaseClock:
+    """Clock of the database, compared with one that never jumps."""
+
+    def __init__(self) -> None:
+        self._offset: float | None = None
+
+    def has_jumped(self, clock: float, now: float) -> bool:
+        """Return whether the clock has jumped since the last call: then all other workers look dead until their next heartbeat."""
+        last, self._offset = self._offset, clock - now
+        jump = 0.0 if last is None else self._offset - last
+        if abs(jump) > GAP:
+            logger.warning("the clock of the database has jumped by %.0f s; check its time synchronization", jump)
+        return abs(jump) > GAP
+
+
 class LeaseKeeper:
     """Keeper of the leases of a process.
 
@@ -62,6 +77,7 @@ class LeaseKeeper:
         self._wake = asyncio.Event()
         # A new process has missed nothing: if it sees no heartbeats of others, these are dead.
         self._sure_since, self._beaten = -inf, inf
+        self._clock = DatabaseClock()
         self._known = self._stopped = self._mended = False
         self._tidied = time.monotonic()
         self._doubts: set[tuple[str, int]] = set()
@@ -115,9 +131,9 @@ class LeaseKeeper:
             self._wake.clear()
 
     async def _tick(self) -> None:
-        held, packing.allowed = await sync_to_async(leases.heartbeat)(self.worker, self._name, self._models)
+        held, packing.allowed, clock = await sync_to_async(leases.heartbeat)(self.worker, self._name, self._models)
         now, self._known, self._mended = time.monotonic(), True, False
-        if now - self._beaten > GAP:
+        if now - self._beaten > GAP or self._clock.has_jumped(clock, now):
             self._sure_since = now
         self._beaten = now
         self._reconcile(held)

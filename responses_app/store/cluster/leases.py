@@ -27,18 +27,20 @@ HEARTBEAT_SQL = """
 INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, reads_packed, reads_groups, reads_shared)
 VALUES (%s, %s, %s, clock_timestamp(), TRUE, TRUE, TRUE)
 ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
-RETURNING (
+RETURNING extract(epoch FROM heartbeat_at)::float8, (
     SELECT COALESCE(bool_and(reads_groups), TRUE) FROM responses_app_worker
     WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s)
 )
 """
-# A lease is free without a worker or with a dead worker. A waiting response needs capacity, a cancelled response does not.
+# A lease is free without a worker or with a dead worker. A heartbeat of the future is one from before the clock was set back. A
+# waiting response needs capacity, a cancelled response does not.
 CLAIM_SQL = """
 UPDATE responses_app_lease SET worker = %(worker)s, epoch = epoch + 1 WHERE response_id IN (
     SELECT lease.response_id FROM responses_app_lease lease
     WHERE {state} AND lease.model = ANY(%(models)s) AND lease.worker IS DISTINCT FROM %(worker)s AND NOT EXISTS (
         SELECT FROM responses_app_worker worker WHERE worker.uid = lease.worker
-        AND (worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s))
+        AND worker.heartbeat_at BETWEEN clock_timestamp() - make_interval(secs => %(dead)s)
+            AND clock_timestamp() + make_interval(secs => %(dead)s)
     )
     ORDER BY lease.priority, lease.response_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
@@ -74,17 +76,17 @@ class HeldLease:
     cancelled: bool
 
 
-def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int, HeldLease], bool]:
+def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int, HeldLease], bool, float]:
     """Update the heartbeat of a worker.
 
-    Return the leases of the worker, by primary key of the response, and whether all processes that run can read rows of several
-    events.
+    Return the leases of the worker, by primary key of the response, whether all processes that run can read rows of several
+    events, and the time of the database.
     """
     with connection.cursor() as cursor:
         cursor.execute(HEARTBEAT_SQL, [worker, name, list(models), OLD_VERSION_TIMEOUT_S])
-        (all_read_groups,) = cursor.fetchone()
+        clock, all_read_groups = cursor.fetchone()
     rows = Lease.objects.filter(worker=worker).values_list("response_id", "epoch", "cancelled")
-    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_groups
+    return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_groups, clock
 
 
 def claim(worker: UUID, models: Sequence[str], *, max_waiting: int, max_started: int, heartbeat_fresh: bool) -> list[int]:

@@ -25,6 +25,13 @@ _START: Final = f"""CASE unit WHEN 'minute' THEN to_timestamp(floor(extract(epoc
 # Buckets of a counter as of now, the newest first: those that have ended since the last change are empty, and old ones are left out.
 _RECENT: Final = f"""CASE unit WHEN 'minute' THEN array_fill(0::bigint, ARRAY[passed]) || recent[1:{BUCKETS} - passed] END"""
 _PASSED: Final = f"""least(greatest(extract(epoch FROM now.start - locked.start) / {BUCKET_S}, 0), {BUCKETS})::integer"""
+# Counters whose window begins more than one window after that of now: the clock was wrong, and has been set back. They begin again,
+# as they would refuse everything up to that time.
+_KNOWN: Final = """known AS MATERIALIZED (
+  SELECT name, CASE WHEN locked.start > now.start + ('1 ' || unit)::interval THEN to_timestamp(0) ELSE locked.start END AS start,
+    used, recent
+  FROM now JOIN locked USING (name)
+)"""
 # Reserves all amounts or none. The rows are locked in the order of their names, so that two processes never wait for each other.
 RESERVE_SQL: Final = f"""
 WITH now AS MATERIALIZED (
@@ -32,10 +39,10 @@ WITH now AS MATERIALIZED (
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) AS asked(name, unit, most, minimum, amount)
 ), locked AS MATERIALIZED (
   SELECT name, start, used, recent FROM responses_app_limitcounter WHERE name = ANY($1::text[]) ORDER BY name FOR UPDATE
-), moved AS MATERIALIZED (
+), {_KNOWN}, moved AS MATERIALIZED (
   SELECT name, unit, most, minimum, amount, greatest(now.start, locked.start) AS start,
     CASE WHEN locked.start >= now.start THEN locked.used ELSE 0 END AS used, {_PASSED} AS passed, recent
-  FROM now JOIN locked USING (name)
+  FROM now JOIN known AS locked USING (name)
 ), level AS MATERIALIZED (
   SELECT name, unit, most, minimum, amount, start, counted.recent,
     CASE unit WHEN 'minute' THEN (SELECT coalesce(sum(part), 0) FROM unnest(counted.recent) part)::bigint ELSE used END AS used
@@ -62,9 +69,9 @@ WITH given AS MATERIALIZED (
 ), now AS MATERIALIZED (
   SELECT name, unit, {_START} AS start, coalesce(sum(difference) FILTER (WHERE difference > 0), 0)::bigint AS more
   FROM given GROUP BY name, unit
-), moved AS MATERIALIZED (
+), {_KNOWN}, moved AS MATERIALIZED (
   SELECT name, unit, more, locked.start AS old_start, used, greatest(locked.start, now.start) AS start, {_PASSED} AS passed, recent
-  FROM locked JOIN now USING (name)
+  FROM known AS locked JOIN now USING (name)
 ), less AS MATERIALIZED (
   SELECT given.name, given.start, sum(difference)::bigint AS difference FROM given WHERE difference < 0 GROUP BY given.name, given.start
 ), settled AS MATERIALIZED (

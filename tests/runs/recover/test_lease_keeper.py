@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from datetime import timedelta
 from unittest.mock import patch
 from uuid import uuid4
 
 import psycopg
+from asgiref.sync import sync_to_async
 from django.db import connections
-from django.test import TransactionTestCase
+from django.test import SimpleTestCase, TransactionTestCase
+from django.utils import timezone
 
 from responses_app.engine_interface import GenerateRequest, Sampling
 from responses_app.engines.replay.engine import ReplayEngine
-from responses_app.models import Lease
+from responses_app.models import Lease, Worker
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.broadcast import Broadcast
 from responses_app.runs.execute.generation import Generation
@@ -21,8 +24,9 @@ from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, Rounds
 from responses_app.runs.execute.run import Run, RunOptions
-from responses_app.runs.recover.lease_keeper import LeaseKeeper
+from responses_app.runs.recover.lease_keeper import DatabaseClock, LeaseKeeper
 from responses_app.runs.recover.takeover import NullParser
+from responses_app.store.cluster import leases
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.log.writer import LogWriter
 from tests.support.protocol.response_strategies import counted, response
@@ -89,6 +93,16 @@ class LeaseKeeperTest(TransactionTestCase):
         finally:
             await keeper.stop()
 
+    async def test_worker_with_a_heartbeat_of_the_future_is_dead(self) -> None:
+        dead, row = uuid4(), log("resp_future").row
+        await row.asave()
+        await Worker.objects.acreate(
+            uid=dead, name="dead", served_models=["m"], heartbeat_at=timezone.now() + timedelta(days=1)
+        )
+        await Lease.objects.acreate(response=row, worker=dead, model="m")
+        claimed = await sync_to_async(leases.claim)(uuid4(), ["m"], max_waiting=0, max_started=9, heartbeat_fresh=True)
+        self.assertEqual(claimed, [row.pk])
+
     async def test_run_without_committed_events_is_not_lost(self) -> None:
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
         recorder = LogWriter()
@@ -117,3 +131,15 @@ class LeaseKeeperTest(TransactionTestCase):
                 await self.until_it_beats(await asyncio.to_thread(self.beat))
             finally:
                 await keeper.stop()
+
+
+class DatabaseClockTest(SimpleTestCase):
+    """With times in place of clocks."""
+
+    def test_jump_in_either_direction_is_noticed_once_and_logged(self) -> None:
+        clock = DatabaseClock()
+        times = [(1000.0, 0.0), (1001.5, 1.0), (87402.0, 2.0), (87403.0, 3.0), (1004.0, 4.0), (1005.0, 5.0)]
+        with self.assertLogs("responses.watch", "WARNING") as lines:
+            self.assertEqual([clock.has_jumped(*pair) for pair in times], [False, False, True, False, True, False])
+        self.assertIn("has jumped by 86400 s", lines.output[0])
+        self.assertIn("has jumped by -86400 s", lines.output[1])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.test import TransactionTestCase
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -57,6 +59,18 @@ class CountersTest(TransactionTestCase):
         counts = [int(program.communicate(timeout=120)[0]) for program in programs]
         self.assertEqual(sum(counts), MOST // 3)
         self.assertEqual(set(LimitCounter.objects.values_list("used", flat=True)), {MOST // 3 * 3})
+
+    def test_counter_of_a_clock_that_was_set_back_begins_again(self) -> None:
+        for unit in ("minute", "day"):
+            with self.subTest(unit=unit):
+                limit = CountedLimit(f"clock {unit}", "key", Amount.TOKENS, unit, 100)
+                counters.reserve([LimitNeed(limit, 100, 100)])
+                LimitCounter.objects.filter(used=100).update(start=timezone.now() + timedelta(days=3))
+                (level,) = counters.reserve([LimitNeed(limit, 100, 100)])
+                self.assertEqual((level.granted, level.used), (100, 0))
+                self.assertLess(level.end_s, 2 * 86400)
+                (level,) = counters.reserve([LimitNeed(limit, 1, 1)])
+                self.assertEqual(level.granted, 0)
 
     def test_more_than_reserved_is_added_and_less_is_given_back(self) -> None:
         (level,) = counters.reserve([LimitNeed(LIMITS[0], 400, 400)])
