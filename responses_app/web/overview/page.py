@@ -65,11 +65,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Table of the figures by model, key, project or API format. `left_out` rows are not shown."""
+    """Table of the figures by model, key, project or API format. `left_out` rows are not shown, nor `keyless` requests."""
 
     title: str
     rows: Sequence[Row]
     left_out: int
+    keyless: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,12 @@ def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str], 
     by_key = {pk: overview.keys.get(pk, ResponseFigures()) for pk in (*overview.keys, *refused) if pk is not None}
     groups = [
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
-        _group("Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query, refused),
+        replace(
+            _group(
+                "Key", "key", [(str(pk), names.get(pk, str(pk)), figures) for pk, figures in by_key.items()], query, refused
+            ),
+            keyless=overview.keys.get(None, ResponseFigures()).requests,
+        ),
         _group("Project", "project", [(name, name, figures) for name, figures in overview.projects.items()], query),
         _group("API format", "format", _api_formats(overview), query),
     ]

@@ -183,6 +183,11 @@ class FiguresTest(WebCase):
         self.assertIn(f"key={other.pk}", refused[1][0])
         self.assertIn("status=refused", refused[1][0])
 
+    def test_the_table_of_keys_counts_the_requests_without_a_key(self) -> None:
+        keyless = Response.objects.filter(key=None).count()
+        self.assertIn(f"And {keyless} requests without a key, from the browser or of a deleted key.", self.page("/?range=7d"))
+        self.assertNotIn("without a key", self.page(f"/?range=7d&key={self.key.pk}"))
+
     def test_an_api_format_narrows_running_and_failed_responses_and_leaves_out_refused_ones(self) -> None:
         RefusedRequest.objects.create(created_at=DAY.start_of(4), project="p", path="/v1/responses", status=429, count=3)
         row = re.search(r'<th scope="row"><a href="\?([^"]*format=messages[^"]*)">Messages</a>', self.page("/?range=7d"))
