@@ -140,7 +140,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
 
 
 def _schema_name(schema: Mapping[str, Any]) -> str:
-    """Return the title of a schema as its name: Messages has no name, and clients of OpenAI send the title as the name."""
+    """Return the title of a schema, which clients of OpenAI send as the name, or else `output`."""
     title = schema.get("title")
     return title if isinstance(title, str) and re.fullmatch(_SCHEMA_NAME, title) else "output"
 

@@ -70,7 +70,7 @@ class TurnSet:
         return "\n".join(turn.text for variants in turns for turn in variants)
 
     def stop_warnings(self) -> Iterator[str]:
-        """Yield what is never generated, because the template writes a token that ends the output before it."""
+        """Yield a warning for each kind of turn with a stop before the end of the turn."""
         for part, turns in (("reasoning", self.reasoning[:1]), ("a call", self.calls[:1])):
             stops = [self._writer.stop_inside(turn) for variants in turns for turn in variants]
             if stops and all(stops):

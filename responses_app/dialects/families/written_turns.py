@@ -115,7 +115,7 @@ class TurnWriter:
         return [turn for index, turn in enumerate(best) if turn not in best[:index]]
 
     def stop_inside(self, turn: WrittenTurn) -> str:
-        """Return the first stop in a turn, before its end; empty if there is none."""
+        """Return the first stop before the end of a turn, or an empty text."""
         return min((stop for stop in self._stops if stop in turn.text), key=turn.text.find, default="")
 
     def _messages(self, calls: Sequence[Call], content: str, reasoning: str) -> Iterator[dict[str, Any]]:

@@ -104,6 +104,11 @@ async def test_http_status_is_an_http_error(answer: Answer, status: int, path: s
         pytest.param(endless(b"Content-Type: application/json\r\nConnection: close"), TOO_LONG, id="endless body"),
         pytest.param(endless(b"Content-Type: text/event-stream\r\nConnection: close"), TOO_LONG, id="endless event"),
         pytest.param(
+            fixed(200, b"data: [" + b"{}," * 60_000 + b"{}]\n\n", content_type="text/event-stream"),
+            TOO_MANY_VALUES,
+            id="event of many values",
+        ),
+        pytest.param(
             reply(result={"content": [], "structuredContent": {"a": [{}] * 60_000}}), TOO_MANY_VALUES, id="many values"
         ),
     ],

@@ -24,7 +24,7 @@ from responses_app.tools.mcp.errors import (
     McpError,
     http_error,
 )
-from responses_app.tools.mcp.transport.value_count import TooManyValues, ValueCount
+from responses_app.tools.mcp.transport.value_count import ValueCount
 
 # Statuses whose JSON-RPC errors say more than the status. The others come from proxies and from checks of credentials.
 _JSON_RPC_STATUSES = frozenset({400, 404})
@@ -102,13 +102,18 @@ class _MarkingStream(httpx2.AsyncByteStream):
         try:
             async for chunk in self._stream:
                 if self._count.is_exceeded_by(chunk):
-                    raise TooManyValues
+                    break
                 yield chunk
+            else:
+                return
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             failure = (
                 McpError(STOPPED) if isinstance(error, httpx2.NetworkError | httpx2.ProtocolError) else transport_error(error)
             )
             raise httpx2.StreamError(self._mark(failure)) from error
+        # Of the errors of a stream of events, the MCP client passes this type alone on.
+        failure_type = httpx2.SSEError if self._count.is_stream else httpx2.StreamError
+        raise failure_type(self._mark(McpError(TOO_MANY_VALUES)))
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -120,8 +125,6 @@ def transport_error(error: BaseException) -> McpError:
         return McpError(REFUSED)
     if isinstance(error, httpx2.HTTPStatusError):
         return http_error(error.response.status_code)
-    if isinstance(error, TooManyValues):
-        return McpError(TOO_MANY_VALUES)
     if isinstance(error, ResponseRefused | httpx2.SSEError):
         return McpError(TOO_LONG if isinstance(error, ResponseRefused) else BROKEN)
     if problem := certificate_problem(error):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import httpx2
-
 MAX_VALUES = 100_000
 # A string without escapes, up to its quote or to a line break, which ends it: JSON has no line breaks in strings.
 _STRING = re.compile(rb'"[^"\r\n]*+(?:"|(?=[\r\n]))')
@@ -13,18 +11,11 @@ _STRING = re.compile(rb'"[^"\r\n]*+(?:"|(?=[\r\n]))')
 _EVENT_END = re.compile(rb"(?>\r\n|\n|\r){2,}")
 
 
-class TooManyValues(httpx2.StreamError):
-    """The server sent more than MAX_VALUES values."""
-
-    def __init__(self) -> None:
-        super().__init__(f"the response has more than {MAX_VALUES:,} values")
-
-
 class ValueCount:
-    """Count of values, of one body or of each event of a stream, up to the factor two. Text in strings does not count."""
+    """Number of values outside of strings, of a body or of each event of a stream, up to the factor two."""
 
     def __init__(self, *, is_stream: bool = False) -> None:
-        self._is_stream = is_stream
+        self.is_stream = is_stream
         self._count = 0
         self._open = b""  # beginning of a string that has not ended, without its letters
 
@@ -37,7 +28,7 @@ class ValueCount:
         # The last quote that is left begins a string which has not ended.
         outside, quote, _ = _STRING.sub(b"", unescaped).partition(b'"')
         self._open = quote + backslash
-        parts = _EVENT_END.split(outside) if self._is_stream else [outside]
+        parts = _EVENT_END.split(outside) if self.is_stream else [outside]
         counts = [sum(map(part.count, (b",", b"[", b"{"))) for part in parts]
         counts[0] += self._count
         self._count = counts[-1]
