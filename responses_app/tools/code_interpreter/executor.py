@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from responses_app.dialects.citations.sources import Sources
+from responses_app.observability.records import current_response
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.items.server_tools.code_interpreter import CodeCall, CodeResult, CodeStarted
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT
-from responses_app.sandbox.base import SandboxError
+from responses_app.sandbox.base import SandboxError, SandboxUnavailable
 from responses_app.tools import sandbox_access
 from responses_app.tools.base import Json
 from responses_app.tools.base_executor import ServerToolExecutor
@@ -18,6 +20,8 @@ from responses_app.tools.code_interpreter.results import code_result, has_writte
 from responses_app.tools.declaration import ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.offer import ServerToolOffer
+
+logger = logging.getLogger("responses.tools")
 
 CALL = "code_interpreter_call"
 MAX_CODE_BYTES = 256 * 1024
@@ -57,6 +61,8 @@ class CodeInterpreterExecutor(ServerToolExecutor):
         try:
             result, notices = await self._session.run(call["container_id"], code, lambda: report(CodeStarted()))
         except (ContainerProblem, SandboxError) as error:
+            if isinstance(error, SandboxUnavailable):
+                logger.warning("%s: code interpreter: %s", current_response.get(), error)
             return self.failure(call, str(error))
         return code_result(result, notices, self._limits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -317,6 +318,19 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         item = second[-1]["response"]["output"][0]
         assert (item["container_id"], item["outputs"]) == (uid, [{"type": "logs", "logs": "'hello'"}])
         assert await ContainerFile.objects.acount() == 1
+
+    async def test_end_of_the_sandbox_during_a_call_is_in_the_log_and_read_by_the_model(self) -> None:
+        def end(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.close()
+
+        path = self.folder / "ending.sock"
+        ending = await asyncio.start_unix_server(end, path)
+        with override_settings(RESPONSES_SANDBOX_URL=f"unix:{path}"), self.assertLogs("responses.tools", "WARNING") as log:
+            reply = record_text(answer("It ended."), match=shows("the sandbox ended"))
+            last = (await self.run_code("print(1)", reply))[-1]["response"]
+        ending.close()
+        assert (last["status"], last["output"][0]["status"]) == ("completed", "failed")
+        assert log.records[0].getMessage() == f"{last['id']}: code interpreter: the sandbox ended during the call"
 
     async def test_request_with_the_code_interpreter_off_names_the_setting(self) -> None:
         with override_settings(RESPONSES_CODE_INTERPRETER="off"):

@@ -212,7 +212,7 @@ class CallScheduler:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            logger.exception("%s: tool failed", call.item["id"])
+            logger.exception("%s: %s: tool failed", self._output.writer.response["id"], call.item["id"])
             result = self._tools.failure(call.item, f"The tool failed: {type(error).__name__}.")
         name = call.item.get("name") or FAMILIES[call.item["type"]].tool or call.item["type"]
         events.call_ended(EndedCall(current_trace.get(), began_ns, name, call.item, result))
