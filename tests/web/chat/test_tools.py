@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
@@ -60,3 +62,23 @@ def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> 
     assert made["reasoning"]["effort"] == "low"
     visitor.page.goto(f"{visitor.server.url}/chat")
     expect(visitor.page.get_by_label("Instructions")).to_have_value("Be kind.")
+
+
+def test_calls_that_a_client_sent_are_shown_between_its_messages(visitor: Visitor) -> None:
+    sent: list[dict[str, Any]] = [
+        {"role": "user", "content": "First question"},
+        {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city":"Rome"}'},
+        {"type": "function_call_output", "call_id": "call_1", "output": "Thunderstorms"},
+        {"role": "assistant", "content": "It thunders."},
+        {"role": "user", "content": "greetings"},
+    ]
+    uid = visitor.server.ask(model="chat", input=sent).json()["id"]
+    visitor.page.goto(f"{visitor.server.url}/chat/{uid}")
+    articles = visitor.page.locator("article.person")
+    expect(articles.locator(".speaker")).to_have_text(["You", "Assistant", "You"])
+    card = articles.get_by_role("article", name="Call to get_weather")
+    expect(card).to_contain_text("Rome")
+    expect(card).to_contain_text("Thunderstorms")
+    expect(card).to_contain_text("Done")
+    visitor.page.get_by_role("button", name="Edit this message").click()
+    expect(visitor.page.get_by_label("Edited message")).to_have_value("greetings")

@@ -16,19 +16,28 @@ export class Turn {
     const name = el("h3", { class: "speaker" }, this.model ?? "Model");
     this.article = el("article", { class: "model", "aria-busy": "true" }, name, this.answer, this.outcome, this.foot);
     this.messages = [];
-    this.element = el("li", { class: "turn" }, this.inputArticle(), this.article);
+    this.element = el("li", { class: "turn" }, ...this.inputArticles(), this.article);
   }
 
-  // Outputs of calls are shown in the cards of the calls.
-  inputArticle() {
-    const messages = this.input.filter((item) => item.type === undefined || item.type === "message");
-    if (messages.length === 0) return null;
+  // An article for each speaker. Results of calls of earlier answers have no fragment: they are shown in the cards of the calls.
+  inputArticles() {
+    const articles = [];
+    let last;
+    for (const item of this.input) {
+      const element = this.fragments[item.id] ? this.storedItem(item) : isMessage(item) && this.draft?.(item);
+      if (!element) continue;
+      const name = speakerOf(item);
+      if (name !== last) articles.push(el("article", { class: "person" }, el("h3", { class: "speaker" }, name)));
+      articles.at(-1).append(element);
+      if (name === "You") this.asked = articles.at(-1);
+      last = name;
+    }
     this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
-    const isUser = messages.at(-1).role === "user";
-    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.map((item) => (this.fragments[item.id] ? this.storedMessage(item) : this.draft?.(item) ?? null)), isUser ? el("footer", {}, this.edit) : null);
+    this.asked?.append(el("footer", {}, this.edit));
+    return articles;
   }
 
-  storedMessage(item) {
+  storedItem(item) {
     const element = parseFragment(this.fragments[item.id]);
     this.messages.push(enhanced(element));
     return element;
@@ -151,7 +160,12 @@ export class Turn {
   }
 }
 
-const ROLES = { system: "System", developer: "Developer", assistant: "Assistant" };
+const ROLES = { user: "You", system: "System", developer: "Developer", assistant: "Assistant" };
+
+const isMessage = ({ type = "message" }) => type === "message";
+
+// As on the page of the response.
+const speakerOf = (item) => (isMessage(item) ? ROLES[item.role] : /_(output|response)$/.test(item.type) ? "Tool" : "Assistant");
 
 export const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
 
