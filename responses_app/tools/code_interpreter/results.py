@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import Final
 
 from responses_app.protocol.items.server_tools.code_interpreter import CodeResult
 from responses_app.sandbox.base import RunResult
@@ -15,6 +17,12 @@ NO_OUTPUT = "The code ran without output."
 # Bytes of a notice about truncation.
 NOTICE_BYTES = 100
 _WRITTEN = "Files written: "
+# Longer tracebacks are not recognized.
+_MAX_TRACEBACK_CHARS: Final = 20_000
+# A traceback at the end of a text. A message of several lines is recognized if these are indented.
+_TRACEBACK: Final = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+([A-Za-z_][\w.]*)(?::.*)?(?:\n[ \t].*|\n)*\Z", re.MULTILINE
+)
 
 
 def code_result(result: RunResult, notices: Sequence[str], limits: ToolLimits) -> CodeResult:
@@ -33,6 +41,12 @@ def code_result(result: RunResult, notices: Sequence[str], limits: ToolLimits) -
 def has_written(text: str, path: str) -> bool:
     """Return whether `text`, which a model has read of a call, names the file `path` as written by the call."""
     return any(line.startswith(_WRITTEN) and f"{path} (" in line for line in text.split("\n"))
+
+
+def raised_error(text: str) -> str:
+    """Return the name of the exception of a traceback at the end of the text of a result; empty without one."""
+    match = _TRACEBACK.search(text[-_MAX_TRACEBACK_CHARS:].partition(f"\n{_WRITTEN}")[0])
+    return match[1].rpartition(".")[2] if match else ""
 
 
 def _text(result: RunResult, max_bytes: int) -> str:

@@ -50,7 +50,7 @@ class ItemBlock:
     """Item with the data of its HTML fragment.
 
     `pair` is the output of a call; `output_response` is the id of a later response with the output. `took_ms` is the
-    duration of reasoning, or of a tool that the server ran.
+    duration of reasoning, or of a tool that the server ran. `raised` is the name of the exception that ended the code of a call.
     """
 
     item: Mapping[str, Any]
@@ -59,6 +59,7 @@ class ItemBlock:
     pair: ItemBlock | None = None
     output_response: str = ""
     took_ms: int | None = None
+    raised: str = ""
 
     @property
     def uid(self) -> str:
@@ -96,8 +97,17 @@ class ItemBlock:
     def state(self) -> str:
         """Return the state, with the duration of a tool of the server that has ended."""
         state = item_state(self.item, is_answered=self.pair is not None)
+        state = f"{state}, the code raised {self.raised}" if self.raised else state
         took = "" if self.took_ms is None or is_unfinished(self.item) else duration_text(self.took_ms / 1000)
         return " · ".join(filter(None, (state, took)))
+
+    @property
+    def mark(self) -> str:
+        """Return the class of the state in the colour of a failure or of a warning; empty for any other state."""
+        status = self.item.get("status")
+        if status == "failed" or (self.type == "mcp_list_tools" and self.item.get("error")):
+            return "bad"
+        return "warn" if status == "incomplete" or self.raised else ""
 
     @property
     def thought(self) -> str:
@@ -148,12 +158,14 @@ class ItemRenderer:
     def _block(self, item: Mapping[str, Any]) -> ItemBlock:
         kind = str(item.get("type") or "message")
         parts = self._message(item) if kind in ("message", "reasoning") else [*_fields(item, kind), *self._model_output(item)]
-        return ItemBlock(item, parts, call_id_of(item))
+        output = self.tool_outputs.get(str(item.get("id")))
+        raised = tool_fields.raised_in_code(item, output.text if output else "")
+        return ItemBlock(item, parts, call_id_of(item), raised=raised)
 
     def _model_output(self, item: Mapping[str, Any]) -> Iterable[BlockPart]:
         """Render the output that only the model reads, unless the item shows an output."""
         output = self.tool_outputs.get(str(item.get("id")))
-        if output is None or item.get("outputs") or item.get("results"):
+        if output is None or is_unfinished(item) or item.get("outputs") or item.get("results"):
             return
         first = len(picture_urls(item))
         if output.text:

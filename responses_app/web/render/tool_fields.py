@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
+from responses_app.tools.code_interpreter.results import raised_error
 from responses_app.web.render.block_parts import BlockPart, page_part, picture_part, text_part
 from responses_app.web.render.result_pictures import code_image
 from responses_app.web.render.sanitize import visible
@@ -23,6 +24,17 @@ def _code(item: Item) -> Iterator[BlockPart]:
             yield picture_part(next(positions), url)
         else:
             yield text_part(output.get("logs") or output.get("url") or output if isinstance(output, Mapping) else output)
+
+
+def raised_in_code(item: Item, model_text: str) -> str:
+    """Return the name of the exception that ended the code of a call; empty without one.
+
+    `model_text` is the stored text for the model, which the item shows only on request.
+    """
+    if item.get("type") != "code_interpreter_call" or item.get("status") != ENDED:
+        return ""
+    outputs = [output for output in item.get("outputs") or () if isinstance(output, Mapping)]
+    return raised_error(next((str(output["logs"]) for output in outputs if output.get("logs")), model_text))
 
 
 def _web_search(item: Item) -> Iterator[BlockPart]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from responses_app.sandbox.base import RunResult
-from responses_app.tools.code_interpreter.results import NO_OUTPUT, code_result
+from responses_app.tools.code_interpreter.results import NO_OUTPUT, code_result, raised_error
 from responses_app.tools.limits import ToolLimits
 
 LIMITS = ToolLimits(result_bytes=4000, result_prompt_bytes=1000)
@@ -38,3 +38,23 @@ def test_pictures_beyond_the_limit_are_left_out_of_the_item() -> None:
     assert result.outputs is not None
     assert [output["type"] for output in result.outputs] == ["image", "logs"]
     assert len(result.model_images) == 2
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "<cell 1>", line 2, in <module>\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"before\n{TRACEBACK}NameError: name 'x' is not defined", "NameError"),
+        (f"{TRACEBACK}NameError: x\nFiles written: /mnt/data/a.csv (3 bytes)", "NameError"),
+        (f"{TRACEBACK}KeyError: 1\n\nDuring handling:\n\n{TRACEBACK}package.errors.ValidationError: a\n  b", "ValidationError"),
+        (f"{TRACEBACK}KeyboardInterrupt\n", "KeyboardInterrupt"),
+        # A program that printed a traceback and went on.
+        (f"{TRACEBACK}NameError: x\nAll is well.", ""),
+        ("NameError: printed", ""),
+        ("", ""),
+    ],
+)
+def test_name_of_the_exception_is_read_from_the_end_of_the_text(text: str, name: str) -> None:
+    assert raised_error(text) == name

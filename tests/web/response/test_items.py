@@ -10,6 +10,8 @@ import orjson
 from django.contrib.auth.models import User
 
 from responses_app.models import Direction, Event, Response
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
+from responses_app.store.content import tool_outputs
 from responses_app.web.render.item_blocks import ItemBlock
 from tests.support.web.page_case import WebCase, item, made, snapshot
 
@@ -20,6 +22,7 @@ PAGE = {"url": "https://example.org/", "title": "Tides", "snippet": "Sun and moo
 SEARCH = {"type": "search", "query": "tides", "sources": [PAGE]}
 SERVER = {"server_label": "demo", "name": "look", "arguments": '{"a":1}'}
 DONE = {"status": "completed"}
+TRACEBACK = 'Traceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\n'
 OUTPUT: list[dict[str, Any]] = [
     {"type": "message", "role": "assistant", "content": [TEXT_PART], **DONE},
     {"type": "message", "role": "assistant", "content": [CITING], **DONE},
@@ -79,6 +82,32 @@ class FragmentTest(WebCase):
         self.assertIn("22 degrees", turn["fragments"]["item_3"])
         # A message of the input is an item too.
         self.assertIn(turn["fragments"]["msg_in_resp_1"], page)
+
+    def test_code_that_raised_is_not_only_done(self) -> None:
+        call: dict[str, Any] = {"id": "ci_1", "type": "code_interpreter_call", "code": "x", "outputs": None, **DONE}
+        row = made()
+        snapshot(row, [call])
+        Event.objects.filter(response=row, number=1).update(number=3)
+        for number, kind in enumerate(("added", "done"), 1):
+            event: dict[str, Any] = {
+                "type": f"response.output_item.{kind}",
+                "sequence_number": number,
+                "output_index": 0,
+                "item": call,
+            }
+            Event.objects.create(response=row, number=number, type=event["type"], data=orjson.dumps(event).decode())
+        tool_outputs.insert(row, {"ci_1": ModelOutput(f"{TRACEBACK}NameError: x\nFiles written: /mnt/data/a.csv (3 bytes)")})
+        state = '<span class="state warn">Done, the code raised NameError'
+        turn = self.client.get("/chat/resp_1/turns").json()["turns"][0]
+        self.assertIn(state, turn["fragments"]["ci_1"])
+        for path in ("/responses/resp_1", "/responses/resp_1/items/ci_1/fragment", "/responses/resp_1/events/2"):
+            with self.subTest(path=path):
+                self.assertIn(state, self.page(path))
+
+    def test_outputs_in_the_item_show_that_code_raised(self) -> None:
+        logs = [{"type": "logs", "logs": f"{TRACEBACK}NameError: x"}]
+        snapshot(made(), [{"id": "ci_1", "type": "code_interpreter_call", "code": "x", "outputs": logs, **DONE}])
+        self.assertIn("Done, the code raised NameError", self.page("/responses/resp_1"))
 
     def test_the_answer_of_a_branch_stands_beside_its_call(self) -> None:
         stored()

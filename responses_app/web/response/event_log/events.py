@@ -17,12 +17,12 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
 from responses_app.web.render.block_parts import picture_part
-from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock, ItemRenderer
+from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.response.items import set_durations
+from responses_app.web.response.items import item_renderer, set_durations
 from responses_app.web.response.problem_notice import problems_of
 from responses_app.web.response.selection.selected import selected_item
 from responses_app.web.response.timelines.event_groups import EventGroup, group
@@ -101,7 +101,10 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
     drawn = timeline(headers, spans)
     text, left_out = truncate(pretty_json(event), MAX_JSON_CHARS)
     state_text, state_left_out = truncate(pretty_json(state), MAX_STATE_CHARS)
-    blocks = ItemRenderer(max_text_chars=MAX_STATE_CHARS).blocks(cast("list[dict[str, Any]]", state["output"]) if state else [])
+    output = cast("list[dict[str, Any]]", state["output"]) if state else []
+    renderer = item_renderer(row, output)
+    renderer.max_text_chars = MAX_STATE_CHARS
+    blocks = renderer.blocks(output)
     set_durations(blocks, [header for header in headers if header.number <= place], spans)
     return render_page(
         request,
