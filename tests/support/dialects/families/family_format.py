@@ -80,20 +80,20 @@ class FamilyFormat:
         return self.reasoning[0] + text + self.reasoning[1]
 
     def _template_lines(self) -> Sequence[str]:
-        system = self.system and f"{_literal(self.system[0])}{{{{- message.content }}}}{_literal(self.system[1])}"
+        system = self.system and f"{literal(self.system[0])}{{{{- message.content }}}}{literal(self.system[1])}"
         refusal = "{{- raise_exception('System role not supported') }}"
         tool = self.tool or self.user
         return (
-            _literal(self.bos),
+            literal(self.bos),
             f"{{%- if tools %}}{self.tools}{{%- endif %}}" if self.tools else "",
             "{%- for message in messages %}",
             f"{{%- if message.role == 'system' %}}{system or refusal}",
-            f"{{%- elif message.role == 'user' %}}{_literal(self.user[0])}{{{{- message.content }}}}{_literal(self.user[1])}",
-            f"{{%- elif message.role == 'tool' %}}{_literal(tool[0])}{{{{- message.content }}}}{_literal(tool[1])}",
-            f"{{%- else %}}{_literal(self.assistant[0])}{self._history_fragment()}",
+            f"{{%- elif message.role == 'user' %}}{literal(self.user[0])}{{{{- message.content }}}}{literal(self.user[1])}",
+            f"{{%- elif message.role == 'tool' %}}{literal(tool[0])}{{{{- message.content }}}}{literal(tool[1])}",
+            f"{{%- else %}}{literal(self.assistant[0])}{self._history_fragment()}",
             "{%- if message.content %}" + _around("message.content", self.answer) + "{%- endif %}",
             f"{{%- if message.tool_calls %}}{self._calls_fragment('message.tool_calls')}{{%- endif %}}" if self.call else "",
-            f"{_literal(self.assistant[1])}{{%- endif %}}{{%- endfor %}}",
+            f"{literal(self.assistant[1])}{{%- endif %}}{{%- endfor %}}",
             f"{{%- if add_generation_prompt %}}{self._opening_fragment()}{{%- endif %}}",
         )
 
@@ -105,28 +105,36 @@ class FamilyFormat:
 
     def _opening_fragment(self) -> str:
         if self.quiet_opening is None:
-            return _literal(self.opening)
-        quiet = _literal(self.quiet_opening)
-        return f"{{%- if enable_thinking is false or thinking is false %}}{quiet}{{%- else %}}{_literal(self.opening)}{{%- endif %}}"
+            return literal(self.opening)
+        quiet = literal(self.quiet_opening)
+        return f"{{%- if enable_thinking is false or thinking is false %}}{quiet}{{%- else %}}{literal(self.opening)}{{%- endif %}}"
 
     def _calls_fragment(self, variable: str) -> str:
         before, between, after = self.calls
-        separator = f"{{%- if not loop.first %}}{_literal(between)}{{%- endif %}}"
-        return f"{_literal(before)}{{%- for call in {variable} %}}{separator}{self.call}{{%- endfor %}}{_literal(after)}"
+        separator = f"{{%- if not loop.first %}}{literal(between)}{{%- endif %}}"
+        return f"{literal(before)}{{%- for call in {variable} %}}{separator}{self.call}{{%- endfor %}}{literal(after)}"
+
+
+def turns(before: str, end: str, **exceptions: str | tuple[str, str]) -> dict[str, Any]:
+    """Return the texts around the turns of each role: `before` and `end`, with the name of the role for ROLE.
+
+    An exception is another name for ROLE, or the whole pair.
+    """
+    names = {role: exceptions.get(role, role) for role in ("system", "user", "assistant", "tool")}
+    return {
+        role: (before.replace("ROLE", name), end.replace("ROLE", name)) if isinstance(name, str) else name
+        for role, name in names.items()
+    }
 
 
 def literal(text: str) -> str:
     """Write a text as a Jinja expression, so that no white space is lost."""
-    return _literal(text)
-
-
-def _literal(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"{{{{- '{escaped}' }}}}" if text else ""
 
 
 def _around(variable: str, pair: tuple[str, str]) -> str:
-    return f"{_literal(pair[0])}{{{{- {variable} }}}}{_literal(pair[1])}"
+    return f"{literal(pair[0])}{{{{- {variable} }}}}{literal(pair[1])}"
 
 
 @cache

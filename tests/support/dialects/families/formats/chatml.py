@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import described, function_xml, json_call
-from tests.support.dialects.families.family_format import FamilyFormat
+from tests.support.dialects.families.family_format import FamilyFormat, turns
 
 _MARKS = ("<tool_call>", "</tool_call>")
 _THINK_MARKS = ("<think>", "</think>")
@@ -15,10 +15,9 @@ _RESPONSE_MARKS = ("<tool_response>", "</tool_response>")
 def _chatml(name: str, model_type: str, **more: Any) -> FamilyFormat:
     """Create a format with ChatML turns and Hermes calls."""
     defaults: dict[str, Any] = {
-        "system": ("<|im_start|>system\n", "<|im_end|>\n"),
-        "user": ("<|im_start|>user\n", "<|im_end|>\n"),
-        "assistant": ("<|im_start|>assistant\n", "<|im_end|>\n"),
-        "tool": ("<|im_start|>user\n<tool_response>\n", "\n</tool_response><|im_end|>\n"),
+        **turns(
+            "<|im_start|>ROLE\n", "<|im_end|>\n", tool=("<|im_start|>user\n<tool_response>\n", "\n</tool_response><|im_end|>\n")
+        ),
         "opening": "<|im_start|>assistant\n",
         "eos": "<|im_end|>",
         "tools": described("Tools in <tools></tools>, a call in <tool_call></tool_call>:"),
@@ -66,10 +65,11 @@ FORMATS = (
     _chatml(
         "granite-4",
         "granitemoehybrid",
-        system=("<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>\n"),
-        user=("<|start_of_role|>user<|end_of_role|>", "<|end_of_text|>\n"),
-        assistant=("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>\n"),
-        tool=("<|start_of_role|>user<|end_of_role|>\n<tool_response>\n", "\n</tool_response><|end_of_text|>\n"),
+        **turns(
+            "<|start_of_role|>ROLE<|end_of_role|>",
+            "<|end_of_text|>\n",
+            tool=("<|start_of_role|>user<|end_of_role|>\n<tool_response>\n", "\n</tool_response><|end_of_text|>\n"),
+        ),
         opening="<|start_of_role|>assistant<|end_of_role|>",
         eos="<|end_of_text|>",
         special=("<|start_of_role|>", "<|end_of_role|>"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import ARGUMENTS, NAME, around, described
-from tests.support.dialects.families.family_format import FamilyFormat, literal
+from tests.support.dialects.families.family_format import FamilyFormat, literal, turns
 
 _THINK_MARKS = ("<think>", "</think>")
 _TURNS = ("<｜User｜>", "<｜Assistant｜>")
@@ -91,10 +91,7 @@ def _kimi(name: str, model_type: str, **more: Any) -> FamilyFormat:
     defaults: dict[str, Any] = {
         "bos": "",
         "eos": "<|im_end|>",
-        "system": ("<|im_system|>system<|im_middle|>", "<|im_end|>"),
-        "user": ("<|im_user|>user<|im_middle|>", "<|im_end|>"),
-        "assistant": ("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
-        "tool": ("<|im_system|>tool<|im_middle|>", "<|im_end|>"),
+        **turns("<|im_ROLE|>ROLE<|im_middle|>", "<|im_end|>", tool=("<|im_system|>tool<|im_middle|>", "<|im_end|>")),
         "opening": "<|im_assistant|>assistant<|im_middle|>",
         "tools": around("<|im_system|>tool_declare<|im_middle|>", "{{- tools | tojson }}", "<|im_end|>"),
         "call": around(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import NAME, around, described
-from tests.support.dialects.families.family_format import FamilyFormat
+from tests.support.dialects.families.family_format import FamilyFormat, turns
 from tests.support.dialects.families.formats.llama_mistral import PYTHONIC
 
 
@@ -53,10 +53,7 @@ FORMATS = (
         "gemma-4",
         "gemma4",
         eos="<turn|>",
-        system=("<|turn>system\n", "<turn|>\n"),
-        user=("<|turn>user\n", "<turn|>\n"),
-        assistant=("<|turn>model\n", "<turn|>\n"),
-        tool=("<|tool_response>", "<tool_response|>"),
+        **turns("<|turn>ROLE\n", "<turn|>\n", assistant="model", tool=("<|tool_response>", "<tool_response|>")),
         opening="<|turn>model\n",
         quiet_opening="<|turn>model\n<|channel>thought\n<channel|>",
         reasoning=("<|channel>thought\n", "<channel|>"),

@@ -5,30 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import ARGUMENTS, NAME, around, described, json_call, python_call
-from tests.support.dialects.families.family_format import FamilyFormat, literal
+from tests.support.dialects.families.family_format import FamilyFormat, literal, turns
 
 _CHATML: dict[str, Any] = {
     "eos": "<|im_end|>",
-    "system": ("<|im_start|>system\n", "<|im_end|>\n"),
-    "user": ("<|im_start|>user\n", "<|im_end|>\n"),
-    "assistant": ("<|im_start|>assistant\n", "<|im_end|>\n"),
-    "tool": ("<|im_start|>tool\n", "<|im_end|>\n"),
+    **turns("<|im_start|>ROLE\n", "<|im_end|>\n"),
     "opening": "<|im_start|>assistant\n",
     "special": ("<|im_start|>",),
 }
 _ROLES: dict[str, Any] = {
-    "system": ("<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>\n"),
-    "user": ("<|start_of_role|>user<|end_of_role|>", "<|end_of_text|>\n"),
-    "assistant": ("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>\n"),
-    "tool": ("<|start_of_role|>tool<|end_of_role|>", "<|end_of_text|>\n"),
+    **turns("<|start_of_role|>ROLE<|end_of_role|>", "<|end_of_text|>\n"),
     "eos": "<|end_of_text|>",
 }
 _TURNS: dict[str, Any] = {
     "eos": "<|end|>",
-    "system": ("<|system|>", "<|end|>"),
-    "user": ("<|user|>", "<|end|>"),
-    "assistant": ("<|assistant|>", "<|end|>"),
-    "tool": ("<|tool_response|>", "<|end|>"),
+    **turns("<|ROLE|>", "<|end|>", tool="tool_response"),
     "opening": "<|assistant|>",
     "special": ("<|endoftext|>",),
     "plain": ("<|system|>", "<|user|>", "<|assistant|>"),
@@ -120,10 +111,7 @@ FORMATS = (
         model_type="apertus",
         bos="<s>",
         eos="<|assistant_end|>",
-        system=("<|system_start|>", "<|system_end|>"),
-        user=("<|user_start|>", "<|user_end|>"),
-        assistant=("<|assistant_start|>", "<|assistant_end|>"),
-        tool=("[", "]"),
+        **turns("<|ROLE_start|>", "<|ROLE_end|>", tool=("[", "]")),
         opening="<|assistant_start|>",
         tools=described("<|tools_prefix|>[]<|tools_suffix|>"),
         call=around('{"', f"{NAME}{literal(chr(34) + ': ')}{ARGUMENTS}", "}"),

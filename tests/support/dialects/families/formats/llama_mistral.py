@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import ARGUMENTS, NAME, around, described, json_call, python_call
-from tests.support.dialects.families.family_format import FamilyFormat, literal
+from tests.support.dialects.families.family_format import FamilyFormat, literal, turns
 
 _JSON_CALLS = 'Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.'
 _PYTHON_CALLS = "Respond in the format [func_name1(params_name1=params_value1), func_name2(params)]."
@@ -23,10 +23,7 @@ def _llama(name: str, **more: Any) -> FamilyFormat:
         "model_type": "llama",
         "bos": "<|begin_of_text|>",
         "eos": "<|eot_id|>",
-        "system": ("<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"),
-        "user": ("<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"),
-        "assistant": ("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
-        "tool": ("<|start_header_id|>ipython<|end_header_id|>\n\n", "<|eot_id|>"),
+        **turns("<|start_header_id|>ROLE<|end_header_id|>\n\n", "<|eot_id|>", tool="ipython"),
         "opening": "<|start_header_id|>assistant<|end_header_id|>\n\n",
         "tools": described(_JSON_CALLS),
         "call": json_call(key="parameters"),
@@ -77,10 +74,7 @@ FORMATS = (
             "model_type": "llama4",
             "has_parallel_calls": True,
             "eos": "<|eot|>",
-            "system": ("<|header_start|>system<|header_end|>\n\n", "<|eot|>"),
-            "user": ("<|header_start|>user<|header_end|>\n\n", "<|eot|>"),
-            "assistant": ("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
-            "tool": ("<|header_start|>ipython<|header_end|>\n\n", "<|eot|>"),
+            **turns("<|header_start|>ROLE<|header_end|>\n\n", "<|eot|>", tool="ipython"),
             "opening": "<|header_start|>assistant<|header_end|>\n\n",
             "unlisted": ("<|header_start|>", "<|header_end|>", "<|python_start|>", "<|python_end|>", "<|eom|>"),
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.dialects.families.call_fragments import NAME, around, described, function_xml, tagged_call
-from tests.support.dialects.families.family_format import FamilyFormat
+from tests.support.dialects.families.family_format import FamilyFormat, turns
 
 _GLM_MARKS = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<think>", "</think>")
 
@@ -15,10 +15,7 @@ def _glm(name: str, model_type: str, **more: Any) -> FamilyFormat:
     defaults: dict[str, Any] = {
         "bos": "[gMASK]<sop>",
         "eos": "<|user|>",
-        "system": ("<|system|>\n", ""),
-        "user": ("<|user|>\n", ""),
-        "assistant": ("<|assistant|>\n", ""),
-        "tool": ("<|observation|>\n<tool_response>\n", "\n</tool_response>"),
+        **turns("<|ROLE|>\n", "", tool=("<|observation|>\n<tool_response>\n", "\n</tool_response>")),
         "opening": "<|assistant|>",
         "quiet_opening": "<|assistant|>\n<think></think>",
         "reasoning": ("\n<think>", "</think>\n"),
@@ -64,10 +61,9 @@ FORMATS = (
             **_CLOSED_UP,
             "bos": "",
             "eos": "<|role_end|>",
-            "system": ("<role>SYSTEM</role>", "<|role_end|>"),
-            "user": ("<role>HUMAN</role>", "<|role_end|>"),
-            "assistant": ("<role>ASSISTANT</role>", "<|role_end|>"),
-            "tool": ("<role>OBSERVATION</role>", "<|role_end|>"),
+            **turns(
+                "<role>ROLE</role>", "<|role_end|>", system="SYSTEM", user="HUMAN", assistant="ASSISTANT", tool="OBSERVATION"
+            ),
             "opening": "<role>ASSISTANT</role><think>\n",
             "quiet_opening": "<role>ASSISTANT</role><think>\n\n</think>\n\n",
             "reasoning": ("", "\n</think>\n\n"),
@@ -79,10 +75,7 @@ FORMATS = (
         "laguna",
         bos="",
         eos="</assistant>",
-        system=("<system>\n", "\n</system>\n"),
-        user=("<user>\n", "\n</user>\n"),
-        assistant=("<assistant>\n", "\n</assistant>\n"),
-        tool=("<tool_response>\n", "\n</tool_response>\n"),
+        **turns("<ROLE>\n", "\n</ROLE>\n", tool="tool_response"),
         opening="<assistant>\n<think>",
         quiet_opening="<assistant>\n</think>",
         reasoning=("", "</think>\n"),
@@ -93,10 +86,7 @@ FORMATS = (
         model_type="minimax_m2",
         bos="]~!b[",
         eos="[e~[",
-        system=("]~b]system\n", "[e~[\n"),
-        user=("]~b]user\n", "[e~[\n"),
-        assistant=("]~b]ai\n", "[e~[\n"),
-        tool=("]~b]tool\n<response>", "</response>[e~[\n"),
+        **turns("]~b]ROLE\n", "[e~[\n", assistant="ai", tool=("]~b]tool\n<response>", "</response>[e~[\n")),
         opening="]~b]ai\n<think>\n",
         reasoning=("", "\n</think>\n\n"),
         history=("<think>\n", "\n</think>\n\n"),
@@ -111,10 +101,7 @@ FORMATS = (
         model_type="minimax_m3_vl",
         bos="]~!b[",
         eos="[e~[",
-        system=("]~b]system\n", "[e~[\n"),
-        user=("]~b]user\n", "[e~[\n"),
-        assistant=("]~b]ai\n", "[e~[\n"),
-        tool=("]~b]tool\n<response>", "</response>[e~[\n"),
+        **turns("]~b]ROLE\n", "[e~[\n", assistant="ai", tool=("]~b]tool\n<response>", "</response>[e~[\n")),
         opening="]~b]ai\n",
         reasoning=("<mm:think>", "</mm:think>"),
         has_optional_reasoning=True,
@@ -129,10 +116,7 @@ FORMATS = (
         model_type="seed_oss",
         bos="<seed:bos>",
         eos="<seed:eos>",
-        system=("<seed:bos>system\n", "<seed:eos>"),
-        user=("<seed:bos>user\n", "<seed:eos>"),
-        assistant=("<seed:bos>assistant\n", "<seed:eos>"),
-        tool=("<seed:bos>tool\n", "<seed:eos>"),
+        **turns("<seed:bos>ROLE\n", "<seed:eos>"),
         opening="<seed:bos>assistant\n",
         reasoning=("<seed:think>", "</seed:think>"),
         tools=described("<seed:tool_call>\n<function=name>\n<parameter=key>value</parameter>\n</function>\n</seed:tool_call>"),
