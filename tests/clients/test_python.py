@@ -27,18 +27,6 @@ def test_openai_agents_over_a_socket(python: Drive) -> None:
     }
 
 
-def test_openai_agents_with_file_search(python: Drive) -> None:
-    assert python("agents_file_search.py", "agents-python-files") == {
-        "search": [
-            "completed",
-            ["reasoning_item", "tool_call_item", "message_output_item"],
-            [["planet with spice"], ["Arrakis, the desert planet, is the only source of the spice."]],
-            "It is Arrakis.",
-            ["file_citation", True, "arrakis.txt", 13],
-        ]
-    }
-
-
 def test_langchain(python: Drive) -> None:
     assert python("langchain_chat.py", "langchain") == {
         **USUAL_ANSWERS,

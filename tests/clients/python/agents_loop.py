@@ -20,7 +20,7 @@ from agents import (
 from agents.memory import OpenAIConversationsSession, OpenAIResponsesCompactionSession
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from steps import failure, step
+from steps import failure, run_steps
 
 client = AsyncOpenAI(max_retries=0)
 asked: list[str] = []
@@ -71,7 +71,7 @@ async def parallel() -> Any:
     return [asked, (await streamed(agent(tools=[get_weather]), "Two?")).final_output]
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return (await Runner.run(agent(output_type=Person), "Who?")).final_output.model_dump()
 
 
@@ -118,12 +118,5 @@ async def error() -> Any:
     return await failure(lambda: Runner.run(agent(model="nope"), "Hi"))
 
 
-async def main() -> None:
-    set_default_openai_client(client, use_for_tracing=False)
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, shell, compaction, error)}
-    for name, run in steps.items():
-        await step(name, run)
-
-
-asyncio.run(main())
+set_default_openai_client(client, use_for_tracing=False)
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, conversation, shell, compaction, error))

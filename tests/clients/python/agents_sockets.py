@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from agents import Agent, ModelSettings, function_tool, responses_websocket_session
-from steps import step
+from steps import run_steps
 
 asked: list[str] = []
 
@@ -48,8 +48,7 @@ async def main() -> None:
             second = await session.run(agent(), "Two", previous_response_id=first.last_response_id)
             return [first.final_output, second.final_output]
 
-        for run in (text, stream, tools, parallel, turns):
-            await step(run.__name__, run)
+        await run_steps(text, stream, tools, parallel, turns)
 
 
 asyncio.run(main())

@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from steps import failure, step
+from steps import failure, run_steps
 
 
 class Person(BaseModel):
@@ -67,7 +67,7 @@ async def parallel() -> Any:
     return await loop(gathered, "Two?")
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return (await chat().with_structured_output(Person).ainvoke("Who?")).model_dump()
 
 
@@ -92,11 +92,4 @@ async def error() -> Any:
     return await failure(lambda: chat(model="nope").ainvoke("Hi"))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, update, error)}
-    for name, run in steps.items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, conversation, update, error))

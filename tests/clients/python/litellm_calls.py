@@ -9,7 +9,7 @@ from typing import Any
 
 import litellm
 from pydantic import BaseModel
-from steps import failure, step
+from steps import failure, run_steps
 
 ADDRESS = {"api_base": os.environ["OPENAI_BASE_URL"], "api_key": os.environ["OPENAI_API_KEY"]}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -69,7 +69,7 @@ async def parallel() -> Any:
     return [cities, (await complete([asked, message.model_dump(), *outputs], tools=function_tools)).choices[0].message.content]
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     """Through the bridge."""
     answer = await complete([{"role": "user", "content": "Who?"}], response_format=Person)
     return json.loads(answer.choices[0].message.content)
@@ -90,11 +90,5 @@ async def error() -> Any:
     return await failure(lambda: respond("Hi", model="openai/nope"))
 
 
-async def main() -> None:
-    litellm.suppress_debug_info = True
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    for name, run in (steps | {"object": thing, "turns": turns, "error": error}).items():
-        await step(name, run)
-
-
-asyncio.run(main())
+litellm.suppress_debug_info = True
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, error))

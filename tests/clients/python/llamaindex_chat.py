@@ -11,7 +11,7 @@ from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai import OpenAIResponses
 from pydantic import BaseModel
-from steps import failure, step
+from steps import failure, run_steps
 
 
 class Person(BaseModel):
@@ -57,7 +57,7 @@ async def parallel() -> Any:
     return await loop("Two?")
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return (await llm().as_structured_llm(Person).acomplete("Who?")).raw.model_dump()
 
 
@@ -70,10 +70,4 @@ async def error() -> Any:
     return await failure(lambda: llm(model="nope").achat(user("Hi")))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    for name, run in (steps | {"object": thing, "turns": turns, "error": error}).items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, error))

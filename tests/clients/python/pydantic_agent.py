@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models.openai import OpenAICompaction, OpenAIResponsesModel
 from pydantic_ai.models.openai import OpenAIResponsesModelSettings as Settings
-from steps import failure, step
+from steps import failure, run_steps
 
 asked: list[str] = []
 
@@ -51,7 +51,7 @@ async def parallel() -> Any:
         return [sorted(asked, reverse=True), await result.get_output()]
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return (await agent(output_type=NativeOutput(Person)).run("Who?")).output.model_dump()
 
 
@@ -75,11 +75,4 @@ async def error() -> Any:
     return await failure(lambda: agent("nope").run("Hi"))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, compaction, error)}
-    for name, run in steps.items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, conversation, compaction, error))

@@ -17,7 +17,7 @@ from agents import (
 )
 from openai import AsyncOpenAI
 from openai.types.responses.web_search_tool import Filters
-from steps import step
+from steps import run_steps
 
 client = AsyncOpenAI(max_retries=0)
 CODE = CodeInterpreterTool(tool_config={"type": "code_interpreter", "container": {"type": "auto"}})
@@ -106,10 +106,5 @@ async def failures() -> Any:
     return [[one.status for one in calls(first)], second.final_output]
 
 
-async def main() -> None:
-    set_default_openai_client(client, use_for_tracing=False)
-    for run in (code, files, file_search, web_search, filtered_web_search, turns, failures):
-        await step(run.__name__, run)
-
-
-asyncio.run(main())
+set_default_openai_client(client, use_for_tracing=False)
+asyncio.run(run_steps(code, files, file_search, web_search, filtered_web_search, turns, failures))

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
-from steps import step
+from steps import run_steps
 
 client = AsyncOpenAI(max_retries=0)
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -69,9 +69,4 @@ async def unstored() -> Any:
     return await turns(store=False, include=["reasoning.encrypted_content"], output_version="responses/v1")
 
 
-async def main() -> None:
-    for run in (invoke, stream, turns, newest_format, unstored):
-        await step(run.__name__, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(invoke, stream, turns, newest_format, unstored))

@@ -9,7 +9,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from steps import failure, step
+from steps import failure, run_steps
 
 client = AsyncOpenAI(max_retries=0)
 MODEL = os.environ["MODEL"]
@@ -215,10 +215,4 @@ async def cancel() -> Any:
     return [cancelled.status, [item.status for item in cancelled.output], outputs, loop.time() - start < LIMIT_S]
 
 
-async def main() -> None:
-    plain = (files, vector_stores, containers)
-    for run in (*plain, create, stream, figure, own_container, parse, turns, cancel):
-        await step(run.__name__, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(files, vector_stores, containers, create, stream, figure, own_container, parse, turns, cancel))

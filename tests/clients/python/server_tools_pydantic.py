@@ -12,7 +12,7 @@ from pydantic_ai.capabilities import NativeTool
 from pydantic_ai.models.openai import OpenAIResponsesModel
 from pydantic_ai.models.openai import OpenAIResponsesModelSettings as Settings
 from pydantic_ai.native_tools import CodeExecutionTool, FileSearchTool, WebSearchTool
-from steps import step
+from steps import run_steps
 
 client = AsyncOpenAI(max_retries=0)
 TEXT = b"Arrakis, the desert planet, was inspired by the scarcity of water."
@@ -64,9 +64,4 @@ async def unstored() -> Any:
     return await turns(openai_store=False)
 
 
-async def main() -> None:
-    for one in (run, stream, turns, unstored):
-        await step(one.__name__, one)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(run, stream, turns, unstored))

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 
-async def step(name: str, run: Callable[[], Awaitable[Any]]) -> None:
-    try:
-        result = await run()
-    except Exception as error:
-        result = {"error": f"{type(error).__name__}: {error}"}
-    print(json.dumps({"step": name, "said": result}), flush=True)  # noqa: T201
+async def run_steps(*runs: Callable[[], Awaitable[Any]]) -> None:
+    """Run functions in turn. Each is a step of its own name, without `_` at the end."""
+    for run in runs:
+        try:
+            result = await run()
+        except Exception as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps({"step": run.__name__.rstrip("_"), "said": result}), flush=True)  # noqa: T201
 
 
 async def failure(run: Callable[[], Awaitable[Any]]) -> Any:

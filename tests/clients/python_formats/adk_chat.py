@@ -12,7 +12,7 @@ from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import InMemoryRunner
 from google.genai import types
-from steps import failure, step
+from steps import failure, run_steps
 from weather import Profile, get_weather
 
 
@@ -58,7 +58,7 @@ async def parallel() -> Any:
     return await talk("Two?", stream=True, tools=[get_weather])
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return json.loads((await talk("Who?", output_schema=Profile))[-1])
 
 
@@ -70,10 +70,4 @@ async def error() -> Any:
     return await failure(lambda: talk("Hi", model=model("nope")))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    for name, run in (steps | {"object": thing, "turns": turns, "error": error}).items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, error))

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from anthropic import AsyncAnthropic, beta_async_tool
-from steps import failure, step
+from steps import failure, run_steps
 from weather import Profile, get_weather
 
 client = AsyncAnthropic(base_url=os.environ["SERVER_URL"], max_retries=0)
@@ -57,7 +57,7 @@ async def parallel() -> Any:
     return await loop(streamed, "Two?")
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     message = await client.messages.parse(**OPTIONS, messages=[user("Who?")], output_format=Profile)
     return message.parsed_output.model_dump()
 
@@ -94,11 +94,4 @@ async def error() -> Any:
     return await failure(lambda: client.messages.create(**{**OPTIONS, "model": "nope"}, messages=[user("Hi")]))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    for name, run in (steps | {"object": thing, "turns": turns, "runner": runner, "count": count, "models": models}).items():
-        await step(name, run)
-    await step("error", error)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, runner, count, models, error))

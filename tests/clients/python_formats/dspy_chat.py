@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import dspy
-from steps import failure, step
+from steps import failure, run_steps
 from weather import get_weather
 
 
@@ -34,7 +34,7 @@ async def tools() -> Any:
     return [[call.name, call.args] for call in predicted.outputs.tool_calls]
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     with dspy.context(lm=llm, adapter=dspy.JSONAdapter()):
         predicted = await dspy.Predict("question: str -> name: str, age: int").acall(question="Who?")
     return {"name": predicted.name, "age": predicted.age}
@@ -44,9 +44,4 @@ async def error() -> Any:
     return await failure(lambda: model("nope").acall("Hi"))
 
 
-async def main() -> None:
-    for name, run in {"text": text, "thought": thought, "tools": tools, "object": thing, "error": error}.items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, thought, tools, object_, error))

@@ -12,7 +12,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from steps import failure, step
+from steps import failure, run_steps
 from weather import Profile, get_weather
 
 weather = tool(get_weather)
@@ -61,7 +61,7 @@ async def parallel() -> Any:
     return await loop(gathered, "Two?")
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return (await llm.with_structured_output(Profile, method="json_schema").ainvoke("Who?")).model_dump()
 
 
@@ -75,10 +75,4 @@ async def error() -> Any:
     return await failure(lambda: chat("nope").ainvoke("Hi"))
 
 
-async def main() -> None:
-    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    for name, run in (steps | {"object": thing, "turns": turns, "error": error}).items():
-        await step(name, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, error))

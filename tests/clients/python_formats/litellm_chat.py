@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 import litellm
-from steps import failure, step
+from steps import failure, run_steps
 from weather import Profile, get_weather
 
 FUNCTION = {
@@ -54,7 +54,7 @@ async def parallel() -> Any:
     return await loop("Two?")
 
 
-async def thing() -> Any:
+async def object_() -> Any:
     return json.loads((await complete(user_message("Who?"), response_format=Profile)).choices[0].message.content)
 
 
@@ -67,12 +67,4 @@ async def error() -> Any:
     return await failure(lambda: complete(user_message("Hi"), model="nope"))
 
 
-async def main() -> None:
-    for run in (text, stream, tools, parallel):
-        await step(run.__name__, run)
-    await step("object", thing)
-    await step("turns", turns)
-    await step("error", error)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, parallel, object_, turns, error))

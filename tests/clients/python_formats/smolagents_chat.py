@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from smolagents import ChatMessage, OpenAIServerModel, ToolCallingAgent, tool
-from steps import failure, step
+from steps import failure, run_steps
 from weather import get_weather
 
 
@@ -44,9 +44,4 @@ async def error() -> Any:
     return await failure(ask)
 
 
-async def main() -> None:
-    for run in (text, stream, tools, error):
-        await step(run.__name__, run)
-
-
-asyncio.run(main())
+asyncio.run(run_steps(text, stream, tools, error))

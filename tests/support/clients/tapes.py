@@ -81,10 +81,6 @@ TAPES: dict[str, list[Line]] = {
     "ai-anthropic": USUAL,
     "ai-open": [*USUAL, text("Hello there!")],
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
-    "agents-python-files": [
-        calls("file_search", {"queries": ["planet with spice"]}),
-        text("It is Arrakis【0†arrakis.txt】."),
-    ],
     "langchain": [*USUAL, *CONVERSATION, text("Higher.")],
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
     "llamaindex": USUAL,
