@@ -7,8 +7,7 @@ import time
 import pytest
 
 from responses_app.images import decode
-from responses_app.images.decode import InvalidImage
-from responses_app.images.limits import TooMuchWork, check_jpeg
+from responses_app.images.decode import InvalidImage, TooMuchWork, check_jpeg
 from tests.support.images.encoded_images import drawn
 from tests.support.images.expensive_images import progressive, segmented
 

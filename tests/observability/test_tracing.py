@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -21,9 +25,53 @@ from responses_app.observability.tracing import TracingObserver
 from tests.support import plain_http
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
-from tests.support.observability.trace_receiver import trace_receiver
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
+
+
+class TraceReceiver:
+    """Received spans, and the names of the services."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+        self.services: set[str] = set()
+        self.url = ""
+
+    def add(self, body: bytes) -> None:
+        """Add the spans of a request."""
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            names = [one.value.string_value for one in resource.resource.attributes if one.key == "service.name"]
+            self.services.update(names)
+            self.spans += [span for scope in resource.scope_spans for span in scope.spans]
+
+    def named(self, name: str) -> list[Any]:
+        """Return the spans with a name."""
+        return [span for span in self.spans if span.name == name]
+
+
+@contextmanager
+def trace_receiver() -> Iterator[TraceReceiver]:
+    """Run a collector."""
+    receiver = TraceReceiver()
+
+    class PostHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            receiver.add(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(ExportTraceServiceResponse().SerializeToString())
+
+        def log_message(self, *_arguments: object) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), PostHandler) as server:
+        receiver.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield receiver
+        server.shutdown()
+        thread.join()
+
 
 TRACE_ID: Final = "0af7651916cd43dd8448eb211c80319c"
 PARENT: Final = f"00-{TRACE_ID}-b7ad6b7169203331-01"

@@ -8,12 +8,38 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from responses_app.dialects.formats.entities import EntityDecoder
 from responses_app.dialects.formats.reader import EndOfText, Reader
 from responses_app.dialects.formats.values import with_definitions
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
 from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL, TOOL_NOT_ALLOWED
+
+# Characters as the inside of a JSON string.
+_TEXTS = {"lt": "<", "gt": ">", "amp": "&", "quot": '\\"', "apos": "'", "#34": '\\"', "#39": "'", "#x27": "'"}
+_ENTITY = re.compile(rf"&({'|'.join(_TEXTS)});")
+_BEGINNING = re.compile(
+    rf"&(?:{'|'.join(sorted({name[:size] for name in _TEXTS for size in range(len(name) + 1)}, reverse=True))})\Z"
+)
+
+
+class EntityDecoder:
+    """Decodes entities in JSON that grows. Text that may be the beginning of an entity is held back."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return the text decoded so far."""
+        text = self._held + text
+        beginning = _BEGINNING.search(text)
+        self._held = beginning[0] if beginning else ""
+        return _ENTITY.sub(lambda entity: _TEXTS[entity[1]], text.removesuffix(self._held))
+
+    def flush(self) -> str:
+        """Return the text held back."""
+        held, self._held = self._held, ""
+        return held
+
 
 # Names that a client may send back; other text in the place of a name is text.
 _NAME = re.compile(r"[\w.\-:]{1,128}")

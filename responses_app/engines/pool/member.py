@@ -6,12 +6,25 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from hashlib import blake2b
 from time import monotonic
 from urllib.parse import urlsplit
 
 from responses_app.engine_interface import Chunk, Engine, GenerateRequest
 from responses_app.engines.pool.availability import Availability
-from responses_app.engines.pool.rendezvous import ranking
+
+
+def ranking(key: str, names: Sequence[str]) -> list[str]:
+    """Return `names` in the order of preference for `key`.
+
+    The order of two names does not depend on the other names: without a name only its keys move, each to the next in its order.
+    """
+    return sorted(names, key=lambda name: _weight(key, name), reverse=True)
+
+
+def _weight(key: str, name: str) -> bytes:
+    return blake2b(f"{name}\0{key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
 
 # An engine is overloaded with more than FACTOR times the mean of requests in flight, and MARGIN.
 FACTOR = 1.25

@@ -7,13 +7,12 @@ from typing import Final
 
 from responses_app.protocol.content_parts import PartSpec
 from responses_app.protocol.errors import ProtocolError
-from responses_app.protocol.items.base import Delta, ExtraEvents, Family
+from responses_app.protocol.items.base import Delta, ExtraEvents, Family, OutputItem
 from responses_app.protocol.items.client_tools.client_call import APPLY_PATCH_CALL, COMPUTER_CALL, TOOL_SEARCH_CALL
 from responses_app.protocol.items.client_tools.custom_tool_call import CUSTOM_TOOL_CALL
 from responses_app.protocol.items.client_tools.function_call import FUNCTION_CALL
 from responses_app.protocol.items.client_tools.shell_call import LOCAL_SHELL_CALL, SHELL_CALL
 from responses_app.protocol.items.compaction import COMPACTION
-from responses_app.protocol.items.input_only import ADDITIONAL_TOOLS, CONFIGURATION_UPDATE, PROGRAM
 from responses_app.protocol.items.message import MESSAGE
 from responses_app.protocol.items.reasoning import REASONING
 from responses_app.protocol.items.server_tools.code_interpreter import CODE_INTERPRETER_CALL
@@ -21,6 +20,11 @@ from responses_app.protocol.items.server_tools.file_search import FILE_SEARCH_CA
 from responses_app.protocol.items.server_tools.image_generation import IMAGE_GENERATION_CALL
 from responses_app.protocol.items.server_tools.mcp import MCP_APPROVAL_REQUEST, MCP_CALL, MCP_LIST_TOOLS
 from responses_app.protocol.items.server_tools.web_search import WEB_SEARCH_CALL
+
+# Code that another server generated and ran.
+PROGRAM: Final = Family(type="program", id_prefix="prog_", output=OutputItem("program_output", "po_"))
+ADDITIONAL_TOOLS: Final = Family(type="additional_tools", id_prefix="at_")
+CONFIGURATION_UPDATE: Final = Family(type="configuration_update", id_prefix="cfg_")
 
 
 class Registry(Mapping[str, Family]):

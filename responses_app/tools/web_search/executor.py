@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -17,15 +17,50 @@ from responses_app.tools.declaration import ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.offer import ServerToolOffer
 from responses_app.tools.web_search import call_arguments as read
-from responses_app.tools.web_search.backends.base import SearchBackend, SearchFailed
+from responses_app.tools.web_search.backends.base import SearchBackend, SearchContext, SearchFailed, UserLocation
 from responses_app.tools.web_search.backends.registry import open_backend
 from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, show_matches, show_page, show_results
+from responses_app.tools.web_search.domains import DomainFilter
 from responses_app.tools.web_search.functions import FIND_IN_PAGE, FUNCTIONS, OPEN_PAGE, TYPES
 from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
-from responses_app.tools.web_search.options import WebSearchOptions
 from responses_app.tools.web_search.pages.fetcher import PageFetcher
 from responses_app.tools.web_search.pages.page import Page, PageFailed
 from responses_app.tools.web_search.reader import PageReader
+
+# By `search_context_size`: results of a search, and lines of a page.
+_SIZES: Mapping[str, tuple[int, int]] = {"low": (5, 50), "medium": (8, 100), "high": (15, 200)}
+_DEFAULT_SIZE = "medium"
+_PLACES = ("city", "region", "country")
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearchOptions:
+    """Options of the tool: conditions of searches, and lines of a page in a display."""
+
+    context: SearchContext
+    lines: int
+
+    @classmethod
+    def of(cls, tool: Mapping[str, Any]) -> WebSearchOptions:
+        """Read the options of a declared tool."""
+        filters, place = tool.get("filters") or {}, tool.get("user_location") or {}
+        results, lines = _SIZES.get(str(tool.get("search_context_size")), _SIZES[_DEFAULT_SIZE])
+        domains = DomainFilter.of(filters.get("allowed_domains"), filters.get("blocked_domains"))
+        location = UserLocation(place.get("city"), place.get("region"), place.get("country"), place.get("timezone"))
+        return cls(SearchContext(results, domains, location), lines)
+
+    def describe(self) -> str:
+        """Return sentences for the model about the location of the user and the domains; empty without both."""
+        location, domains = self.context.location, self.context.domains
+        places = [getattr(location, name) for name in _PLACES if location is not None and getattr(location, name)]
+        # A country alone is the default of the API, which is no information about the user.
+        sentences = [f"The user is near {', '.join(places)}."] if len(places) > 1 or (location and location.city) else []
+        if domains.allowed:
+            sentences.append(f"Only pages of these domains are available: {', '.join(domains.allowed[:20])}.")
+        if domains.blocked:
+            sentences.append(f"Pages of these domains are not available: {', '.join(domains.blocked[:20])}.")
+        return " ".join(sentences)
+
 
 MAX_RESULTS = 20
 TOO_SLOW = "The web does not answer in time."

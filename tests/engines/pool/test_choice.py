@@ -7,8 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.engines.pool.member import FACTOR, MARGIN, PoolMember, choose
-from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.pool.member import FACTOR, MARGIN, PoolMember, choose, ranking
 from responses_app.engines.replay.engine import ReplayEngine
 
 NAMES = [f"http://gpu-{number}:8000" for number in range(4)]

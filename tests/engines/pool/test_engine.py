@@ -18,7 +18,7 @@ from responses_app.engine_interface import (
     GenerateRequest,
 )
 from responses_app.engines.pool.engine import WATCH_S, EnginePool
-from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.pool.member import ranking
 from responses_app.engines.pool.start import GRACE_S
 from responses_app.engines.replay.engine import Fault, Recording, ReplayEngine, Tokens, recording
 from tests.support.engines.generate import collect, make_request, tokens

@@ -12,7 +12,7 @@ import pytest
 from responses_app.engine_interface import EngineOverloaded, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.engines import open_engine
 from responses_app.engines.pool.engine import EnginePool
-from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.pool.member import ranking
 from responses_app.runs.execute.generation import Generation
 from tests.support.engines.faulty_http_server import GENERATE, HEALTH, FaultyServer, plain, serve, stream, token
 from tests.support.engines.generate import collect, make_request, tokens

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.pool.member import ranking
 
 NAMES = [f"http://gpu-{number}:8000" for number in range(8)]
 KEYS = [f"resp_{number:032x}" for number in range(4000)]

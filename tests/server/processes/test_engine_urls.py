@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +17,57 @@ import pytest
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine, orphan_guard
-from responses_app.engines.pool.rendezvous import ranking
+from responses_app.engines.pool.member import ranking
 from responses_app.engines.urls import location
+from responses_app.installation.data_dir import ROOT
 from tests.support import plain_http
 from tests.support.engines.generate import collect, make_request, tokens
-from tests.support.server.engine_worker import START_LIMIT_S, EngineWorker
-from tests.support.server.processes import family, left
-from tests.support.server.serve_command import START_LIMIT, Server
+from tests.support.server.processes import family, left, named
+from tests.support.server.serve_command import START_LIMIT, Server, free_port
 from tests.support.waiting import wait_until
+
+# An idle machine needs 25 s.
+START_LIMIT_S = 400.0
+
+
+class EngineWorker:
+    """Engine worker with a data folder and a port of its own; `url` is the address with its key, without parameters."""
+
+    def __init__(self, folder: Path, model: str = "demo-chat", **variables: str) -> None:
+        port = free_port()
+        self.url, self.log = f"http://:s3cret@127.0.0.1:{port}", folder.with_suffix(".log")
+        self.folder = folder / "engines" / model
+        environ = os.environ | {"RESPONSES_DATA_DIR": str(folder), "VLLM_CPU_KVCACHE_SPACE": "1"} | variables
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "engine", "--model", model, "--port", str(port), "--key", "s3cret"],
+                cwd=ROOT,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+
+    def ready(self) -> EngineWorker:
+        """Wait until the worker has printed its engine URL."""
+
+        def is_ready() -> bool:
+            assert self.process.poll() is None, self.log.read_text()
+            return f"\n{self.url}?" in self.log.read_text()
+
+        wait_until(is_ready, limit_s=START_LIMIT_S, poll_s=0.2, explain=self.log.read_text)
+        return self
+
+    def kill_core(self) -> set[tuple[int, str]]:
+        """Kill the process of vLLM that generates; return the processes that end with it, before the worker starts new ones."""
+        processes = family(named(self.process.pid, "engines.vllm.server"))
+        os.kill(named(self.process.pid, "VLLM::EngineCore"), signal.SIGKILL)
+        return processes
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3 * START_LIMIT_S)]
 # Deltas before the kill, and tokens of the answer: the engine must still generate when a busy test process kills it.

@@ -6,7 +6,7 @@ import pytest
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.store.vector_stores.search import ChunkResult
-from responses_app.tools.file_search.passages import NOTHING_FOUND, PassageNumbers, show_passages
+from responses_app.tools.file_search.executor import NOTHING_FOUND, PassageNumbers, show_passages
 
 
 def result(text: str, filename: str = "a.txt", file_id: str = "file-1") -> ChunkResult:

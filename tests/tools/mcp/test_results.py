@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.tools.mcp.results import McpOutcome, cut, outcome
+from responses_app.tools.mcp.sessions import McpOutcome, cut, outcome
 
 TEXT = {"type": "text", "text": "seen"}
 IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}

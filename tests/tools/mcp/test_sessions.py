@@ -13,9 +13,8 @@ import pytest
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp import sessions as sessions_module
 from responses_app.tools.mcp.errors import McpError
-from responses_app.tools.mcp.results import McpOutcome
 from responses_app.tools.mcp.servers import McpServer
-from responses_app.tools.mcp.sessions import McpSessions
+from responses_app.tools.mcp.sessions import McpOutcome, McpSessions
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.waiting import LIMIT_S, eventually
 

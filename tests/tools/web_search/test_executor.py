@@ -16,8 +16,7 @@ from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSe
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult
 from responses_app.tools.web_search.backends.folder import FolderBackend
-from responses_app.tools.web_search.executor import TOO_SLOW, WebSearchExecutor
-from responses_app.tools.web_search.options import WebSearchOptions
+from responses_app.tools.web_search.executor import TOO_SLOW, WebSearchExecutor, WebSearchOptions
 from responses_app.tools.web_search.pages.fetcher import PageFetcher
 from responses_app.tools.web_search.reader import PageReader
 from tests.support.web_search.pages_folder import MOON, OTHER, SUN, write_pages

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.web.render.file_citations import with_links
+from responses_app.web.render.item_blocks import with_links
 
 UPLOAD = {"type": "file_citation", "file_id": "file-1", "filename": "a_b.txt", "index": 3}
 SAVED = {"type": "container_file_citation", "container_id": "cntr_1", "file_id": "cfile_1", "filename": "p.png"}

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from responses_app.tools.web_search.domains import DomainFilter
-from responses_app.tools.web_search.pages.fetcher import UNREACHABLE, FetchedPage
+from responses_app.tools.web_search.pages.fetcher import UNREACHABLE, FetchedPage, PageFetcher
 from responses_app.tools.web_search.pages.page import PageFailed
-from tests.support.images.image_server import HOST, answer, moved
-from tests.support.web_search.page_server import PageServer, run_page_server
+from tests.support.images.image_server import HOST, ImageServer, answer, certificate, moved, run_image_server
+
+
+@dataclass(frozen=True)
+class PageServer:
+    """Server, and the certificates that a client must trust."""
+
+    server: ImageServer
+    trusted: ssl.SSLContext
+
+    def url(self, path: str, host: str = HOST, scheme: str = "https") -> str:
+        """Return the URL of a path."""
+        return self.server.url(path, host, scheme)
+
+    def fetcher(self, **fields: object) -> PageFetcher:
+        """Create a fetcher that treats the server as a host of the operator."""
+
+        async def resolve(host: str, port: int) -> Sequence[str]:
+            return ["127.0.0.1"]
+
+        known = PageFetcher(frozenset({HOST}), resolve=resolve, ssl_context=self.trusted, min_refusal_s=0)
+        return replace(known, **fields)  # type: ignore[arg-type]
+
+
+@contextmanager
+def run_page_server(folder: Path) -> Iterator[PageServer]:
+    """Run a server on the loopback interface; `folder` gets the certificate."""
+    own_certificate, trusted = certificate(folder)
+    with run_image_server(own_certificate) as server:
+        yield PageServer(server, trusted)
+
 
 TEXT = b"<p>Tea</p>"
 
