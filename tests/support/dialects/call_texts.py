@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tests.support.dialects.parser_driver import CLOCK, WEATHER
@@ -29,6 +30,14 @@ REPORT = {
         "additionalProperties": False,
     },
 }
+REPORT_VALUES = {
+    "title": 'Grüße, "Öl"\n<b>',
+    "days": "3",
+    "draft": "true",
+    "tags": '["a", "b c"]',
+    "place": '{"name": "Åre", "height": 1.5}',
+}
+KINDS = {"days": "number", "draft": "boolean", "tags": "array", "place": "object"}
 TOOLS = (WEATHER, CLOCK, REPORT)
 REPORTED = '{"title": "Grüße, \\"Öl\\"\\n<b>", "days": 3, "draft": true, "tags": ["a", "b c"], "place": {"name": "Åre", "height": 1.5}}'
 
@@ -42,67 +51,40 @@ class Calls(NamedTuple):
     typed: str
 
 
+def _written(call: Callable[..., str], section: Callable[..., str] = "".join) -> Calls:
+    """Write calls with `call`, which takes the name of the tool and the arguments, and put them together with `section`."""
+    oslo, rom = (call("get_weather", {"city": city}) for city in ("Oslo", "Rom"))
+    calls = ([oslo], [oslo, rom], [call("clock", {})], [call("report", REPORT_VALUES)])
+    return Calls(*(section(one) for one in calls))
+
+
 def _xml(mark: str, around: str = "\n") -> Calls:
-    def call(name: str, **values: str) -> str:
+    def call(name: str, values: Mapping[str, str]) -> str:
         parameters = "".join(f"<parameter={key}>{around}{value}{around}</parameter>\n" for key, value in values.items())
         return f"<{mark}tool_call>\n<function={name}>\n{parameters}</function>\n</{mark}tool_call>"
 
-    return Calls(
-        call("get_weather", city="Oslo"),
-        call("get_weather", city="Oslo") + "\n" + call("get_weather", city="Rom"),
-        call("clock"),
-        call(
-            "report",
-            title='Grüße, "Öl"\n<b>',
-            days="3",
-            draft="true",
-            tags='["a", "b c"]',
-            place='{"name": "Åre", "height": 1.5}',
-        ),
-    )
+    return _written(call, "\n".join)
 
 
 def _dsml(section: str, space: str = "", word: str = "DSML") -> Calls:
-    def call(name: str, *values: tuple[str, str, str]) -> str:
+    mark = f"｜{word}｜{space}"
+
+    def call(name: str, values: Mapping[str, str]) -> str:
         parameters = "".join(
-            f'<｜DSML｜parameter name="{key}" string="{string}">{value}</｜DSML｜parameter>\n' for key, string, value in values
+            f'<{mark}parameter name="{key}" string="{"false" if key in KINDS else "true"}">{value}</{mark}parameter>\n'
+            for key, value in values.items()
         )
-        return f'<｜DSML｜invoke name="{name}">\n{parameters}</｜DSML｜invoke>\n'
+        return f'<{mark}invoke name="{name}">\n{parameters}</{mark}invoke>\n'
 
-    def block(*calls: str) -> str:
-        return f"<｜DSML｜{section}>\n{''.join(calls)}</｜DSML｜{section}>"
-
-    oslo, rom = (call("get_weather", ("city", "true", city)) for city in ("Oslo", "Rom"))
-    report = call(
-        "report",
-        ("title", "true", 'Grüße, "Öl"\n<b>'),
-        ("days", "false", "3"),
-        ("draft", "false", "true"),
-        ("tags", "false", '["a", "b c"]'),
-        ("place", "false", '{"name": "Åre", "height": 1.5}'),
-    )
-    texts = (block(oslo), block(oslo, rom), block(call("clock")), block(report))
-    return Calls(*(text.replace("｜DSML｜", f"｜{word}｜{space}") for text in texts))
+    return _written(call, lambda calls: f"<{mark}{section}>\n{''.join(calls)}</{mark}{section}>")
 
 
 def _invoke(begin: str, end: str, prefix: str = "") -> Calls:
-    def call(name: str, **values: str) -> str:
+    def call(name: str, values: Mapping[str, str]) -> str:
         parameters = "".join(f'<{prefix}parameter name="{key}">{value}</{prefix}parameter>\n' for key, value in values.items())
         return f'<{prefix}invoke name="{name}">\n{parameters}</{prefix}invoke>\n'
 
-    def block(*calls: str) -> str:
-        return f"{begin}\n{''.join(calls)}{end}"
-
-    oslo, rom = call("get_weather", city="Oslo"), call("get_weather", city="Rom")
-    report = call(
-        "report",
-        title='Grüße, "Öl"\n<b>',
-        days="3",
-        draft="true",
-        tags='["a", "b c"]',
-        place='{"name": "Åre", "height": 1.5}',
-    )
-    return Calls(block(oslo), block(oslo, rom), block(call("clock")), block(report))
+    return _written(call, lambda calls: f"{begin}\n{''.join(calls)}{end}")
 
 
 def _nested_xml(mark: str) -> Calls:
@@ -125,60 +107,33 @@ def _kimi_k3() -> Calls:
     def element(name: str, attributes: str, *inside: str) -> str:
         return f"<|open|>{name}{attributes}<|sep|>{''.join(inside)}<|close|>{name}<|sep|>"
 
-    def call(number: int, name: str, *values: tuple[str, str, str]) -> str:
-        arguments = (element("argument", f' key="{key}" type="{kind}"', value) for key, kind, value in values)
-        return element("call", f' tool="{name}" index="{number}"', *arguments)
+    def call(name: str, values: Mapping[str, str]) -> str:
+        kinds = ((key, KINDS.get(key, "string"), value) for key, value in values.items())
+        arguments = (element("argument", f' key="{key}" type="{kind}"', value) for key, kind, value in kinds)
+        return element("call", f' tool="{name}" index="{2 if "Rom" in values.values() else 1}"', *arguments)
 
-    oslo, rom = (call(number, "get_weather", ("city", "string", city)) for number, city in ((1, "Oslo"), (2, "Rom")))
-    report = call(
-        1,
-        "report",
-        ("title", "string", 'Grüße, "Öl"\n<b>'),
-        ("days", "number", "3"),
-        ("draft", "boolean", "true"),
-        ("tags", "array", '["a", "b c"]'),
-        ("place", "object", '{"name": "Åre", "height": 1.5}'),
-    )
-    return Calls(*(element("tools", "", *calls) for calls in ([oslo], [oslo, rom], [call(1, "clock")], [report])))
+    return _written(call, lambda calls: element("tools", "", *calls))
 
 
 def _elements(begin: str, call_begin: str, prefix: str, parameter: str, call_end: str, end: str) -> Calls:
     """Return calls as elements `invoke` or `function` with attributes, without line breaks."""
     kind = "invoke" if prefix else "function"
 
-    def call(name: str, **values: str) -> str:
+    def call(name: str, values: Mapping[str, str]) -> str:
         inside = "".join(f'<{prefix}{parameter} name="{key}">{value}</{prefix}{parameter}>' for key, value in values.items())
         return f'{call_begin}<{prefix}{kind} name="{name}">{inside}</{prefix}{kind}>{call_end}'
 
-    def section(*calls: str) -> str:
-        return begin + ("" if begin else "\n").join(calls) + end
-
-    oslo, rom = call("get_weather", city="Oslo"), call("get_weather", city="Rom")
-    values = {"days": "3", "draft": "true", "tags": '["a", "b c"]', "place": '{"name": "Åre", "height": 1.5}'}
-    report = call("report", title='Grüße, "Öl"\n<b>', **values)
-    return Calls(section(oslo), section(oslo, rom), section(call("clock")), section(report))
+    return _written(call, lambda calls: begin + ("" if begin else "\n").join(calls) + end)
 
 
 def _glm(space: str) -> Calls:
-    def call(name: str, **values: str) -> str:
+    def call(name: str, values: Mapping[str, str]) -> str:
         parameters = "".join(
             f"<arg_key>{key}</arg_key>{space}<arg_value>{value}</arg_value>{space}" for key, value in values.items()
         )
         return f"<tool_call>{name}{space}{parameters}</tool_call>"
 
-    return Calls(
-        call("get_weather", city="Oslo"),
-        call("get_weather", city="Oslo") + "\n" + call("get_weather", city="Rom"),
-        call("clock"),
-        call(
-            "report",
-            title='Grüße, "Öl"\n<b>',
-            days="3",
-            draft="true",
-            tags='["a", "b c"]',
-            place='{"name": "Åre", "height": 1.5}',
-        ),
-    )
+    return _written(call, "\n".join)
 
 
 def _keyed_xml(separator: str, space: str, prefix: str = "") -> Calls:
