@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.installation.data_dir import data_dir
-from responses_app.server.cli.model_specs import DEMOS, InvalidModelSpec, local_source
+from responses_app.server.cli.model_specs import DEMOS, InvalidModelSpec, local_source, parse_spec
 from responses_app.utils.invisible import escaped
 
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
     ) -> None:
         """Run the command."""
         try:
-            source = local_source(model, _build)
+            source = local_source(parse_spec(model).source, _build)
         except InvalidModelSpec as error:
             raise CommandError(f"{error}.") from error
         if Path(source).is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ DEFAULT = "demo-chat"
 WITHOUT_TOKENIZER = frozenset({"http", "https", "script", "unix"})
 # A tape without a model uses harmony, whose vocabulary is part of the harmony library.
 HARMONY = Path(__file__).parent / "gpt_oss"
+# Address of a page of the hub, with or without a revision.
+_HUB_NAME = r"/(?P<name>[\w.-]+/[\w.-]+)(?:/(?:tree|blob|resolve|commit)/(?P<revision>[^/?#]+))?"
+_HUB_PAGE = re.compile(rf"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co){_HUB_NAME}")
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
 
 
@@ -145,13 +149,29 @@ def _source(url: str) -> str:
 
 
 def parse_spec(text: str) -> ModelSpec:
-    """Parse `NAME=SOURCE`, or a source whose name is the hub name, the last part of a path, or the model of an engine URL."""
+    """Parse `NAME=SOURCE`, or a source whose name is the hub name, the last part of a path, or the model of an engine URL.
+
+    Raises InvalidModelSpec.
+    """
     if named := _NAMED.fullmatch(text):
-        return ModelSpec(named["name"], named["source"])
+        return ModelSpec(named["name"], _checked_source(named["source"]))
+    text = _checked_source(text)
     if "://" in text:
         parts = urlsplit(text)
         return ModelSpec(dict(parse_qsl(parts.query)).get("model") or _stem(parts.path or parts.netloc), text)
     return ModelSpec(_stem(text) if _is_path(text) else text, text)
+
+
+def _checked_source(source: str) -> str:
+    """Return a source without the last slash of a hub name. Raises InvalidModelSpec for a page of the hub."""
+    if not source.strip():
+        raise InvalidModelSpec("the name of the model is empty: give a folder, a name on the model hub, or demo-chat")
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/")
+    page = _HUB_PAGE.match(source) or (endpoint and re.match(f"{re.escape(endpoint)}{_HUB_NAME}", source))
+    if page:
+        revision = f"@{page['revision']}" if page["revision"] else ""
+        raise InvalidModelSpec(f"{source} is a page of the model hub; its model is {page['name']}{revision}")
+    return source.removesuffix("/") if re.fullmatch(r"[\w-][\w.-]*/[\w.-]+/", source) and not Path(source).exists() else source
 
 
 def _pairs(models: list[ModelSpec], engine: str | None, build: Callable[[str], Path]) -> Iterator[tuple[str, str]]:
@@ -210,6 +230,8 @@ def local_source(source: str, build: Callable[[str], Path]) -> str:
         return str(folder.resolve())
     if folder.is_file() and folder.suffix == ".gguf":
         raise InvalidModelSpec(f"{source} {gguf_problem()}")
+    if folder.is_file():
+        raise InvalidModelSpec(f"{source} is a file: give the folder with config.json, such as {folder.parent}")
     if _is_path(source):
         raise InvalidModelSpec(f"there is no folder {source}")
     return source

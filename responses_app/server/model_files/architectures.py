@@ -26,6 +26,8 @@ OTHER_TABLES = (
     "_SEQUENCE_CLASSIFICATION_MODELS",
     "_SPECULATIVE_DECODING_MODELS",
 )
+# Ends of names of classes that make labels and scores, of any family.
+_WITHOUT_TEXT = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "RewardModel")
 
 
 def architecture_problem(config: Mapping[str, Any]) -> str | None:
@@ -39,7 +41,7 @@ def architecture_problem(config: Mapping[str, Any]) -> str | None:
     if not names or not generative or generative.intersection(names) or any(map(_has_transformers_class, names)):
         return None
     shown = ", ".join(names)
-    if architectures(OTHER_TABLES).intersection(names):
+    if architectures(OTHER_TABLES).intersection(names) or all(name.endswith(_WITHOUT_TEXT) for name in names):
         return f"{shown} generates no text: the model is for embeddings, scores or drafts"
     similar = get_close_matches(names[0], generative, n=3)
     nearest = f"; similar architectures: {', '.join(similar)}" if similar else ""

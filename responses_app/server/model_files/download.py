@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO
 
@@ -129,11 +130,14 @@ class Download:
         with partial.open("ab") as out:
             while (begin := _size(out)) < file.size:
                 try:
-                    self._receive(file, out)
+                    if not self._receive(file, out):
+                        return
                     if _size(out) > begin:
                         backoff.reset()
                         continue
-                    error: Exception = OSError(f"the hub sends only {begin:,} of {file.size:,} bytes of {file.path}")
+                    error: Exception = OSError(
+                        f"the hub sends only {begin:,} of {file.size:,} bytes of {file.path}. Try again, or set HF_ENDPOINT."
+                    )
                 except httpx2.TransportError as broken:
                     error = broken
                     if _size(out) > begin:
@@ -146,8 +150,8 @@ class Download:
             if _size(out) > file.size:
                 out.truncate(0)
 
-    def _receive(self, file: RepoFile, out: BinaryIO) -> None:
-        """Append what one connection sends to `out`."""
+    def _receive(self, file: RepoFile, out: BinaryIO) -> bool:
+        """Append what one connection sends to `out`. Return False if the hub's file ends before `out`."""
         from huggingface_hub import constants, hf_hub_url
         from huggingface_hub.utils._headers import build_hf_headers
         from huggingface_hub.utils._http import hf_raise_for_status, http_stream_backoff
@@ -158,6 +162,8 @@ class Download:
         with http_stream_backoff(
             "GET", url, headers=headers, timeout=SILENCE_LIMIT_S, retry_on_exceptions=(), retry_on_status_codes=RETRIED_STATUSES
         ) as response:
+            if begin and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return False
             hf_raise_for_status(response)
             if begin and response.status_code == 200:  # The server ignores ranges.
                 out.seek(0)
@@ -169,7 +175,8 @@ class Download:
                 out.write(block)
                 self._count(file, _size(out))
                 if _size(out) > file.size:
-                    return
+                    break
+        return True
 
     def _count(self, file: RepoFile, size: int) -> None:
         with self._lock:

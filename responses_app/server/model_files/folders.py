@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import struct
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from responses_app.server.model_files.selection import INDEXES, WEIGHT_SUFFIXES, indexed_files
+from responses_app.server.model_files.repository import RepoFile, Repository
+from responses_app.server.model_files.selection import INDEXES, WEIGHT_SUFFIXES, absent_parts, indexed_but_absent, indexed_files
 
 # Text that replaces a file of the large file storage until `git lfs pull`.
 LFS_POINTER = b"version https://git-lfs"
@@ -39,7 +41,12 @@ def kind_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
             return adapter_problem(read_object(folder / "adapter_config.json").get("base_model_name_or_path"))
         if any(folder.glob("*.gguf")):
             return gguf_problem()
-        return "holds no config.json, so there is no checkpoint of a model"
+        inner = [
+            file.relative_to(folder).as_posix()
+            for place in ("*", "snapshots/*")
+            for file in folder.glob(f"{place}/config.json")
+        ]
+        return no_config_problem(inner, "give")
     for name in JSON_FILES:
         if (folder / name).is_file() and (problem := _json_problem(folder / name)):
             return f"{problem}: {advice}"
@@ -47,6 +54,51 @@ def kind_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
         return f"{problem}: {advice}"
     if not any((folder / name).is_file() for name in TOKENIZERS) and not any(folder.glob("*.tiktoken")):
         return f"holds no tokenizer (tokenizer.json or tokenizer.model): {advice}"
+    return embedding_problem(folder / "modules.json")
+
+
+def listed_kind_problem(listed: Repository) -> str | None:
+    """Return why a repository holds no checkpoint for vLLM, or None."""
+    names = {file.path for file in listed.files}
+    if "config.json" in names or "params.json" in names:
+        return None
+    if "adapter_config.json" in names:
+        return adapter_problem(next(iter(listed.base_models), None))
+    if any(name.endswith(".gguf") for name in names):
+        return gguf_problem(listed.base_models)
+    if "model_index.json" in names:
+        return "is a pipeline of diffusers, which makes pictures and no text"
+    return no_config_problem(names, "download and give")
+
+
+def listed_weights_problem(listed: Repository, weights: Sequence[RepoFile], may_lack: bool) -> str | None:
+    """Return which weights a repository lacks, or None; `weights` are those to be downloaded, which `may_lack`."""
+    if not weights and not may_lack:
+        if any(file.path.endswith(".gguf") for file in listed.files):
+            return gguf_problem(listed.base_models)
+        return "holds no weights (*.safetensors): choose another model"
+    if absent := indexed_but_absent(listed.files, listed.snapshot):
+        return f"lacks weights that its index names, {few(absent)}: {listed.advice}"
+    if absent := absent_parts(file.path for file in weights):
+        return f"lacks weights by the names of the other files, {few(absent)}: {listed.advice}"
+    return None
+
+
+def no_config_problem(paths: Iterable[str], act: str) -> str:
+    """Return the sentence for a place without config.json. `paths` are those of files in its folders."""
+    inner = sorted(str(PurePosixPath(path).parent) for path in paths if PurePosixPath(path).name == "config.json")
+    elsewhere = f"; one is in {few(inner)}: {act} that folder" if inner else ""
+    return f"holds no config.json, so there is no checkpoint of a model{elsewhere}"
+
+
+def embedding_problem(modules: Path) -> str | None:
+    """Return the sentence for a model whose modules.json, of sentence-transformers, makes one vector of a text, or None."""
+    try:
+        kinds = [str(module.get("type")) for module in json.loads(modules.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+    if any(kind.endswith("Pooling") for kind in kinds):
+        return "generates no text: the model is for embeddings (modules.json)"
     return None
 
 
@@ -76,6 +128,8 @@ def weights_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
     if not files:
         gguf = any(folder.glob("*.gguf"))
         return gguf_problem() if gguf else f"holds no weights (*.safetensors): {advice}"
+    if absent := absent_parts(file.name for file in files):
+        return f"lacks weights by the names of the other files: {few(absent)}; {advice}"
     problem = next(filter(None, map(_file_problem, files)), None)
     return f"{problem}: {advice}" if problem else None
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.repository import cache, cached_names, endpoint, nearest_names
-from responses_app.server.model_files.sizes import size_text
+from responses_app.server.model_files.sizes import size_text, time_text
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,7 +27,7 @@ def explained(name: str, revision: str) -> Iterator[None]:
 
     try:
         yield
-    except (httpx2.HTTPError, OSError, ValueError) as error:
+    except (httpx2.HTTPError, OSError, ValueError, TypeError, AttributeError, KeyError, ImportError) as error:
         raise CannotServe(f"{name}: {problem(error, name, revision)}") from error
 
 
@@ -44,7 +44,7 @@ def problem(error: Exception, name: str, revision: str) -> str:
     )
 
     if isinstance(error, HFValidationError):
-        return f"no name of a model: {_first_line(error)} A name on the hub is OWNER/NAME; a folder begins with ./ or /."
+        return _no_name(error, name)
     if isinstance(error, OfflineModeIsEnabled):
         return f"HF_HUB_OFFLINE=1 forbids downloads, and the model is not complete in {cache()}. Unset it{_in_cache(name)}."
     if isinstance(error, GatedRepoError):
@@ -57,13 +57,31 @@ def problem(error: Exception, name: str, revision: str) -> str:
         return _refused(error.response, name)
     if isinstance(error, httpx2.HTTPError):
         return unreachable(error, name)
-    return _disk(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, UnicodeError):
+        return f"the token of {_token_place()} holds characters that no token has: copy it again from {endpoint()}/settings/tokens."
+    if isinstance(error, ImportError) or "proxy" in str(error):
+        reason = _first_line(error).rstrip(".")
+        return f"the proxy cannot be used: {reason}. Set HTTPS_PROXY and ALL_PROXY to an http:// proxy, or unset them."
+    return _disk(error) if isinstance(error, OSError) else _no_hub(error)
 
 
 def unreachable(error: Exception, name: str) -> str:
     """Return the sentence for a hub without an answer."""
     fix = "Check the connection and the proxy (HTTPS_PROXY), set HF_ENDPOINT to a mirror, or give a folder: --model NAME=FOLDER"
     return f"{endpoint()} cannot be reached ({_first_line(error)}). {fix}{_in_cache(name)}."
+
+
+def _no_hub(error: Exception) -> str:
+    return (
+        f"{endpoint()} does not answer as a model hub ({type(error).__name__}: {_first_line(error)}). A page of a proxy or of a "
+        "network may answer in its place: check the connection, or set HF_ENDPOINT to the hub or a mirror."
+    )
+
+
+def _no_name(error: Exception, name: str) -> str:
+    if ":" in name and "\\" not in name and (nearest := _nearest(name.replace(":", "-"))):
+        return f"no name of a model on {endpoint()}, which is OWNER/NAME without a colon. Similar names: {', '.join(nearest)}."
+    return f"no name of a model: {_first_line(error)} A name on the hub is OWNER/NAME; a folder begins with ./ or /."
 
 
 def _unknown(name: str) -> str:
@@ -86,13 +104,19 @@ def _gated(name: str) -> str:
 
 def _token(fact: str) -> str:
     """Say how to set a token, and which token was sent."""
-    from huggingface_hub import constants, get_token
+    from huggingface_hub import get_token
 
     where = f"from {endpoint()}/settings/tokens"
     if get_token() is None:
         return f"No token was sent: set HF_TOKEN to a token that {fact}, {where}."
-    sent = "HF_TOKEN" if os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN") else constants.HF_TOKEN_PATH
-    return f"The token of {sent} was sent: use one that {fact}, {where}."
+    return f"The token of {_token_place()} was sent: use one that {fact}, {where}."
+
+
+def _token_place() -> str:
+    from huggingface_hub import constants
+
+    is_set = os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN")
+    return "HF_TOKEN" if is_set else str(constants.HF_TOKEN_PATH)
 
 
 def _refused(response: httpx2.Response, name: str) -> str:
@@ -103,16 +127,25 @@ def _refused(response: httpx2.Response, name: str) -> str:
         reason = response.headers.get("X-Error-Message", "")
         return f"{host} forbids the download (403{': ' + reason if reason else ''}). {_token(f'may read {name}')}"
     if response.status_code == 429:
-        return f"{host} limits the rate of requests (429). Wait some minutes, or set HF_TOKEN, which has a higher limit."
+        return f"{host} limits the rate of requests (429). {_wait(response)}"
     if response.status_code >= 500:
         return f"{host} has a failure ({response.status_code}). Try again in some minutes: what is downloaded is kept."
-    return f"{host} answers {response.status_code} to {urlsplit(str(response.url)).path}."
+    path = urlsplit(str(response.url)).path
+    return f"{host} answers {response.status_code} to {path}. Try again, or set HF_ENDPOINT to the hub or to another mirror."
+
+
+def _wait(response: httpx2.Response) -> str:
+    from huggingface_hub import get_token
+
+    after = response.headers.get("Retry-After", "")
+    wait = f"Wait {time_text(int(after))}" if after.isdecimal() else "Wait some minutes"
+    return f"{wait}." if get_token() else f"{wait}, or set HF_TOKEN, which has a higher limit."
 
 
 def _disk(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return f"the disk of {cache()} is full: free space, or set HF_HOME to a folder on another disk. What is downloaded is kept."
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
         return f"{error.filename or cache()} cannot be written to: set HF_HOME to a folder that you may write to."
     return _first_line(error)
 

@@ -21,8 +21,8 @@ from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import disk_too_small, explained
 from responses_app.server.model_files.memory import Machine, Need, element_bytes, machine, need
-from responses_app.server.model_files.repository import DEFAULT_REVISION, Repository
-from responses_app.server.model_files.selection import indexed_but_absent, is_listed_complete, small_files, weight_files
+from responses_app.server.model_files.repository import DEFAULT_REVISION
+from responses_app.server.model_files.selection import is_listed_complete, small_files, weight_files
 from responses_app.server.model_files.sizes import GIB, memory_text, size_text
 from responses_app.utils.invisible import escaped
 
@@ -134,7 +134,8 @@ def small_snapshot(name: str, revision: str = "") -> Path:
         return folder
     with explained(name, entry.revision):
         listed = repository.list_repository(name, entry.revision)
-        _check_kind(listed)
+        if problem := folders.listed_kind_problem(listed):
+            raise CannotServe(f"{listed.name} {problem}.")
         Download(listed, small_files(listed.files)).run()
     return listed.snapshot
 
@@ -159,13 +160,12 @@ def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
     with explained(entry.source, entry.revision):
         with progress.step(f"Looking up {entry.source} at {repository.endpoint()}"):
             listed = repository.list_repository(entry.source, entry.revision)
-        _check_kind(listed)
+        if problem := folders.listed_kind_problem(listed):
+            raise CannotServe(f"{listed.name} {problem}.")
         Download(listed, small_files(listed.files)).run()
     weights = weight_files(listed.files, listed.snapshot)
-    if not weights and not entry.options.get("load_format"):
-        raise CannotServe(f"{entry.source}: the model holds no weights (*.safetensors); choose another model.")
-    if absent := indexed_but_absent(listed.files, listed.snapshot):
-        raise CannotServe(f"{entry.source} lacks weights that its index names, {folders.few(absent)}: {listed.advice}.")
+    if problem := folders.listed_weights_problem(listed, weights, bool(entry.options.get("load_format"))):
+        raise CannotServe(f"{entry.source} {problem}.")
     download = Download(listed, (*small_files(listed.files), *weights))
     return _checked(_in_folder(entry, listed.snapshot), listed.snapshot, download, gpu)
 
@@ -181,18 +181,6 @@ def _complete_snapshot(entry: VllmEntry) -> Path | None:
 def _in_folder(entry: VllmEntry, folder: Path) -> VllmEntry:
     options = {name: value for name, value in entry.options.items() if name != "revision"}
     return replace(entry, source=str(folder), options=options)
-
-
-def _check_kind(listed: Repository) -> None:
-    """Raise CannotServe for a repository without a checkpoint for vLLM."""
-    names = {file.path for file in listed.files}
-    if "config.json" in names or "params.json" in names:
-        return
-    if "adapter_config.json" in names:
-        raise CannotServe(f"{listed.name} {folders.adapter_problem(next(iter(listed.base_models), None))}.")
-    if any(name.endswith(".gguf") for name in names):
-        raise CannotServe(f"{listed.name} {folders.gguf_problem(listed.base_models)}.")
-    raise CannotServe(f"{listed.name} holds no config.json, so there is no checkpoint of a model.")
 
 
 def _checked(entry: VllmEntry, folder: Path, download: Download | None, gpu: bool) -> Model:
@@ -216,8 +204,8 @@ def _checked(entry: VllmEntry, folder: Path, download: Download | None, gpu: boo
         needed = replace(need(config, size, options, kind), adapters=adapters)
         abilities = read_abilities(folder, entry.options, config) if download is not None else Abilities()
     except (ValueError, OSError) as error:
-        text = str(error)
-        raise CannotServe(text.replace(str(folder), place) if str(folder) in text else f"{place}: {text}") from error
+        text = str(error).replace(str(folder), place)
+        raise CannotServe(text if text.startswith(place) else f"{place}: {text}") from error
     return Model(entry, folder, needed, abilities, download)
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from responses_app.server.model_files.errors import CannotServe
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -74,6 +77,17 @@ def endpoint() -> str:
     return str(constants.ENDPOINT)
 
 
+def check_endpoint() -> None:
+    """Raise CannotServe for an HF_ENDPOINT that is no address."""
+    try:
+        parts = urlsplit(endpoint())
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise CannotServe(f"HF_ENDPOINT={endpoint()!r} is no address such as https://huggingface.co: correct it, or unset it.")
+
+
 def storage(name: str) -> Path:
     """Return the folder of the repository `name` in the cache."""
     return cache() / f"models--{name.replace('/', '--')}"
@@ -86,6 +100,8 @@ def cached_names() -> list[str]:
 
 def cached_snapshot(name: str, revision: str) -> Path | None:
     """Return the folder of a revision in the cache, complete or not, without a request."""
+    if "--" in name:  # No name of the hub, whose slash is written as -- in the cache.
+        return None
     folder = storage(name)
     ref = folder / "refs" / revision
     commit = ref.read_text().strip() if ref.is_file() else revision
@@ -109,7 +125,8 @@ def go_offline() -> None:
 
 
 def list_repository(name: str, revision: str) -> Repository:
-    """List the files of a repository. Raises the exceptions of the hub's library and of httpx2."""
+    """List the files of a repository. Raises the exceptions of the hub's library and of httpx2, and CannotServe."""
+    check_endpoint()
     from huggingface_hub import HfApi
 
     api = HfApi()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +15,8 @@ INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 # Formats of weights that vLLM loads, the best first.
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt")
 # Weights that repeat those of the other files, and files of trainers.
+_PART = re.compile(r"(?P<stem>[^/]+)-\d{5}-of-(?P<count>\d{5})(?P<suffix>\.safetensors|\.bin)")
+MAX_PARTS = 2000
 _REPEATED = ("consolidated", "training_args", "optimizer", "scheduler", "adapter_model")
 
 
@@ -65,6 +68,18 @@ def indexed_files(index: Path) -> frozenset[str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return frozenset()
     return frozenset(name for name in map(str, named) if is_safe(name))
+
+
+def absent_parts(names: Iterable[str]) -> list[str]:
+    """Return the files that are missing among those named `…-00001-of-00003…`, by the names of the others."""
+    there = frozenset(names)
+    parts = {(match["stem"], int(match["count"]), match["suffix"]) for match in map(_PART.fullmatch, there) if match}
+    expected = {
+        f"{stem}-{number:05}-of-{count:05}{suffix}"
+        for stem, count, suffix in parts
+        for number in range(1, min(count, MAX_PARTS) + 1)
+    }
+    return sorted(expected - there)
 
 
 def is_safe(path: str) -> bool:

@@ -259,3 +259,32 @@ def test_adapters_are_refused_with_the_reason(models: str, adapter: str, problem
 def test_adapters_of_an_engine_elsewhere_are_not_named_in_its_url() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"keys lora\.NAME are for engines in this server"):
         parse_models("a=http://gpu:8000?model=a&lora.x=/srv/x")
+
+
+@pytest.mark.parametrize(
+    ("page", "model"),
+    [
+        ("https://huggingface.co/Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B"),
+        ("https://huggingface.co/Qwen/Qwen3-0.6B/tree/v1", "Qwen/Qwen3-0.6B@v1"),
+        ("hf.co/Qwen/Qwen3-0.6B:Q4_K_M", "Qwen/Qwen3-0.6B"),
+        ("mine=http://hub.local/Qwen/Qwen3-0.6B?not-for-all-audiences", "Qwen/Qwen3-0.6B"),
+    ],
+)
+def test_the_address_of_a_page_of_the_hub_leads_to_the_name(monkeypatch: pytest.MonkeyPatch, page: str, model: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.local/")
+    with pytest.raises(InvalidModelSpec, match=f" is a page of the model hub; its model is {model}$"):
+        models_setting((page,), None, build)
+
+
+def test_the_last_slash_of_a_name_of_the_hub_is_dropped() -> None:
+    assert models_setting(("Qwen/Qwen3-0.6B/",), None, build) == "Qwen/Qwen3-0.6B=vllm:///Qwen/Qwen3-0.6B"
+
+
+def test_an_empty_name_is_no_folder() -> None:
+    with pytest.raises(InvalidModelSpec, match="the name of the model is empty"):
+        models_setting(("",), None, build)
+
+
+def test_a_file_leads_to_its_folder(checkpoint: Path) -> None:
+    with pytest.raises(InvalidModelSpec, match=f"is a file: give the folder with config.json, such as {checkpoint}$"):
+        models_setting((str(checkpoint / "config.json"),), None, build)

@@ -128,7 +128,7 @@ def test_a_model_that_misses_a_file_in_the_cache_is_completed(hub: ModelHub, dem
         ("demo/empty", "demo/empty holds no config.json"),
         ("demo/new", "has no architecture Qwen99ForCausalLM; similar architectures: Qwen"),
         ("demo/embed", "BertModel generates no text: the model is for embeddings, scores or drafts."),
-        ("demo/bare", "the model holds no weights (*.safetensors)"),
+        ("demo/bare", "demo/bare holds no weights (*.safetensors)"),
         ("a/b c", "no name of a model: Repo id must use alphanumeric chars"),
     ],
 )  # fmt: skip

@@ -73,6 +73,10 @@ class ModelHub:
         self.corrupt: set[str] = set()
         self.status = 0
         self.ignores_ranges = False
+        # Content in place of the real content of a file, and of every answer of the API.
+        self.replaced: dict[str, bytes] = {}
+        self.api_page = b""
+        self.retry_after = ""
         # Called before each block of a large file.
         self.before_block: Callable[[], object] = lambda: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -136,6 +140,8 @@ class HubRequestHandler:
         """Send a list, information about a repository, or a file."""
         if self.hub.status:
             self._error(self.hub.status, "", "the hub has a failure")
+        elif self.hub.api_page and self.path.startswith("/api/"):
+            self._send(200, self.hub.api_page, {"Content-Type": "text/html"})
         elif self.path == "/api/models":
             self._search()
         elif self.path.startswith("/api/models/"):
@@ -190,11 +196,14 @@ class HubRequestHandler:
             self._content(repository, path)
 
     def _content(self, repository: HubRepository, path: str) -> None:
-        content = repository.files[path]
+        content = self.hub.replaced.get(path, repository.files[path])
         begin = int(self.request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         begin = 0 if self.hub.ignores_ranges else begin
         if path in self.hub.corrupt:
             content = content[:-1] + bytes([content[-1] ^ 1])
+        if begin and begin >= len(content):
+            self._send(416, b"", {"Content-Range": f"bytes */{len(content)}"})
+            return
         self.request.send_response(206 if begin else 200)
         self.request.send_header("ETag", f'"{repository.etag(path)}"')
         self.request.send_header("X-Repo-Commit", repository.commit)
@@ -225,6 +234,8 @@ class HubRequestHandler:
 
     def _error(self, status: int, code: str, message: str) -> None:
         headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}
+        if self.hub.retry_after:
+            headers["Retry-After"] = self.hub.retry_after
         self._send(status, json.dumps({"error": message}).encode(), headers)
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
