@@ -150,14 +150,14 @@ def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumb
         cell(f"{figures.input_tokens:,}"),
         cell(f"{figures.output_tokens:,}"),
         *(cell(significant(value), **_minimum("first", value)) for value in first),
-        *(cell(significant(value)) for value in rate),
+        *(cell(significant(value), **_minimum("rate", value)) for value in rate),
         *(cell(significant(value), **_minimum("seconds", value)) for value in total),
     ]
 
 
-def _minimum(name: str, seconds: float | None) -> dict[str, str]:
-    """Return the filter by a percentile in seconds, which is exact to PRECISION."""
-    return {} if seconds is None else {name: f"{seconds / PRECISION:.3f}"}
+def _minimum(name: str, value: float | None) -> dict[str, str]:
+    """Return the filter by a percentile, which is exact to PRECISION."""
+    return {} if value is None else {name: f"{value / PRECISION:.3f}"}
 
 
 def significant(value: float | None) -> str:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, DurationField, ExpressionWrapper, F, FloatField, Q, QuerySet, When
+from django.db.models.functions import Cast, Coalesce, Extract
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -17,6 +19,7 @@ from responses_app.models import ApiFormat, Response, Status
 from responses_app.utils.durations import parse_duration
 from responses_app.web.responses import search
 from responses_app.web.responses.failures import search_errors
+from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
 # Filters without an index search only this number of responses per page, newest first.
 UNINDEXED_WINDOW = 20_000
@@ -28,6 +31,19 @@ REFUSED = "refused"
 API_FORMATS: Mapping[str, str] = {value or "responses": value for value in ApiFormat.values}
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 MAX_BIGINT = 2**63 - 1
+# Values of the filter that sorts, the largest first -> what is sorted by, and its name.
+DURATION = ExpressionWrapper(F("ended_at") - F("created_at"), DurationField())
+SORTS: Mapping[str, tuple[F | ExpressionWrapper[Any], str]] = {
+    "seconds": (DURATION, "Duration"),
+    "first": (F("time_to_first_token_ms"), "TTFT"),
+    "tokens": (F("output_tokens"), "Output tokens"),
+}
+# As `ResponseStats.rate` has it, in milliseconds.
+GENERATION_MS = Coalesce(
+    Cast("generation_ms", FloatField()),
+    Case(When(tools=[], then=Extract(DURATION, "epoch", output_field=FloatField()) * 1000.0 - F("time_to_first_token_ms"))),
+    output_field=FloatField(),
+)
 # Days before today of the words for a time.
 DAYS: Mapping[str, int] = {"today": 0, "yesterday": 1}
 # More than any time zone offset and WRITE_DELAY together.
@@ -51,6 +67,8 @@ class ListFilters:
     seconds: float | None = None
     first: float | None = None
     tokens: int | None = None
+    rate: float | None = None
+    sort: str = ""
     hides_refused: bool = False
     wrong: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,18 +76,18 @@ class ListFilters:
     def allows_refused(self) -> bool:
         """Return whether refused requests may stand among the responses: not if a filter asks for what only responses have."""
         only_of_responses = self.status or self.model or self.tool or self.metadata or self.api_format is not None
-        return not (self.hides_refused or only_of_responses or self._has_minimum)
+        return not (self.hides_refused or only_of_responses or self._has_minimum or self.sort)
 
     @property
     def window(self) -> int | None:
         """Return the number of newest responses to search, None for all."""
         if self.text:
             return search.RECENT_WINDOW
-        return UNINDEXED_WINDOW if self._has_minimum or self._searches_format else None
+        return UNINDEXED_WINDOW if self._has_minimum or self._searches_format or self.sort else None
 
     @property
     def _has_minimum(self) -> bool:
-        return any(minimum is not None for minimum in (self.seconds, self.first, self.tokens))
+        return any(minimum is not None for minimum in (self.seconds, self.first, self.tokens, self.rate))
 
     @property
     def _searches_format(self) -> bool:
@@ -98,10 +116,22 @@ class ListFilters:
             rows = rows.filter(time_to_first_token_ms__gte=self.first * 1000)
         if self.tokens is not None:
             rows = rows.filter(output_tokens__gte=self.tokens)
+        if self.rate is not None:
+            rows = rows.annotate(generation=GENERATION_MS).filter(generation__gte=MIN_RATE_TIME_S * 1000)
+            rows = rows.filter(output_tokens__gte=F("generation") * (self.rate / 1000))
         if self.text:
             keys = list(rows.order_by().values_list("pk", flat=True))
             rows = rows.filter(pk__in=[*search.search_recent(self.text, keys), *search_errors(self.text, keys)])
         return rows
+
+    def sorted_rows(self, rows: QuerySet[Response], after: int | None) -> QuerySet[Response]:
+        """Sort `rows` by the value of `sort`, the largest first, those without one last. Begin behind the response `after`."""
+        by = rows.annotate(value=SORTS[self.sort][0])
+        if after is not None:
+            last = Response.objects.filter(pk=after).annotate(value=SORTS[self.sort][0]).values_list("value", flat=True).first()
+            same = Q(value=last, pk__lt=after) if last is not None else Q(value=None, pk__lt=after)
+            by = by.filter(same if last is None else same | Q(value__lt=last) | Q(value=None))
+        return by.order_by(F("value").desc(nulls_last=True), "-pk")
 
     def search_older(
         self, rows: QuerySet[Response], floor: Response, projects: Sequence[str] | None
@@ -158,6 +188,8 @@ def parse_filters(query: QueryDict) -> ListFilters:
         wrong["status"] = "“Status” must be one of " + ", ".join((*Status.values, REFUSED)) + "."
     if values["format"] and values["format"] not in API_FORMATS:
         wrong["format"] = f"“{LABELS['format']}” must be one of {', '.join(API_FORMATS)}."
+    if values["sort"] and values["sort"] not in SORTS:
+        wrong["sort"] = f"“{LABELS['sort']}” must be one of {', '.join(SORTS)}."
     key, tokens = number("key"), number("tokens")
     return ListFilters(
         project=values["project"],
@@ -173,6 +205,8 @@ def parse_filters(query: QueryDict) -> ListFilters:
         seconds=number("seconds"),
         first=number("first"),
         tokens=None if tokens is None else int(tokens),
+        rate=number("rate"),
+        sort="" if "sort" in wrong else values["sort"],
         hides_refused=values["refused"] == "hide",
         wrong=wrong,
     )
@@ -192,6 +226,8 @@ LABELS = {
     "seconds": "Min duration (s)",
     "first": "Min TTFT (s)",
     "tokens": "Min output tokens",
+    "rate": "Min tokens/s",
+    "sort": "Sort by",
     "project": "Project",
     "refused": "Hide refused requests",
 }

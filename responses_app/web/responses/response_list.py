@@ -72,6 +72,9 @@ def index(request: HttpRequest) -> HttpResponse:
         "statuses": [*Status.choices, (filters.REFUSED, "Refused")],
         "formats": [(name, ApiFormat(value).label) for name, value in filters.API_FORMATS.items()],
         "labels": filters.LABELS,
+        "sorts": [(name, label) for name, (_, label) in filters.SORTS.items()],
+        "query_without_sort": _query(request.GET, *PAGE_PARAMETERS, "sort"),
+        "is_behind": "after" in request.GET,
         "models": sorted(manager.current().served),
         "base_url": request.build_absolute_uri("/v1"),
         "keys": ApiKey.objects.filter(project__in=own_projects).order_by("project", "name", "pk"),
@@ -105,9 +108,15 @@ def _page(
         rows, selected = by_id, replace(selected, text="")
     if selected.window is not None:
         # `before` does not bound the search: its link leads back to a page within an earlier window.
-        rows, floor = _search(rows if after is None else rows.filter(pk__lt=after), projects, selected, selected.window)
+        rows, floor = _search(
+            rows if after is None or selected.sort else rows.filter(pk__lt=after), projects, selected, selected.window
+        )
     # The histogram covers all pages.
     all_pages = rows
+    if selected.sort:
+        page = list(selected.sorted_rows(rows, after).defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
+        older = page[PAGE_SIZE - 1].pk if len(page) > PAGE_SIZE else None
+        return ListPage(page[:PAGE_SIZE], None, older, floor, histogram(all_pages))
     if after is not None:
         rows = rows.filter(pk__lt=after)
     if before is not None:

@@ -46,7 +46,11 @@ def test_totals_keep_apart_and_stand_beside_their_panels(visitor: Visitor) -> No
     expect(visitor.page.get_by_role("table").locator(".status.failed").first).to_be_visible()
     assert "since=7d" in visitor.page.url
     # The slowest of a percentile are in its list.
-    for name, field in (("Time to first token (s)", "Min TTFT (s)"), ("Duration (s)", "Min duration (s)")):
+    for name, field in (
+        ("Time to first token (s)", "Min TTFT (s)"),
+        ("Tokens per second", "Min tokens/s"),
+        ("Duration (s)", "Min duration (s)"),
+    ):
         visitor.page.goto(f"{visitor.server.url}/")
         visitor.page.locator(".totals > div", has_text=name).get_by_role("link").last.click()
         expect(visitor.page.get_by_label(field)).to_have_value(re.compile(r"\d"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime, timedelta
 from unittest import mock
@@ -119,6 +120,7 @@ class ListTest(WebCase):
             ("seconds=30", "resp_slow"),
             ("first=0.5", "resp_late"),
             ("tokens=1000", "resp_long"),
+            ("rate=1000", "resp_long"),
             ("until=2026-11-19", "resp_old"),
             ("since=2026-11-16T00:00&until=2026-11-18T00:00:00Z", "resp_old"),
             ("q=k%C3%B6ln", "resp_said"),
@@ -128,6 +130,38 @@ class ListTest(WebCase):
                 self.assertEqual(self.shown(f"?{query}"), [uid], query)
         self.assertEqual(self.shown("?meta=user%3Dbob"), [])
         self.assertEqual(len(self.shown("?project=p")), 10)
+
+    def test_rate_of_the_filter_is_the_rate_of_the_rows(self) -> None:
+        # 40 tokens in 1.88 s behind the first token; 100 per second; unknown with a tool; too short.
+        made("resp_plain")
+        made("resp_fast", generation_ms=400)
+        made("resp_tool", tools=["look"])
+        made("resp_short", generation_ms=49)
+        self.assertEqual(self.shown("?rate=21.2"), ["resp_fast", "resp_plain"])
+        self.assertEqual(self.shown("?rate=100"), ["resp_fast"])
+        self.assertEqual(self.shown("?rate=100.1"), [])
+
+    def test_the_largest_come_first_page_by_page(self) -> None:
+        for number, tokens in enumerate((5, None, 9, 5, 7, None)):
+            made(
+                f"resp_{number}",
+                output_tokens=tokens,
+                time_to_first_token_ms=tokens,
+                ended_at=None if tokens is None else NOW + timedelta(seconds=tokens),
+            )
+        order = ["resp_2", "resp_4", "resp_3", "resp_0", "resp_5", "resp_1"]
+        for name in ("tokens", "first", "seconds"):
+            with self.subTest(name=name), mock.patch("responses_app.web.responses.response_list.PAGE_SIZE", 2):
+                query, pages = f"?sort={name}", []
+                while query:
+                    pages += self.shown(query)
+                    following = re.search(r'href="([^"]+)" rel="next"', self.page(f"/responses{query}"))
+                    query = html.unescape(following[1]) if following else ""
+                self.assertEqual(pages, order)
+        self.assertEqual(self.shown("?sort=tokens&tokens=7"), ["resp_2", "resp_4"])
+        page = self.page("/responses?sort=odd")
+        self.assertIn("“Sort by” must be one of seconds, first, tokens.", html.unescape(page))
+        self.assertIn('aria-sort="descending"', self.page("/responses?sort=first"))
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
