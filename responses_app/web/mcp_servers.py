@@ -10,17 +10,15 @@ from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.servers import McpServer, operator_server
 from responses_app.tools.mcp.sessions import McpSessions
+from responses_app.web.private import private
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -48,18 +46,14 @@ class TestResult:
     error: str = ""
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 async def index(request: HttpRequest) -> HttpResponse:
     """Render GET /mcp-servers: the MCP servers of the operator. Only staff may see the page."""
     await _require_staff(request)
     return await _page(request)
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 async def test(request: HttpRequest, label: str) -> HttpResponse:
     """List the tools of a server at POST /mcp-servers/LABEL/test, and render the page with the result."""
     await _require_staff(request)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.store.storage_report.samples import LATE_S, calculate_rates, read_sample, recent_samples
 from responses_app.store.storage_report.sizes import project_sizes, table_sizes
+from responses_app.web.private import private
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest) -> HttpResponse:
     """Show the storage report at GET /storage to superusers."""
     if not request.user.is_superuser:

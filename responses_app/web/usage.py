@@ -7,17 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import restricted_to
 from responses_app.models import ApiKey
 from responses_app.models.limits.fields import NANO
 from responses_app.store.limits.usage_report import UsageQuery, sums
 from responses_app.web.delivery.replica_pages import reads_replica
+from responses_app.web.private import private
 
 DAYS: Final = ("1", "7", "30", "90")
 COLUMNS: Final = (
@@ -34,9 +32,7 @@ COLUMNS: Final = (
 )
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 @reads_replica
 def show(request: HttpRequest) -> HttpResponse:
     """Show at GET /usage the usage by day, and by project, key and model."""
@@ -60,9 +56,7 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "web/usage.html", context)
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 @reads_replica
 def export(request: HttpRequest) -> HttpResponse:
     """Return at GET /usage.csv a line for each day, project, key and model."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -14,8 +13,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.text import capfirst
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.access.permissions import projects
 from responses_app.models import MAX_WEBHOOK_NAME_CHARS, Role, WebhookDelivery, WebhookEndpoint
@@ -24,6 +21,7 @@ from responses_app.store import webhooks
 from responses_app.store.paging import RowPage, read_page
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.web.keys import new_secret
+from responses_app.web.private import private
 from responses_app.webhooks.endpoints import new_endpoint, rotate
 
 PAGE_SIZE = 50
@@ -65,9 +63,7 @@ class EndpointForm(forms.Form):
         return secret
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def index(request: HttpRequest) -> HttpResponse:
     """List the endpoints and create an endpoint at GET and POST /webhooks. Only the first page after the POST shows the secret."""
     form = EndpointForm(request.user, request.POST if request.method == "POST" else None)
@@ -83,9 +79,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return _page(request, "web/webhooks.html", {"form": form, "endpoints": endpoints, "next": next_uid, "is_first": is_first})
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Show the deliveries at GET /webhooks/ID, newest first. A POST gives the endpoint a new secret; the old secret is valid for a day."""
     endpoint = _endpoint(request, uid)
@@ -102,9 +96,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     return _page(request, "web/webhook.html", context)
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Show a confirmation page at GET /webhooks/ID/delete, and delete the endpoint at POST."""
     endpoint = _endpoint(request, uid)
@@ -115,9 +107,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     return redirect("webhooks")
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 def resend(request: HttpRequest, uid: str, delivery: int) -> HttpResponse:
     """Send a delivery again at POST /webhooks/ID/deliveries/N/resend."""
     row = get_object_or_404(WebhookDelivery, endpoint=_endpoint(request, uid), pk=delivery)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.access.permissions import has_role, projects
 from responses_app.models import Membership, Role
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
+from responses_app.web.private import private
 from responses_app.web.roles import check_role
 
 BY_PROVIDER = "This role comes from the groups of the sign-in provider. Change the groups there."
@@ -40,9 +38,7 @@ class MemberForm(RoleForm):
         return user
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def index(request: HttpRequest) -> HttpResponse:
     """List the members of `project` and add a member at GET and POST /members?project=NAME. The default is the first."""
     names = projects(request.user, Role.ADMIN)
@@ -69,9 +65,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/members.html", context)
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the role of a member, or remove the member, at POST /members/N by the field `action`."""
     membership = get_object_or_404(Membership.objects.select_related("user"), pk=pk)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import cast
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from responses_app.models import MAX_PRESET_NAME_CHARS, ChatPreset
 from responses_app.utils.user_model import User
+from responses_app.web.private import private
 
 MAX_PRESETS = 50
 MAX_INSTRUCTIONS_CHARS = 50_000
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "POST"])
+@private("GET", "POST")
 def presets(request: HttpRequest) -> HttpResponse:
     """Return GET /chat/presets as JSON, the instructions by name. POST saves `instructions` under `name`, or deletes without these.
 

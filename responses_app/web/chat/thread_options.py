@@ -7,25 +7,21 @@ from typing import cast
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.models import MAX_THREAD_TITLE_CHARS, ChatThread, Response
 from responses_app.store import audit_log
 from responses_app.store.content.erasure import NOT_ERASED, erase_responses
 from responses_app.utils.user_model import User
 from responses_app.web.chat import shared_threads, threads
+from responses_app.web.private import private
 from responses_app.web.response.delete import cancel_running
 from responses_app.web.response.detail import get_response
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "POST"])
+@private("GET", "POST")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /chat/ID/options; POST changes the title, the pin or the shared link, by its field `action`."""
     row = get_response(request, uid)
@@ -49,9 +45,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     return render(request, "web/chat_options.html", context)
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Delete all responses of the thread at POST /chat/ID/delete, and the shared links to them."""
     row = await sync_to_async(_response)(request, uid)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from responses_app.access import browser_key, permissions
 from responses_app.runs import manager
@@ -19,6 +16,7 @@ from responses_app.web.chat import threads as chat_threads
 from responses_app.web.chat import turns as chat_turns
 from responses_app.web.chat.offers import offers
 from responses_app.web.models import real_model_command
+from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import detail
 from responses_app.web.response.timelines.times import times_of
@@ -32,9 +30,7 @@ EVERYTHING = "chat shows everything"
 TOOLS = ("clock", "dice", "calculator", "weather")
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def new(request: HttpRequest) -> HttpResponse:
     """Render an empty thread at GET /chat, or redirect to the thread of `previous_response_id`."""
     if previous := request.GET.get("previous_response_id"):
@@ -42,9 +38,7 @@ def new(request: HttpRequest) -> HttpResponse:
     return render(request, "chat.html", _page_context(request, _project(request)))
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def thread(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /chat/ID, the thread up to the response."""
     row = detail.get_response(request, uid)
@@ -52,33 +46,25 @@ def thread(request: HttpRequest, uid: str) -> HttpResponse:
     return render(request, "chat.html", {**_page_context(request, row.project), "uid": uid, "title": title})
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def threads(request: HttpRequest) -> HttpResponse:
     """Render GET /chat/threads, the list of threads as an HTML fragment."""
     return render(request, "chat_threads.html", _list_context(request, _project(request)))
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def turns(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /chat/ID/turns as JSON: the turns up to the response, with `newest` up to the newest continuation."""
     return JsonResponse(chat_turns.turns_of(detail.get_response(request, uid), newest="newest" in request.GET))
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def times(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /chat/ID/times as JSON: the times shown below an answer."""
     return JsonResponse(times_of(detail.get_response(request, uid)))
 
 
-@never_cache
-@login_required
-@require_GET
+@private("GET")
 def secret(request: HttpRequest) -> HttpResponse:
     """Return GET /chat/secret as JSON: the bearer token of the chat page for the public API."""
     return JsonResponse({"secret": browser_key.secret(cast(User, request.user), request.session, _project(request))})

@@ -13,8 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Container, ContainerFile, Response
@@ -22,6 +21,7 @@ from responses_app.store.files import container_files, containers
 from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.web.files.lists import newest_page, row_of_user
+from responses_app.web.private import private
 from responses_app.web.responses.rows import ResponseRow, rows
 from responses_app.wire.file_download import download_response
 
@@ -37,9 +37,7 @@ class ListedContainer:
     maker: ResponseRow | None
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /containers: the newest containers first. `after` is the container before the page."""
     page, is_first = newest_page(request, Container.objects.prefetch_related("files"), PAGE_SIZE)
@@ -64,9 +62,7 @@ async def download(request: HttpRequest, uid: str, file: str) -> HttpResponseBas
         raise Http404("The storage has no such file.") from None
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Show a confirmation page at GET /containers/ID/delete, and delete the container at POST."""
     row = _container(request, uid)

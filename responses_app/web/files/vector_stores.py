@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from responses_app.access.permissions import projects
 from responses_app.models import File, Role, VectorStore, VectorStoreFile
 from responses_app.store.files import files
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.web.files.lists import newest_page, row_of_user
+from responses_app.web.private import private
 
 PAGE_SIZE = 50
 # Files that the form offers to add.
@@ -25,9 +23,7 @@ REFRESH_S = 5
 STATUS_WORDS = {"in_progress": "In progress", "completed": "Completed", "expired": "Expired"}
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /vector-stores: the newest vector stores first. `after` is the store before the page."""
     page, is_first = newest_page(request, VectorStore.objects.all(), PAGE_SIZE)
@@ -42,9 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/vector_stores.html", context)
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /vector-stores/ID: the files of the store, the newest first, and their status."""
     store, after = _store(request, uid), request.GET.get("after", "").replace("\0", "")
@@ -69,9 +63,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     return response
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Show a confirmation page at GET /vector-stores/ID/delete, and delete the vector store at POST."""
     store = _store(request, uid)
@@ -82,9 +74,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     return redirect("vector-stores")
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def remove_file(request: HttpRequest, uid: str, file: str) -> HttpResponse:
     """Show a confirmation page at GET /vector-stores/ID/files/FILE/remove, and remove the file from the store at POST."""
     store = _store(request, uid)

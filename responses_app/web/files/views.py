@@ -9,21 +9,19 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import projects
 from responses_app.models import File, Role
 from responses_app.store.files import files
 from responses_app.web.files.lists import newest_page, row_of_user
+from responses_app.web.private import private
 from responses_app.wire.file_download import download_response
 
 PAGE_SIZE = 100
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /files: the newest files first. `after` is the file before the page."""
     page, is_first = newest_page(request, files.unexpired(timezone.now()), PAGE_SIZE)
@@ -48,9 +46,7 @@ async def download(request: HttpRequest, uid: str) -> HttpResponseBase:
         raise Http404("The storage has no such file.") from None
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Show a confirmation page at GET /files/ID/delete, and delete the file at POST."""
     row = _file(request, uid)

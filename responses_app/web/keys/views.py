@@ -6,21 +6,19 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from responses_app.access.permissions import has_role, projects
 from responses_app.models import ApiKey, Role
 from responses_app.store import audit_log
 from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
+from responses_app.web.private import private
 from responses_app.web.roles import needed_role
 
 # Hours that the secret before a rotation stays valid, and what the page says.
@@ -28,9 +26,7 @@ ROTATION_HOURS: Final = {"0": "Not at all", "1": "1 hour", "24": "1 day", "168":
 NO_MEMBER = "To create keys you need the role “member” in a project. Ask an admin of the project."
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def index(request: HttpRequest) -> HttpResponse:
     """List keys and create a key at GET and POST /keys. Only the first page after the POST shows the secret."""
     form = NewKeyForm(request.user, _post_data(request))
@@ -57,9 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return page
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the name and the limits of a key at GET and POST /keys/N."""
     key = get_object_or_404(_keys_of_user(request), pk=pk)
@@ -77,9 +71,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a confirmation page at GET /keys/N/revoke, and revoke the key at POST."""
     key = get_object_or_404(_keys_of_user(request), pk=pk)
@@ -93,9 +85,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("keys")
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@private("GET", "HEAD", "POST")
 def rotate(request: HttpRequest, pk: int) -> HttpResponse:
     """Show at GET /keys/N/rotate how long the old secret stays valid, and replace the secret at POST."""
     key = get_object_or_404(_keys_of_user(request).filter(revoked_at=None), pk=pk)

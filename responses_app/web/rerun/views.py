@@ -8,10 +8,10 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.runs import manager
+from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.rerun import editors
 from responses_app.web.rerun.columns import MAX_COLUMNS, Column, load_columns, mode_of, original_column, run_column
@@ -22,9 +22,7 @@ from responses_app.web.responses.rows import question_of
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/rerun. `column` names the columns beside the original, `tools` how tools are answered."""
     row = get_response(request, uid)
@@ -48,9 +46,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     return render(request, "web/rerun.html", context)
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def column(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/rerun/column?run=ID, the result of a run as a fragment."""
     row = get_response(request, uid)
@@ -59,9 +55,7 @@ def column(request: HttpRequest, uid: str) -> HttpResponse:
     return render(request, "web/rerun_result.html", {"column": shown, "row": row})
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def context(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /responses/ID/rerun/context?until=ITEM as JSON: the request that continues behind the item."""
     row = get_response(request, uid)

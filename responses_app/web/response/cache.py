@@ -6,10 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Response
@@ -18,6 +15,7 @@ from responses_app.runs.cache_diagnostics.comparison import BLOCK_TOKENS, Prefix
 from responses_app.runs.cache_diagnostics.stored import find_earlier, find_similar, load_record
 from responses_app.runs.ids import is_id
 from responses_app.store.log.rows.round_prompts import StoredRound, load_rounds, shared_length
+from responses_app.web.private import private
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, render_page
 from responses_app.web.response.selection.prompt_rounds import PromptRound, sent_rounds
@@ -50,9 +48,7 @@ class RoundSharing:
         return None if self.shared is None else self.shared // BLOCK_TOKENS * BLOCK_TOKENS
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/cache. The parameter `with` names another response to compare with."""
     row = get_response(request, uid)

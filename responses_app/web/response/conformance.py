@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.models import LogForm
 from responses_app.protocol.conformance import StreamValidator, Violation
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.reader import TERMINAL
+from responses_app.web.private import private
 from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, render_page
@@ -22,9 +20,7 @@ from responses_app.web.response.detail import get_response, render_page
 MAX_SHOWN_VIOLATIONS: Final = 100
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/check."""
     row = get_response(request, uid)

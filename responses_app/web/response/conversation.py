@@ -6,14 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.models import Direction, Item
 from responses_app.store.log.event_index import event_headers
+from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import items
 from responses_app.web.response.detail import get_response, number, render_page
@@ -29,9 +27,7 @@ MAX_EARLIER_ITEMS = 100
 MAX_INPUT_ITEMS = 500
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID. The id of a completion or a message leads to its response."""
     if response_id(uid) != uid:

@@ -6,23 +6,19 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.errors import ApiError
 from responses_app.models import Item, Response
 from responses_app.runs import manager
 from responses_app.store import audit_log
 from responses_app.store.content.deletion import erase, orphaned_items
+from responses_app.web.private import private
 from responses_app.web.response.detail import get_response, render_page
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "POST"])
+@private("GET", "POST")
 async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Render the confirmation page at GET /responses/ID/delete, delete the response at POST."""
     row = await sync_to_async(_response)(request, uid)
@@ -34,9 +30,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     return redirect("response", row.uid)
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 async def cancel(request: HttpRequest, uid: str) -> HttpResponse:
     """Cancel the response at POST /responses/ID/cancel."""
     row = await sync_to_async(_response)(request, uid)

@@ -7,13 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import orjson
-from django.contrib.auth.decorators import login_required
 from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.images.decode import HEADER_CHARS, ImageSize, is_data_url, size_of
 from responses_app.models import Direction, Image, Item, Response
@@ -23,6 +20,7 @@ from responses_app.protocol.reducer import fold
 from responses_app.store.content import tool_outputs
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
+from responses_app.web.private import private
 from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of, image_source
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response
@@ -38,9 +36,7 @@ SERVER_TOOL_TYPES: Final = frozenset(family.type for family in FAMILIES.values()
 NO_ITEM: Final = "This response has no item with this ID."
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     """Render GET /responses/ID/items/ITEM/fragment: an item of a running or an ended response.
 
@@ -85,9 +81,7 @@ def _picture_sizes(row: Response, items: Iterable[dict[str, Any]]) -> dict[tuple
     return {(uid, url): size for uid, url, start in starts if (size := size_of(bytes(cast("memoryview", start)))) is not None}
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def selected(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     """Render GET /responses/ID/items/ITEM/selected: the part of the inspector about a selected item."""
     row = get_response(request, uid)

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Response
+from responses_app.web.private import private
 from responses_app.web.response.detail import get_response, render_page
 from responses_app.web.responses.rows import ResponseRow, rows
 
@@ -34,9 +32,7 @@ class LineageBranch:
     is_orphan: bool
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/chain."""
     row = get_response(request, uid)

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.store.log.rows.round_prompts import load_rounds
+from responses_app.web.private import private
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.selection.prompt_rounds import missing_tokens, sent_rounds
@@ -25,9 +23,7 @@ SPECIAL_TOKEN: Final = re.compile(
 )
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/prompt, with the round `round`, counted from 1; without the parameter that of the selected item."""
     row = get_response(request, uid)

@@ -8,18 +8,16 @@ from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import projects, restricted_to, visible_responses
 from responses_app.models import ApiFormat, ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
 from responses_app.utils.user_model import User
 from responses_app.web.delivery.replica_pages import reads_replica
+from responses_app.web.private import private
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
@@ -48,9 +46,7 @@ class ListPage:
     until: datetime | None = None
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 @reads_replica
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /responses. A query with empty fields, as forms send, is redirected to the URL without the fields."""

@@ -6,15 +6,13 @@ from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from responses_app.models import SavedView
 from responses_app.utils.user_model import User
+from responses_app.web.private import private
 from responses_app.web.responses.filters import given_filters
 
 MAX_VIEWS = 20
@@ -22,9 +20,7 @@ MAX_NAME_CHARS = 60
 MAX_QUERY_CHARS = 2_000
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 def save(request: HttpRequest) -> HttpResponse:
     """Save the filters in `query` under `name` at POST /responses/views. The same name replaces a view."""
     name = request.POST.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
@@ -40,9 +36,7 @@ def save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('responses')}?{query}".rstrip("?"))
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a view of the user at POST /responses/views/N/delete."""
     SavedView.objects.filter(user=cast(User, request.user), pk=pk).delete()

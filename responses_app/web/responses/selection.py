@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from responses_app.access.permissions import visible_responses
 from responses_app.errors import ApiError
@@ -22,6 +19,7 @@ from responses_app.runs import manager
 from responses_app.store import audit_log
 from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
+from responses_app.web.private import private
 from responses_app.web.responses.numbers import plural
 from responses_app.web.responses.rows import rows as list_rows
 from responses_app.web.roles import check_role
@@ -30,9 +28,7 @@ from responses_app.web.roles import check_role
 MAX_SELECTED = 100
 
 
-@never_cache
-@login_required
-@require_POST
+@private("POST")
 async def act(request: HttpRequest) -> HttpResponseBase:
     """Handle POST /responses/selection: `action` for the responses with the ids `uid`. A deletion is confirmed on a page of its own."""
     rows = await sync_to_async(_selected)(request)

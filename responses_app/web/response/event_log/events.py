@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
+from responses_app.web.private import private
 from responses_app.web.render.block_parts import picture_part
 from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock
 from responses_app.web.render.log_events import events
@@ -51,9 +49,7 @@ class EventLine:
     uid: str = ""
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def index(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/events."""
     row = get_response(request, uid)
@@ -83,9 +79,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
     )
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
     """Render GET /responses/ID/events/N: the event, and the response state after the event."""
     row = get_response(request, uid)
@@ -126,9 +120,7 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
     )
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def times(request: HttpRequest, uid: str) -> HttpResponse:
     """Send GET /responses/ID/events/times: the milliseconds of each event, in order."""
     row = get_response(request, uid)

@@ -10,7 +10,6 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.images import decode
@@ -20,6 +19,7 @@ from responses_app.store import audit_log
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.tool_outputs import ITEM_TYPES
 from responses_app.store.log import reader
+from responses_app.web.private import private
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import media_type_of, picture_urls
 from responses_app.web.render.sanitize import readable
@@ -35,9 +35,7 @@ FORMS: Final[dict[str, tuple[str, Callable[[EventFrame], bytes]]]] = {
 NO_ITEM: Final = "This response has no item with this ID."
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 async def log(request: HttpRequest, uid: str, form: str) -> HttpResponseBase:
     """Send GET /responses/ID.json, .jsonl and .sse as an attachment."""
     row = await sync_to_async(get_response)(request, uid)
@@ -64,9 +62,7 @@ async def _body(row: Response, encode_frame: Callable[[EventFrame], bytes], sse:
         yield DONE
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def item(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     """Send GET /responses/ID/items/ITEM: an item of the response or of the context, as JSON."""
     row = get_response(request, uid)
@@ -77,9 +73,7 @@ def item(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     return HttpResponse(body, content_type="application/json")
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def text(request: HttpRequest, uid: str, item: str) -> HttpResponse:
     """Send GET /responses/ID/items/ITEM/text: the whole text of the part `part` of the item that pages show shortened."""
     row = get_response(request, uid)

@@ -10,15 +10,13 @@ from itertools import islice
 from typing import Any, Final
 
 import orjson
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from responses_app.api_formats.client_body import is_shortened
 from responses_app.models import ApiFormat, Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.utils.invisible import escaped_in_json, escaped_in_python
+from responses_app.web.private import private
 from responses_app.web.render.log_events import frames
 from responses_app.web.render.sanitize import hide_url_queries, pretty_json, truncate
 from responses_app.web.response.detail import get_response, number, render_page
@@ -112,9 +110,7 @@ class WireBlock:
     left_out: int
 
 
-@never_cache
-@login_required
-@require_safe
+@private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/wire."""
     row = get_response(request, uid)
