@@ -54,6 +54,7 @@ QUERIES: Final = {
     "members": "project=p",
     "compare": "a=resp_1",
     "response-rerun-column": "run=resp_1",
+    "response-item-text": "part=0",
     "response-rerun-context": "until=msg_in_resp_1",
 }
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -94,6 +95,7 @@ class RolesTest(WebCase):
         row = made()
         picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}
         item(row, "msg_picture", "message", Direction.INPUT, role="user", content=[picture])
+        item(row, "fco_long", "function_call_output", Direction.INPUT, call_id="call_1", output="a long text\n" * 5000)
         stored = container_files.new_name()
         part_path(stored).write_bytes(b"Oslo")
         storage.save(part_path(stored), stored)
@@ -127,6 +129,7 @@ class RolesTest(WebCase):
             "shared-thread": {"token": shared_threads.path_of(thread).rpartition("/")[2]},
             "webhook": {"uid": endpoint.uid, "delivery": delivery.pk},
             "sign-in-link": {"token": sign_in.link(self.operator).rpartition("/")[2]},
+            "response-item-text": {**response, "item": "fco_long"},
             "response": response,
             "chat": response,
         }
