@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +23,7 @@ from responses_app.observability.tracing import TracingObserver
 from tests.support import plain_http
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
+from tests.support.http_server import SilentHandler, http_server, serving
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -54,23 +53,16 @@ def trace_receiver() -> Iterator[TraceReceiver]:
     """Run a collector."""
     receiver = TraceReceiver()
 
-    class PostHandler(BaseHTTPRequestHandler):
+    class PostHandler(SilentHandler):
         def do_POST(self) -> None:
             receiver.add(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()
             self.wfile.write(ExportTraceServiceResponse().SerializeToString())
 
-        def log_message(self, *_arguments: object) -> None:
-            """Write nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), PostHandler) as server:
-        receiver.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with serving(http_server(PostHandler)) as server:
+        receiver.url = f"http://127.0.0.1:{server.server_port}"
         yield receiver
-        server.shutdown()
-        thread.join()
 
 
 TRACE_ID: Final = "0af7651916cd43dd8448eb211c80319c"

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
+from tests.support.http_server import SilentHandler
+
 
 def wheel(
     name: str, version: str, requires: tuple[str, ...] = (), scripts: Mapping[str, str] | None = None
@@ -77,7 +79,7 @@ class PackageIndex:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         index = self
 
-        class PackageIndexHandler(BaseHTTPRequestHandler):
+        class PackageIndexHandler(SilentHandler):
             """Handler of GET and HEAD requests for the pages of the index."""
 
             def do_GET(self) -> None:
@@ -92,9 +94,6 @@ class PackageIndex:
                     self.wfile.write(body or b"")
 
             do_HEAD = do_GET
-
-            def log_message(self, *_: object) -> None:
-                """Write no log."""
 
         return PackageIndexHandler
 

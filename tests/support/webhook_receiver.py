@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.http_server import SilentHandler, http_server, serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def webhook_receiver(statuses: Sequence[int] = (200,), *, silent: bool = False) 
     if not silent:
         receiver.released.set()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(SilentHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.received.append(ReceivedWebhook(body, {name.lower(): value for name, value in self.headers.items()}))
@@ -51,18 +52,9 @@ def webhook_receiver(statuses: Sequence[int] = (200,), *, silent: bool = False) 
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
-            del format, args
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
-    try:
-        yield receiver
-    finally:
-        receiver.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(http_server(Handler)) as server:
+        receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
+        try:
+            yield receiver
+        finally:
+            receiver.released.set()

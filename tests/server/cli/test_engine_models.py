@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from responses_app.engines.pool.engine import EnginePool
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec, models_setting, one_engine
 from tests.support.deploy.proxies import write_certificate
+from tests.support.http_server import SilentHandler, http_server, serving
 
 Card: TypeAlias = dict[str, Any]
 Start: TypeAlias = Callable[..., str]
@@ -27,7 +28,7 @@ class ListServer(ThreadingHTTPServer):
     cards: tuple[Card, ...] = ()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(SilentHandler):
     """Handler of `GET /v1/models`."""
 
     def do_GET(self) -> None:
@@ -36,28 +37,18 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"data": self.server.cards}).encode())
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Write nothing."""
-
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Start a server that lists the given models, and return the URL."""
-    servers: list[tuple[ListServer, threading.Thread]] = []
+    with ExitStack() as servers:
 
-    def start(*cards: Card) -> str:
-        server = ListServer(("127.0.0.1", 0), Handler)
-        server.cards = cards
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        servers.append((server, thread))
-        return f"http://127.0.0.1:{server.server_port}"
+        def start(*cards: Card) -> str:
+            server = servers.enter_context(serving(ListServer(("127.0.0.1", 0), Handler)))
+            server.cards = cards
+            return f"http://127.0.0.1:{server.server_port}"
 
-    yield start
-    for server, thread in servers:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        yield start
 
 
 def card(name: str = "big", root: str = "/srv/big", max_model_len: int = 4096) -> Card:
@@ -144,17 +135,12 @@ def test_several_urls_in_a_model_are_checked() -> None:
 
 
 def test_a_server_without_models_is_named_in_a_line() -> None:
-    class WithoutModels(BaseHTTPRequestHandler):
+    class WithoutModels(SilentHandler):
         def do_GET(self) -> None:
             self.send_error(404)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), WithoutModels) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        try:
-            with pytest.raises(InvalidModelSpec) as refused:
-                setting(f"http://127.0.0.1:{other.server_port}/path")
-        finally:
-            other.shutdown()
+    with serving(http_server(WithoutModels)) as other, pytest.raises(InvalidModelSpec) as refused:
+        setting(f"http://127.0.0.1:{other.server_port}/path")
     assert str(refused.value) == (
         f"the engine at 127.0.0.1:{other.server_port} does not list its models "
         "(GET /path/v1/models is answered 404); name them with --model"
@@ -170,11 +156,8 @@ def test_engine_with_an_unknown_certificate_is_not_called_away(tmp_path: Path) -
     write_certificate(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "cert.pem")
-    with ListServer(("127.0.0.1", 0), Handler) as other:
-        other.socket = context.wrap_socket(other.socket, server_side=True)
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        try:
-            with pytest.raises(InvalidModelSpec, match=r"certificate of the engine at .* is not accepted .* SSL_CERT_FILE"):
-                setting(f"https://127.0.0.1:{other.server_port}?start_wait=0")
-        finally:
-            other.shutdown()
+    other = ListServer(("127.0.0.1", 0), Handler)
+    other.socket = context.wrap_socket(other.socket, server_side=True)
+    refused = r"certificate of the engine at .* is not accepted .* SSL_CERT_FILE"
+    with serving(other), pytest.raises(InvalidModelSpec, match=refused):
+        setting(f"https://127.0.0.1:{other.server_port}?start_wait=0")

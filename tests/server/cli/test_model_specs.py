@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,6 +24,7 @@ from responses_app.server.cli.model_specs import (
     with_engine_options,
     with_parsers,
 )
+from tests.support.http_server import SilentHandler, http_server, serving
 
 
 def build(name: str) -> Path:
@@ -40,7 +39,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return folder
 
 
-class Models(BaseHTTPRequestHandler):
+class Models(SilentHandler):
     """The list of models of a `vllm serve`, as that answers."""
 
     def do_GET(self) -> None:
@@ -50,18 +49,11 @@ class Models(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def remote() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Models) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(http_server(Models)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def test_nothing_asked_for_is_the_demo() -> None:

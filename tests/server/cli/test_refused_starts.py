@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support.http_server import SilentHandler, http_server, serving
 from tests.support.server.serve_command import free_port
 
 MANAGE, SERVE = (sys.executable, "manage.py"), ("bin/serve",)
@@ -20,7 +19,7 @@ LIMIT_S = 180
 POSTGRES = "postgresql://nobody@127.0.0.1:9/none"
 
 
-class OtherServer(BaseHTTPRequestHandler):
+class OtherServer(SilentHandler):
     """Web server that is no engine: each path is 404, with a page of HTML."""
 
     def do_GET(self) -> None:
@@ -93,11 +92,9 @@ def test_an_engine_that_is_away_is_called_away(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_answers_with_errors_ends_the_start_with_one_line_and_its_log(tmp_path: Path) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), OtherServer) as engine:
-        Thread(target=engine.serve_forever, daemon=True).start()
+    with serving(http_server(OtherServer)) as engine:
         model = f"name=http://127.0.0.1:{engine.server_port}?tokenizer={HARMONY}"
         output = end_of((*MANAGE, "serve", "--port", str(free_port()), "--model", model), tmp_path / "data")
-        engine.shutdown()
     log = tmp_path / "data/logs/engine.log"
     (sentence,) = [line for line in output.splitlines() if line.startswith("serve: ")]
     assert sentence.startswith("serve: the engine did not start: name: ")

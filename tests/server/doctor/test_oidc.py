@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from django.test import override_settings
 from responses_app.server.doctor import oidc
 from responses_app.server.doctor.findings import FAILED, OK, Finding, run_checks
 from responses_app.web.oidc import reasons
+from tests.support.http_server import SilentHandler, http_server, serving
 from tests.support.oidc.process import Provider
 from tests.support.oidc.program import CLIENT_SECRET
 from tests.support.server.serve_command import free_port
@@ -52,7 +51,7 @@ class Faults:
 def faulty_provider(faults: Faults) -> Iterator[str]:
     """Serve the metadata and the keys of a provider over HTTP. Yield the issuer."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(SilentHandler):
         def do_GET(self) -> None:
             issuer = f"http://{self.headers['Host']}"
             addresses = {name: f"{issuer}/{name}" for name in oidc.ADDRESSES}
@@ -65,13 +64,8 @@ def faulty_provider(faults: Faults) -> Iterator[str]:
         def date_time_string(self, timestamp: float | None = None) -> str:
             return super().date_time_string((timestamp or time.time()) + faults.ahead_s)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            del format, args
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(http_server(Handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def test_no_provider_has_no_check() -> None:

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from responses_app.server.doctor import proxy
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, Finding, run_checks
+from tests.support.http_server import SilentHandler, http_server, serving
 from tests.support.server.serve_command import Server, free_port
 
 HEAD_END = b"\r\n\r\n"
@@ -160,17 +160,15 @@ def test_a_server_that_is_away_is_named_and_ends_the_checks() -> None:
 
 
 def test_a_redirect_is_named() -> None:
-    class Redirect(BaseHTTPRequestHandler):
+    class Redirect(SilentHandler):
         def do_GET(self) -> None:
             self.send_response(308)
             self.send_header("Location", "https://example.com/health/live")
             self.end_headers()
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirect) as redirecting:
-        threading.Thread(target=redirecting.serve_forever, daemon=True).start()
+    with serving(http_server(Redirect)) as redirecting:
         url = f"http://127.0.0.1:{redirecting.server_port}"
         findings = {finding.name: finding.message for finding in run_checks(proxy.checks(url, "sk-any", 0))}
-        redirecting.shutdown()
     assert f"{url} redirects to https://example.com/health/live. Give --url the address" in findings["proxy"]
 
 

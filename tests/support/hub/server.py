@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.support.http_server import SilentHandler
+
 # Files above this size are in the large file storage, which names their SHA-256.
 LFS_SIZE = 100_000
 BLOCK = 65536
@@ -109,7 +111,7 @@ class ModelHub:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         hub = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(SilentHandler):
             """Handler of the API and of the files."""
 
             protocol_version = "HTTP/1.1"
@@ -120,9 +122,6 @@ class ModelHub:
                 HubRequestHandler(hub, self).send()
 
             do_HEAD = do_GET
-
-            def log_message(self, *_: object) -> None:
-                """Write no log."""
 
         return Handler
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests.support.http_server import SilentHandler, http_server, serving
 
 HOST = "pictures.example"
 
@@ -38,7 +38,7 @@ def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[Imag
     """Run a server on the loopback interface."""
     here = ImageServer()
 
-    class ImageHandler(BaseHTTPRequestHandler):
+    class ImageHandler(SilentHandler):
         def do_GET(self) -> None:
             here.requests.append((self.path, self.headers["Host"]))
             page = here.pages.get(self.path)
@@ -49,22 +49,13 @@ def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[Imag
             else:
                 page(self)
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ImageHandler)
+    server = http_server(ImageHandler)
     server.handle_error = lambda *args: None  # type: ignore[method-assign]  # Clients that hang up are what is tested.
     if certificate is not None:
         server.socket = certificate.wrap_socket(server.socket, server_side=True)
-    here.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    here.port = server.server_port
+    with serving(server):
         yield here
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:

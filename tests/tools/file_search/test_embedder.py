@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from responses_app.store.vector_stores.chunker import chunk_text
 from responses_app.store.vector_stores.jobs import NewChunk
 from responses_app.tools.file_search import embedder
 from responses_app.tools.file_search.service import StoreSearchOptions, search
+from tests.support.http_server import SilentHandler, serving
 from tests.support.store.vector_stores import add_file, make_store, search_in_test_thread
 
 VOCABULARY = ("fox", "bread", "night")
@@ -42,7 +41,7 @@ class EmbeddingsServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SilentHandler):
     def do_POST(self) -> None:
         server: Any = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -55,9 +54,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
 
 def embedding(text: str) -> list[float]:
     """Count the words of the vocabulary; the last number is the same for all texts."""
@@ -65,22 +61,9 @@ def embedding(text: str) -> list[float]:
     return [float(sum(word.startswith(one) for word in words)) for one in VOCABULARY] + [0.1]
 
 
-@contextmanager
-def embeddings_server() -> Iterator[EmbeddingsServer]:
-    """Serve in a thread."""
-    with EmbeddingsServer() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @pytest.fixture
 def server() -> Iterator[EmbeddingsServer]:
-    with embeddings_server() as server:
+    with serving(EmbeddingsServer()) as server:
         names = {"URL": server.url, "MODEL": "words", "KEY": "sk-embed"}
         with override_settings(**{f"RESPONSES_EMBEDDINGS_{name}": value for name, value in names.items()}):
             yield server

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +17,7 @@ from responses_app.tools.web_search.backends import apis
 from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult, UserLocation
 from responses_app.tools.web_search.backends.http import MAX_PAUSE_S, HttpSearchBackend
 from responses_app.tools.web_search.domains import DomainFilter
+from tests.support.http_server import SilentHandler, http_server, serving
 
 KEY = "s3cret-key"
 URLS = ("https://docs.example.com/a", "https://evil.example.net/b", "https://example.org/c?x=1")
@@ -58,7 +57,7 @@ def run_search_service() -> Iterator[SearchService]:
     """Run a server on the loopback interface."""
     service = SearchService()
 
-    class SearchServiceHandler(BaseHTTPRequestHandler):
+    class SearchServiceHandler(SilentHandler):
         def do_GET(self) -> None:
             self._answer({})
 
@@ -81,19 +80,9 @@ def run_search_service() -> Iterator[SearchService]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), SearchServiceHandler)
-    service.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(http_server(SearchServiceHandler)) as server:
+        service.port = server.server_port
         yield service
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _reply(request: RecordedRequest) -> tuple[int, dict[str, Any]]:
