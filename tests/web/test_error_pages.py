@@ -118,20 +118,6 @@ class ErrorPagesTest(WebCase):
         self.assertEqual(len(queries), 0)
 
 
-class CompareTest(WebCase):
-    """The address of the earlier page of two responses."""
-
-    def test_address_of_the_comparison_leads_to_the_rerun_or_the_list(self) -> None:
-        made("resp_1")
-        made("resp_2")
-        self.assertRedirects(self.client.get("/responses/compare"), "/responses")
-        self.assertRedirects(self.client.get("/responses/compare?a=resp_1&b=resp_2"), "/responses/resp_1/rerun?column=resp_2")
-        self.assertRedirects(self.client.get("/responses/compare?b=resp_2"), "/responses/resp_2/rerun")
-        self.assertContains(
-            self.client.get("/responses/compare?a=resp_1&b=resp_none"), "No response with this ID", status_code=404
-        )
-
-
 class FiltersTest(WebCase):
     """URL and open filters of the list."""
 

@@ -267,7 +267,12 @@ class ResponseTest(WebCase):
         self.assertRedirects(
             self.client.get("/responses/compare?a=resp_1"), "/responses/resp_1/rerun", fetch_redirect_response=False
         )
+        self.assertRedirects(
+            self.client.get("/responses/compare?b=resp_2"), "/responses/resp_2/rerun", fetch_redirect_response=False
+        )
         self.assertRedirects(self.client.get("/responses/compare"), "/responses")
+        unknown = self.client.get("/responses/compare?a=resp_1&b=resp_none")
+        self.assertContains(unknown, "No response with this ID", status_code=404)
 
     def test_deletion_tells_what_goes_and_keeps_what_others_need(self) -> None:
         row = made()

@@ -19,39 +19,40 @@ class ClientCall(Delta):
     body: Json
 
 
-def initial_client_call(delta: ClientCall, new_id: IdFactory) -> Item:
-    """Return the keys of the initial item of a client call."""
+def _initial(delta: ClientCall, new_id: IdFactory) -> Item:
     return {"status": "in_progress", "call_id": new_id(CALL_ID_PREFIX), **delta.body}
 
 
-APPLY_PATCH_CALL: Final = Family(
-    type="apply_patch_call",
-    id_prefix="apc_",
-    tool="apply_patch",
-    output=OutputItem("apply_patch_call_output", "apco_"),
-    opened_by={ClientCall: "apply_patch_call"},
-    initial=initial_client_call,
-    whole=True,
+def client_call_family(
+    kind: ClientCallType,
+    id_prefix: str,
+    tool: str,
+    output: OutputItem,
+    *,
+    final_statuses: frozenset[str] = COMPLETED_OR_INCOMPLETE,
+) -> Family:
+    """Return a family whose items are opened whole by a client call."""
+    return Family(
+        type=kind,
+        id_prefix=id_prefix,
+        tool=tool,
+        output=output,
+        opened_by={ClientCall: kind},
+        initial=_initial,
+        whole=True,
+        final_statuses=final_statuses,
+    )
+
+
+APPLY_PATCH_CALL: Final = client_call_family(
+    "apply_patch_call",
+    "apc_",
+    "apply_patch",
+    OutputItem("apply_patch_call_output", "apco_"),
     # The type has no status `incomplete`.
     final_statuses=frozenset({"completed"}),
 )
-TOOL_SEARCH_CALL: Final = Family(
-    type="tool_search_call",
-    id_prefix="tsc_",
-    tool="tool_search",
-    output=OutputItem("tool_search_output", "tso_"),
-    opened_by={ClientCall: "tool_search_call"},
-    initial=initial_client_call,
-    whole=True,
-    final_statuses=COMPLETED_OR_INCOMPLETE,
+TOOL_SEARCH_CALL: Final = client_call_family(
+    "tool_search_call", "tsc_", "tool_search", OutputItem("tool_search_output", "tso_")
 )
-COMPUTER_CALL: Final = Family(
-    type="computer_call",
-    id_prefix="cu_",
-    tool="computer",
-    output=OutputItem("computer_call_output", "cuo_"),
-    opened_by={ClientCall: "computer_call"},
-    initial=initial_client_call,
-    whole=True,
-    final_statuses=COMPLETED_OR_INCOMPLETE,
-)
+COMPUTER_CALL: Final = client_call_family("computer_call", "cu_", "computer", OutputItem("computer_call_output", "cuo_"))

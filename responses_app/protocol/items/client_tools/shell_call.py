@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from responses_app.protocol.events import Event
 from responses_app.protocol.items.base import (
-    COMPLETED_OR_INCOMPLETE,
     ExtraEvents,
     Family,
     Item,
@@ -14,7 +14,7 @@ from responses_app.protocol.items.base import (
     OpenItem,
     OutputItem,
 )
-from responses_app.protocol.items.client_tools.client_call import ClientCall, initial_client_call
+from responses_app.protocol.items.client_tools.client_call import client_call_family
 
 _COMMAND: Final = "response.shell_call_command."
 
@@ -63,16 +63,9 @@ def _merge_commands(item: Item, commands: list[str]) -> Item:
     return {**item, "action": {**item["action"], "commands": commands}}
 
 
-SHELL_CALL: Final = Family(
-    type="shell_call",
-    id_prefix="sh_",
-    tool="shell",
-    output=OutputItem("shell_call_output", "sho_"),
+SHELL_CALL: Final = replace(
+    client_call_family("shell_call", "sh_", "shell", OutputItem("shell_call_output", "sho_")),
     item=ShellCall,
-    opened_by={ClientCall: "shell_call"},
-    initial=initial_client_call,
-    whole=True,
-    final_statuses=COMPLETED_OR_INCOMPLETE,
     extra_events=ExtraEvents(
         collect={
             f"{_COMMAND}added": _add_command,
@@ -82,13 +75,6 @@ SHELL_CALL: Final = Family(
         merge=_merge_commands,
     ),
 )
-LOCAL_SHELL_CALL: Final = Family(
-    type="local_shell_call",
-    id_prefix="lsh_",
-    tool="local_shell",
-    output=OutputItem("local_shell_call_output", "lsho_"),
-    opened_by={ClientCall: "local_shell_call"},
-    initial=initial_client_call,
-    whole=True,
-    final_statuses=COMPLETED_OR_INCOMPLETE,
+LOCAL_SHELL_CALL: Final = client_call_family(
+    "local_shell_call", "lsh_", "local_shell", OutputItem("local_shell_call_output", "lsho_")
 )
