@@ -1,4 +1,4 @@
-"""A server with a tape for each client, the clients installed beside it, and a way to run them."""
+"""Drivers of clients: a server with a tape for each client, and installations of the clients."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TEXT: dict[str, Any] = {"type": "string"}
 
 
 def holding(one: Any, **defs: Any) -> dict[str, Any]:
-    """An object with one property."""
+    """Return the schema of an object with one property."""
     return {"type": "object", "properties": {"a": one}, "$defs": defs}
 
 
@@ -60,7 +60,7 @@ def test_lengths_of_a_wrong_type_are_left_to_the_compiler() -> None:
 
 
 def closed(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:
-    """An object with these properties, all of them required unless said otherwise."""
+    """Return the schema of an object with the properties, all of them required by default."""
     required_names = list(properties) if required is None else required
     return {"type": "object", "properties": properties, "required": required_names, "additionalProperties": False, **more}
 

@@ -33,7 +33,7 @@ def calls(result: Any) -> list[Any]:
 
 
 def annotations(result: Any) -> list[str]:
-    """The annotations of the answer, each with the text that it covers."""
+    """Return the annotations of the answer with the covered texts."""
     part = result.new_items[-1].raw_item.content[0]
     return [_cited(part.text, one) for one in part.annotations]
 

@@ -43,7 +43,7 @@ async def file_tool() -> Any:
 
 
 def cited(response: Any) -> list[str]:
-    """The annotations of the answer, each with the text that it covers."""
+    """Return the annotations of the answer with the covered texts."""
     part = response.output[-1].content[0]
     return [
         f"{one.filename} at {one.index} of {len(part.text)}"

@@ -1,4 +1,4 @@
-"""Runs the steps of a driver in turn, and prints what each came to as a line of JSON."""
+"""Driver steps: run in turn, with a line of JSON for each result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def run_steps(*runs: Callable[[], Awaitable[Any]]) -> None:
-    """Run functions in turn. Each is a step of its own name, without `_` at the end."""
+    """Run functions in turn; the name of a step is that of the function, without `_` at the end."""
     for run in runs:
         try:
             result = await run()
@@ -18,7 +18,7 @@ async def run_steps(*runs: Callable[[], Awaitable[Any]]) -> None:
 
 
 async def failure(run: Callable[[], Awaitable[Any]]) -> Any:
-    """The name and the status of the error that `run` must end with."""
+    """Return the name and the status of the error that `run` raises."""
     try:
         await run()
     except Exception as error:

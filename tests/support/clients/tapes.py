@@ -1,4 +1,4 @@
-"""What the model says to each client: lines of a tape in harmony, in the order in which the client asks."""
+"""Tapes: lines of the model in harmony for each client, in the order of the requests."""
 
 from __future__ import annotations
 
