@@ -91,6 +91,11 @@ def test_toml_that_cannot_be_edited_is_refused(text: str) -> None:
         toml.set_values(text, VALUES, "p.v", TABLES)
 
 
+def test_toml_with_an_inline_table_is_not_called_broken() -> None:
+    with pytest.raises(CannotEdit, match=r"its form of model, model_provider, p\.v cannot be edited: change the file by hand"):
+        toml.set_values("p = {x = {y = 1}}\n", VALUES, "p.v", TABLES)
+
+
 def test_yaml_keeps_other_entries() -> None:
     entry = {"model_id": "a", "vision": True}
     text = "# mine\n- model_id: x\n  api_base: y # z\n"

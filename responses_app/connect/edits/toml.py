@@ -24,7 +24,11 @@ def set_values(text: str, values: Mapping[str, str], table: str, tables: Mapping
     top, after_top = _with_values("".join(lines[:first]), values), _without_table(lines[first:], table)
     parts = [top.rstrip("\n"), after_top.strip("\n"), *(_table(name, content) for name, content in tables.items())]
     edited = "\n\n".join(part for part in parts if part) + "\n"
-    if _parse(edited) != _expected(before, values, table, tables):
+    try:
+        is_expected = tomllib.loads(edited) == _expected(before, values, table, tables)
+    except tomllib.TOMLDecodeError:  # Such as an inline table, which takes no table of the same name.
+        is_expected = False
+    if not is_expected:
         raise CannotEdit(f"its form of {', '.join([*values, table])} cannot be edited: change the file by hand")
     return edited
 

@@ -99,6 +99,10 @@ def _known_key(agent: Agent, project: str, home: Path) -> str | None:
 def _key(given_key: str | None, name: str, project: str, base_url: str) -> Iterator[str]:
     """Yield the given key, or a new one, which is deleted again if the block fails. Raises ConnectionProblem."""
     if given_key:
+        if not (given_key.isascii() and given_key.isprintable()) or " " in given_key:
+            raise ConnectionProblem(
+                "--key holds characters that no key has, such as a blank or a line break: copy the key again."
+            )
         yield given_key
         return
     check_server(base_url)

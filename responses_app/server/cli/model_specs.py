@@ -99,7 +99,7 @@ def with_adapters(models: str, adapters: Sequence[str]) -> str:
     folders: dict[str, str] = {}
     for text in adapters:
         name, separator, folder = text.partition("=")
-        if not separator:
+        if not separator or not folder:
             raise InvalidModelSpec(f"--lora {text}: must be NAME=FOLDER")
         if name in folders or name == base:
             raise InvalidModelSpec(f"--lora {text}: two models are called {name}")

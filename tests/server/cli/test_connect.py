@@ -84,6 +84,8 @@ def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None
     unknown = refusal(shared, tmp_path, "zed", "--url", shared.url, "--model", "nope")
     assert f"The server at {shared.url}/v1 has no model 'nope'. Its models: tape." in unknown
     assert "does not know the key" in refusal(shared, tmp_path, "zed", "--url", shared.url, "--key", "sk-unknown")
+    for key in ("sk-ä", "sk-a\nb", "sk-a b"):
+        assert "--key holds characters that no key has" in refusal(shared, tmp_path, "zed", "--url", shared.url, "--key", key)
     assert "http://" in refusal(shared, tmp_path, "zed", "--url", "localhost")
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("model = ")

@@ -238,6 +238,7 @@ def test_adapters_are_models_that_share_the_engine(tmp_path: Path) -> None:
         ("a=vllm:///a b=vllm:///b", "x=/srv/x", "--lora is for one model"),
         ("a=http://gpu:8000?model=a", "x=/srv/x", "the engine of a runs elsewhere"),
         ("a=vllm:///a", "/srv/x", "must be NAME=FOLDER"),
+        ("a=vllm:///a", "x=", "must be NAME=FOLDER"),
         ("a=vllm:///a", "a=/srv/x", "two models are called a"),
         ("a=vllm:///a", "x=/nowhere/x", "there is no folder /nowhere/x of the LoRA adapter x"),
         ("a=vllm:///a", "x=/usr", "holds no adapter_config.json"),
