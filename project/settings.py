@@ -125,6 +125,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+CSRF_FAILURE_VIEW = "responses_app.web.error_pages.csrf_failure"
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "responses"
 LOGOUT_REDIRECT_URL = "sign-in"

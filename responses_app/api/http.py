@@ -22,7 +22,6 @@ from responses_app.errors import (
     ApiError,
     InvalidRequest,
     MethodNotAllowed,
-    NotFound,
     RateLimited,
 )
 from responses_app.models import ApiKey
@@ -74,10 +73,8 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
                 address = audit_log.address_of(request)
                 place = RequestPlace(request_id, request.method or "", request.path, key, address)
                 refused_requests.buffer.note(mapped, place)
-            # Clients of Anthropic's API also ask for models.
-            path_of_format = MESSAGES if VERSION_HEADER in request.headers else request.path
-            response = error_response(mapped, request_id, path_of_format)
-        return _with_headers(response, began, request_id)
+            response = error_response(mapped, request_id, format_path(request))
+        return with_headers(response, began, request_id)
 
     return csrf_exempt(view)
 
@@ -105,7 +102,7 @@ def resource_shares() -> ProjectShares:
     return shares_of("resources", settings.RESPONSES_RESOURCE_PARALLEL, max_waiting=MAX_WAITING)
 
 
-def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
+def with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
     """Add the headers of every API response."""
     response["x-request-id"] = request_id
     # The name that clients of Anthropic's API read.
@@ -145,13 +142,9 @@ def _audited_action(request: HttpRequest) -> str:
     return "webhook.change" if request.method == "POST" and "/v1/webhook_endpoints" in request.path else ""
 
 
-async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
-    """Answer unknown paths below the API with a JSON 404."""
-    del path
-    began, request_id = time.monotonic(), new_id("req_")
-    note(request_id=request_id)
-    response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id, request.path)
-    return _with_headers(response, began, request_id)
+def format_path(request: HttpRequest) -> str:
+    """Return the path that names the format of errors: clients of Anthropic's API also ask for models and files."""
+    return MESSAGES if VERSION_HEADER in request.headers else request.path
 
 
 def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResponse:

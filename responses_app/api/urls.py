@@ -6,7 +6,8 @@ from django.urls import re_path
 
 from responses_app.api.formats import chat_completions, message_files, messages
 from responses_app.api.formats.message_files import by_version
-from responses_app.api.http import api_view, not_found, shared_view
+from responses_app.api.http import api_view, shared_view
+from responses_app.api.unknown_urls import not_found
 from responses_app.api.views import (
     container_files,
     containers,
@@ -102,5 +103,7 @@ urlpatterns = [
     re_path(r"^metrics/?$", api_view(public=True, GET=metrics.scrape)),
     re_path(r"^health/live/?$", api_view(public=True, GET=health.live, HEAD=health.live)),
     re_path(r"^health(?:/ready)?/?$", api_view(public=True, GET=health.ready, HEAD=health.ready)),
+    # What clients ask for whose base URL lacks the `/v1`. The page of the responses has the path of `POST /v1/responses`.
+    re_path(r"^(?P<path>(?:chat/)?completions|embeddings|messages(?:/count_tokens)?)/?$", not_found),
     re_path(API.rstrip("/") + r"(?P<path>/[\s\S]*)?$", not_found),
 ]
