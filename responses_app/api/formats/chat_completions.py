@@ -39,7 +39,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     async with rate_limits.admit(key) as ticket:
         make = partial(parse_request, key=key, request_id=request.META[REQUEST_ID])
         chat = await request_body.parse_body(request, key, make)
-        with chat.paths.translated():
+        with chat.translated():
             order = request_access.authorize(key, chat.order)
             started = await start_or_repeat(request, order, ticket, by_body=order.stream)
             if order.stream:

@@ -8,20 +8,25 @@ from typing import Any, Literal
 from responses_app.validation.base import Array, CalledName, CallId, LongText, StrictModel
 
 
-class InstructionMessage(StrictModel):
+class ChatMessage(StrictModel):
+    """Message. LiteLLM marks whole messages for the cache, which has no effect: every prefix is cached."""
+
+    name: str | None = None
+    cache_control: dict[str, Any] | None = None
+
+
+class InstructionMessage(ChatMessage):
     """Message of the system or the developer."""
 
     role: Literal["system", "developer"]
     content: Any
-    name: str | None = None
 
 
-class UserMessage(StrictModel):
+class UserMessage(ChatMessage):
     """Message of the user."""
 
     role: Literal["user"]
     content: Any
-    name: str | None = None
 
 
 class CalledFunction(StrictModel):
@@ -48,7 +53,7 @@ class ToolCall(StrictModel):
     index: int | None = None
 
 
-class AssistantMessage(StrictModel):
+class AssistantMessage(ChatMessage):
     """Earlier answer of the model. The reasoning has the name of DeepSeek's API or the newer one of vLLM."""
 
     role: Literal["assistant"]
@@ -57,20 +62,21 @@ class AssistantMessage(StrictModel):
     reasoning_content: LongText | None = None
     reasoning: LongText | None = None
     tool_calls: Array[ToolCall] | None = None
-    name: str | None = None
     # Parts of an answer that clients send back, and that the model does not read.
     annotations: Any = None
     parsed: Any = None
     provider_specific_fields: Any = None
+    # The reasoning of an answer that LiteLLM got from another API; a text is in `reasoning_content` too.
+    thinking_blocks: Any = None
+    reasoning_items: Any = None
 
 
-class ToolMessage(StrictModel):
+class ToolMessage(ChatMessage):
     """Result of a call, sent by the client."""
 
     role: Literal["tool"]
     tool_call_id: CallId
     content: Any
-    name: str | None = None
 
 
 MESSAGES: Mapping[str, type[StrictModel]] = {

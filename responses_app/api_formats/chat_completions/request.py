@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +27,7 @@ from responses_app.api_formats.chat_completions.schema import (
 )
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.paths import RequestPaths
-from responses_app.errors import InvalidRequest
+from responses_app.errors import ApiError, InvalidRequest
 from responses_app.models import ApiFormat, ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.schemas import create_response
@@ -96,6 +98,21 @@ class ChatRequest:
     order: CreateRequest
     include_usage: bool
     paths: RequestPaths
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Translate an ApiError, as `RequestPaths.translated`. Clients know a prompt that is too long by OpenAI's words."""
+        try:
+            with self.paths.translated():
+                yield
+        except ApiError as error:
+            counts = re.search(r"\(((?:at least )?\d+) tokens of (\d+)\)", error.message)
+            if error.code == "context_length_exceeded" and counts:
+                error.message = (
+                    f"This model's maximum context length is {counts[2]} tokens. However, your messages resulted in {counts[1]} "
+                    "tokens. Please reduce the length of the messages."
+                )
+            raise
 
 
 def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> ChatRequest:
@@ -181,7 +198,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     kind = tool.get("type")
     if kind == "function":
         function = validate(ChatFunctionTool, tool, loc).function
-        return {"type": kind, "strict": False, **function.model_dump(exclude_none=True)}
+        return {"type": kind, "strict": False, **function.model_dump(exclude_none=True, exclude={"cache_control"})}
     if kind == "custom":
         custom = validate(ChatCustomTool, tool, loc).custom.model_dump(exclude_none=True)
         if "grammar" in custom.get("format", {}):

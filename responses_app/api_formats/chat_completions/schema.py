@@ -33,13 +33,15 @@ class FunctionDefinition(StrictModel):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+    cache_control: dict[str, Any] | None = None
 
 
 class ChatFunctionTool(StrictModel):
-    """Function that the client runs."""
+    """Function that the client runs. Clients that know Anthropic's API mark tools for the cache, which has no effect."""
 
     type: Literal["function"]
     function: FunctionDefinition
+    cache_control: dict[str, Any] | None = None
 
 
 class ChatGrammarFormat(StrictModel):

@@ -1,0 +1,61 @@
+"""What clients send to Chat Completions besides OpenAI's fields, and what they look for in errors."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import orjson
+from django.test import AsyncClient
+
+from tests.support.api.case import THOUGHT, TOOL, ApiCase, record_text
+
+Message: TypeAlias = dict[str, Any]
+FUNCTION = {key: value for key, value in TOOL.items() if key != "type"}
+MARK = {"cache_control": {"type": "ephemeral"}}
+SYSTEM: Message = {"role": "system", "content": "Short."}
+HI: Message = {"role": "user", "content": "Hi"}
+CALL: Message = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ANSWER: Message = {"role": "assistant", "content": "So.", "reasoning_content": "Hm.", "tool_calls": [CALL]}
+RESULT: Message = {"role": "tool", "tool_call_id": "call_0", "content": "1"}
+
+
+class ChatClientsTest(ApiCase):
+    """Chat Completions of a scripted model."""
+
+    async def chat(self, client: AsyncClient, **body: Any) -> Any:
+        """POST /v1/chat/completions."""
+        data = orjson.dumps({"model": "m", **body})
+        return await client.post("/v1/chat/completions", data, content_type="application/json")
+
+    async def same_prompts(self, *bodies: dict[str, Any]) -> None:
+        """Assert that the prompts of the requests are the same."""
+        async with self.serving(*[record_text(THOUGHT)] * len(bodies)) as client:
+            for body in bodies:
+                response = await self.chat(client, **body)
+                self.assertEqual(response.status_code, 200, response.content)
+            plain, *others = (request.prompt for request in self.engine.requests)
+            self.assertEqual(others, [plain] * len(others))
+
+    async def test_marks_for_the_cache_in_tools_and_messages_change_nothing(self) -> None:
+        messages = [SYSTEM, HI, ANSWER, RESULT]
+        await self.same_prompts(
+            {"messages": messages, "tools": [{"type": "function", "function": FUNCTION}]},
+            {"messages": messages, "tools": [{"type": "function", "function": FUNCTION, **MARK}]},
+            {"messages": messages, "tools": [{"type": "function", "function": {**FUNCTION, **MARK}}]},
+            {
+                "messages": [{**one, **MARK} for one in messages],
+                "tools": [{"type": "function", "function": FUNCTION}],
+            },
+        )
+
+    async def test_an_answer_that_litellm_got_from_another_api_is_read(self) -> None:
+        thinking: Message = {"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
+        items: Message = {"reasoning_items": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]}
+        await self.same_prompts(*({"messages": [HI, {**ANSWER, **more}, RESULT, HI]} for more in ({}, thinking, items)))
+
+    async def test_clients_know_a_context_that_is_too_long_by_the_words_of_openai(self) -> None:
+        async with self.serving() as client:
+            length = self.engine.max_model_len
+            response = await self.chat(client, messages=[{"role": "user", "content": "word " * length}])
+            words = f"This model's maximum context length is {length} tokens. However, your messages resulted in "
+            self.refused(response, 400, "context_length_exceeded", "messages", words)
