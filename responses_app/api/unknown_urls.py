@@ -1,4 +1,4 @@
-"""Unknown URLs of the API: a JSON 404 that says what to use instead."""
+"""Unknown URLs of the API: a JSON 404 that names the URL to use instead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INSTEAD: Mapping[str, str] = {
 
 @csrf_exempt
 async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
-    """Answer an unknown path below `/v1`, or a known one without `/v1`, with a JSON 404."""
+    """Answer an unknown path below `/v1`, or a known path without `/v1`, with a JSON 404."""
     began, request_id = time.monotonic(), new_id("req_")
     note(request_id=request_id)
     error = NotFound(f"Invalid URL ({request.method} {request.path}).{_hint(path)}")
@@ -47,5 +47,5 @@ def _hint(path: str) -> str:
         return f" The API is below '/v1': '/v1/{path}'. Add '/v1' to the base URL of your client."
     if path.startswith("/v1/"):
         return " Leave out '/v1' at the end of the base URL of your client."
-    found = next((hint for start, hint in INSTEAD.items() if re.match(rf"/{start}(/|$)", path)), "")
-    return found and f" {found}"
+    hint = next((text for start, text in INSTEAD.items() if re.match(rf"/{start}(/|$)", path)), "")
+    return f" {hint}" if hint else ""

@@ -53,6 +53,14 @@ def test_openai_agents_over_a_socket(node: Drive) -> None:
     assert node("agents_sockets.mjs", "agents-node-sockets") == TALK
 
 
+def test_openai_agents_over_chat_completions(node: Drive) -> None:
+    assert node("agents_chat.mjs", "agents-node-chat") == {
+        **USUAL_ANSWERS,
+        "stream": "Forty-two.",
+        "error": [404, "model_not_found"],
+    }
+
+
 def test_openai_agents(node: Drive) -> None:
     assert node("agents.mjs", "agents-node") == {
         **USUAL_ANSWERS,

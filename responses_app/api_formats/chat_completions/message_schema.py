@@ -117,6 +117,16 @@ class ChatTextPart(ChatPart):
     text: LongText
 
 
+class AnswerTextPart(ChatTextPart):
+    """Text of an earlier answer, with the other fields of the answer as @openai/agents sends these back, unread by the model."""
+
+    role: Literal["assistant"] | None = None
+    refusal: LongText | None = None
+    reasoning_content: LongText | None = None
+    annotations: Any = None
+    logprobs: Any = None
+
+
 class ChatImagePart(ChatPart):
     """Image of a message."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from responses_app.api_formats.call_results import check_results
-from responses_app.api_formats.chat_completions.message_schema import MESSAGES, PARTS
+from responses_app.api_formats.chat_completions.message_schema import MESSAGES, PARTS, AnswerTextPart
 from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, wrong_type
@@ -124,7 +124,8 @@ def _part(raw: object, loc: Loc, role: str) -> Item:
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind not in allowed:
         raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
-    fields = validate(PARTS[kind], part, loc).model_dump(exclude_none=True)
+    schema = AnswerTextPart if (role, kind) == ("assistant", "text") else PARTS[kind]
+    fields = validate(schema, part, loc).model_dump(exclude_none=True)
     if kind == "refusal":
         return fields
     if kind == "image_url":

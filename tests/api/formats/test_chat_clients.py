@@ -1,4 +1,4 @@
-"""What clients send to Chat Completions besides OpenAI's fields, and what they look for in errors."""
+"""Fields of clients that OpenAI's API for Chat Completions lacks, and the words of errors that clients look for."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ class ChatClientsTest(ApiCase):
         thinking: Message = {"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
         items: Message = {"reasoning_items": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]}
         await self.same_prompts(*({"messages": [HI, {**ANSWER, **more}, RESULT, HI]} for more in ({}, thinking, items)))
+
+    async def test_a_part_of_an_answer_may_have_the_rest_of_the_answer(self) -> None:
+        fields: Message = {"role": "assistant", "refusal": None, "reasoning_content": "Hm.", "annotations": [], "logprobs": []}
+        parts = [{"type": "text", "text": "So."}, {"type": "text", "text": "So.", **fields}]
+        await self.same_prompts(*({"messages": [HI, {"role": "assistant", "content": [one]}, HI]} for one in parts))
+        async with self.serving() as client:
+            response = await self.chat(client, messages=[{"role": "user", "content": parts[1:]}])
+            self.refused(response, 400, "unknown_parameter", "messages[0].content[0].role")
 
     async def test_clients_know_a_context_that_is_too_long_by_the_words_of_openai(self) -> None:
         async with self.serving() as client:

@@ -77,6 +77,7 @@ TEN_CALLS: list[Line] = [
 TAPES: dict[str, list[Line]] = {
     "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
     "agents-node": [*USUAL, *CONVERSATION, *SHELL],
+    "agents-node-chat": USUAL,
     "ai-openai": [*USUAL, *CONVERSATION, *SHELL, text("They said hello.")],
     "ai-anthropic": USUAL,
     "ai-open": [*USUAL, text("Hello there!")],

@@ -1,4 +1,4 @@
-"""Unknown URLs of clients: a JSON 404 in the format of the client, with what to use instead."""
+"""Unknown URLs of clients: a JSON 404 in the format of the client, with the URL to use instead."""
 
 from __future__ import annotations
 
