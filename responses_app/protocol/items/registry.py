@@ -21,6 +21,7 @@ from responses_app.protocol.items.server_tools.image_generation import IMAGE_GEN
 from responses_app.protocol.items.server_tools.mcp import MCP_APPROVAL_REQUEST, MCP_CALL, MCP_LIST_TOOLS
 from responses_app.protocol.items.server_tools.web_search import WEB_SEARCH_CALL
 
+# Items that this server stores with a request and never generates.
 # Code that another server generated and ran.
 PROGRAM: Final = Family(type="program", id_prefix="prog_", output=OutputItem("program_output", "po_"))
 ADDITIONAL_TOOLS: Final = Family(type="additional_tools", id_prefix="at_")

@@ -15,7 +15,7 @@ from tests.support.api.case import ApiCase
 
 
 def connect(client: AsyncClient) -> Any:
-    """Return an `AsyncAnthropic` whose requests `client` sends."""
+    """Return an `AsyncAnthropic` whose requests `client` sends. The package is imported here, as the import takes two seconds of CPU."""
 
     async def send(request: httpx2.Request) -> httpx2.Response:
         headers = {name: value for name, value in request.headers.items() if name.startswith(("anthropic-", "x-api-key"))}

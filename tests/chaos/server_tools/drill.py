@@ -13,7 +13,7 @@ import httpx2
 
 from responses_app.protocol.conformance import validate
 from responses_app.protocol.reducer import fold
-from responses_app.runs.execute.calls.scheduler import UNKNOWN_OUTCOME
+from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
 from tests.chaos.findings import Findings
 from tests.chaos.server_tools.target import RUNNER, SERVER, WEB, ServerTarget, wait_until_gone
 from tests.support.waiting import WaitTimeout, wait_until

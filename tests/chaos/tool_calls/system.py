@@ -9,7 +9,7 @@ from pathlib import Path
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.installation.data_dir import ROOT
-from responses_app.runs.execute.calls.scheduler import UNKNOWN_OUTCOME
+from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
 from tests.chaos.findings import Findings
 from tests.chaos.options import ChaosOptions
 from tests.chaos.system.system import System, harmony

@@ -23,7 +23,7 @@ from responses_app.models import Event
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs import manager
-from responses_app.runs.execute.calls.scheduler import UNKNOWN_OUTCOME
+from responses_app.runs.execute.calls.problems import UNKNOWN_OUTCOME
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.log.token_log import RoundEnd, RoundStart, unpack

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Set
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -18,15 +18,12 @@ from responses_app.observability.records import EndedCall, current_trace
 from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
+from responses_app.runs.execute.calls.problems import CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.store.log.token_log import CallStart
 from responses_app.tools.base import ToolExecutor
 from responses_app.tools.includes import drop_excluded
 from responses_app.tools.limits import ToolLimits
-
-CUT_OFF: Final = "This call was not made: the server that generated the call has gone before the arguments were complete."
-UNKNOWN_OUTCOME: Final = "The server that ran this call has gone, and the outcome is unknown."
-
 
 logger = logging.getLogger("responses.tools")
 

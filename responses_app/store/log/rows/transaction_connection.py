@@ -26,6 +26,7 @@ from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_codec import event_rows
 from responses_app.store.log.rows.loop_connection import LoopConnection
 
+# A statement with arrays, because a connection in the pipeline mode of libpq cannot COPY.
 INSERT_SQL: Final = """
 INSERT INTO responses_app_event (response_id, number, type, data, packed, ms, tokens, events)
 SELECT response.id, number, type, data, packed, ms, tokens, events
