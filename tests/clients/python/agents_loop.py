@@ -19,23 +19,10 @@ from agents import (
 )
 from agents.memory import OpenAIConversationsSession, OpenAIResponsesCompactionSession
 from openai import AsyncOpenAI
-from pydantic import BaseModel
 from steps import failure, run_steps
+from weather import Profile, asked, get_weather
 
 client = AsyncOpenAI(max_retries=0)
-asked: list[str] = []
-
-
-class Person(BaseModel):
-    name: str
-    age: int
-
-
-@function_tool
-def get_weather(city: str) -> str:
-    """The weather."""
-    asked.append(city)
-    return f"{city}: sunny"
 
 
 def agent(**more: Any) -> Agent:
@@ -63,16 +50,16 @@ async def stream() -> Any:
 
 
 async def tools() -> Any:
-    return [asked, (await Runner.run(agent(tools=[get_weather]), "One?")).final_output]
+    return [asked, (await Runner.run(agent(tools=[function_tool(get_weather)]), "One?")).final_output]
 
 
 async def parallel() -> Any:
     asked.clear()
-    return [asked, (await streamed(agent(tools=[get_weather]), "Two?")).final_output]
+    return [asked, (await streamed(agent(tools=[function_tool(get_weather)]), "Two?")).final_output]
 
 
 async def object_() -> Any:
-    return (await Runner.run(agent(output_type=Person), "Who?")).final_output.model_dump()
+    return (await Runner.run(agent(output_type=Profile), "Who?")).final_output.model_dump()
 
 
 async def turns() -> Any:

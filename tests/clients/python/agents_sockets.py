@@ -8,15 +8,7 @@ from typing import Any
 
 from agents import Agent, ModelSettings, function_tool, responses_websocket_session
 from steps import run_steps
-
-asked: list[str] = []
-
-
-@function_tool
-def get_weather(city: str) -> str:
-    """The weather."""
-    asked.append(city)
-    return f"{city}: sunny"
+from weather import asked, get_weather
 
 
 def agent(**more: Any) -> Agent:
@@ -36,11 +28,11 @@ async def main() -> None:
             return [result.final_output, [item.type for item in result.new_items]]
 
         async def tools() -> Any:
-            return [asked, (await session.run(agent(tools=[get_weather]), "One?")).final_output]
+            return [asked, (await session.run(agent(tools=[function_tool(get_weather)]), "One?")).final_output]
 
         async def parallel() -> Any:
             asked.clear()
-            unstored = agent(tools=[get_weather], model_settings=ModelSettings(store=False))
+            unstored = agent(tools=[function_tool(get_weather)], model_settings=ModelSettings(store=False))
             return [asked, (await session.run(unstored, "Two?")).final_output]
 
         async def turns() -> Any:

@@ -12,21 +12,10 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
-from pydantic import BaseModel
 from steps import failure, run_steps
+from weather import Profile, get_weather
 
-
-class Person(BaseModel):
-    """A person."""
-
-    name: str
-    age: int
-
-
-@tool
-def get_weather(city: str) -> str:
-    """The weather."""
-    return f"{city}: sunny"
+weather = tool(get_weather)
 
 
 def chat(**more: Any) -> ChatOpenAI:
@@ -43,9 +32,9 @@ async def gathered(model: Any, messages: Any) -> Any:
 
 
 async def loop(ask: Any, question: str) -> Any:
-    model = chat().bind_tools([get_weather])
+    model = chat().bind_tools([weather])
     first = await ask(model, [HumanMessage(question)])
-    outputs = [ToolMessage(get_weather.invoke(call["args"]), tool_call_id=call["id"]) for call in first.tool_calls]
+    outputs = [ToolMessage(weather.invoke(call["args"]), tool_call_id=call["id"]) for call in first.tool_calls]
     second = await ask(model, [HumanMessage(question), first, *outputs])
     return [[call["args"]["city"] for call in first.tool_calls], second.text]
 
@@ -68,7 +57,7 @@ async def parallel() -> Any:
 
 
 async def object_() -> Any:
-    return (await chat().with_structured_output(Person).ainvoke("Who?")).model_dump()
+    return (await chat().with_structured_output(Profile).ainvoke("Who?")).model_dump()
 
 
 async def turns() -> Any:

@@ -8,19 +8,12 @@ import os
 from typing import Any
 
 import litellm
-from pydantic import BaseModel
 from steps import failure, run_steps
+from weather import Profile
 
 ADDRESS = {"api_base": os.environ["OPENAI_BASE_URL"], "api_key": os.environ["OPENAI_API_KEY"]}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = {"name": "get_weather", "description": "The weather", "parameters": CITY}
-
-
-class Person(BaseModel):
-    """A person."""
-
-    name: str
-    age: int
 
 
 async def respond(text: Any, **more: Any) -> Any:
@@ -71,7 +64,7 @@ async def parallel() -> Any:
 
 async def object_() -> Any:
     """Through the bridge."""
-    answer = await complete([{"role": "user", "content": "Who?"}], response_format=Person)
+    answer = await complete([{"role": "user", "content": "Who?"}], response_format=Profile)
     return json.loads(answer.choices[0].message.content)
 
 

@@ -10,20 +10,8 @@ from llama_index.core.agent.workflow import FunctionAgent, ToolCall
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai import OpenAIResponses
-from pydantic import BaseModel
 from steps import failure, run_steps
-
-
-class Person(BaseModel):
-    """A person."""
-
-    name: str
-    age: int
-
-
-def get_weather(city: str) -> str:
-    """The weather."""
-    return f"{city}: sunny"
+from weather import Profile, get_weather
 
 
 def llm(**more: Any) -> OpenAIResponses:
@@ -58,7 +46,7 @@ async def parallel() -> Any:
 
 
 async def object_() -> Any:
-    return (await llm().as_structured_llm(Person).acomplete("Who?")).raw.model_dump()
+    return (await llm().as_structured_llm(Profile).acomplete("Who?")).raw.model_dump()
 
 
 async def turns() -> Any:

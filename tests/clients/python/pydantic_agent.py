@@ -7,28 +7,15 @@ import os
 from typing import Any
 
 from openai import AsyncOpenAI
-from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models.openai import OpenAICompaction, OpenAIResponsesModel
 from pydantic_ai.models.openai import OpenAIResponsesModelSettings as Settings
 from steps import failure, run_steps
-
-asked: list[str] = []
-
-
-class Person(BaseModel):
-    name: str
-    age: int
+from weather import Profile, asked, get_weather
 
 
 def agent(name: str = os.environ["MODEL"], **more: Any) -> Agent:
     return Agent(OpenAIResponsesModel(name), **more)
-
-
-def get_weather(city: str) -> str:
-    """The weather."""
-    asked.append(city)
-    return f"{city}: sunny"
 
 
 async def text() -> Any:
@@ -52,7 +39,7 @@ async def parallel() -> Any:
 
 
 async def object_() -> Any:
-    return (await agent(output_type=NativeOutput(Person)).run("Who?")).output.model_dump()
+    return (await agent(output_type=NativeOutput(Profile)).run("Who?")).output.model_dump()
 
 
 async def turns() -> Any:

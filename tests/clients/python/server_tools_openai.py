@@ -8,8 +8,8 @@ import os
 from typing import Any
 
 from openai import AsyncOpenAI
-from pydantic import BaseModel
 from steps import failure, run_steps
+from weather import Profile
 
 client = AsyncOpenAI(max_retries=0)
 MODEL = os.environ["MODEL"]
@@ -25,11 +25,6 @@ INCLUDE: Any = [
 # Code of another response would wait two minutes.
 LIMIT_S = 60.0
 TEXT = "Arrakis, the desert planet, was inspired by the scarcity of water."
-
-
-class Person(BaseModel):
-    name: str
-    age: int
 
 
 async def upload(name: str = "example.txt", text: str = TEXT) -> Any:
@@ -182,7 +177,7 @@ async def own_container() -> Any:
 
 
 async def parse() -> Any:
-    response = await client.responses.parse(model=MODEL, input="Who?", tools=[CODE], text_format=Person, max_tool_calls=2)
+    response = await client.responses.parse(model=MODEL, input="Who?", tools=[CODE], text_format=Profile, max_tool_calls=2)
     return [response.output_parsed.model_dump(), [item.type for item in response.output]]
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+# Cities that `get_weather` was asked for.
+asked: list[str] = []
+
 
 class Profile(BaseModel):
     """A person."""
@@ -18,4 +21,5 @@ def get_weather(city: str) -> str:
     Args:
         city: Name of the city.
     """
+    asked.append(city)
     return f"{city}: sunny"
