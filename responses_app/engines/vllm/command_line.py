@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from responses_app.engines.vllm.args import QUIET_ENVIRON, InvalidEngineOption, RaisingParser
@@ -18,6 +19,8 @@ from responses_app.engines.vllm.inductor import skip_inductor
 from responses_app.utils import imports
 
 EXIT_INVALID: Final = 64
+# First word of the program's check of options for the model of a folder.
+CHECK: Final = "check-model"
 READ_LIMIT_S: Final = 300.0
 # Options of vLLM that the options of this server replace.
 REPLACED: Final = {"model": "--model", "served_model_name": "--model NAME=SOURCE"}
@@ -36,6 +39,38 @@ def read_options(words: Sequence[str]) -> dict[str, str]:
         raise InvalidEngineOption(f"vLLM's options could not be read: {lines[-1] if lines else f'exit code {done.returncode}'}")
     options: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return options
+
+
+def model_problem(words: Sequence[str], folder: Path) -> str | None:
+    """Return why vLLM refuses the options in `words` for the model of a folder, which needs no weights; None if it takes them.
+
+    A failure without a reason of vLLM is no refusal: the start of the engine has the error.
+    """
+    environ = {**QUIET_ENVIRON, **os.environ, "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-m", __name__, CHECK, str(folder), *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False)
+    return done.stderr.strip().splitlines()[-1] if done.returncode == EXIT_INVALID else None
+
+
+def check_model(folder: str, words: Sequence[str]) -> None:
+    """Have vLLM check the options against the configuration of the model. Raises InvalidEngineOption."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parsed = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args(["--model", folder, *words])
+    try:
+        AsyncEngineArgs.from_cli_args(parsed).create_model_config()
+    except ValueError as error:
+        raise InvalidEngineOption(_sentence(error)) from error
+
+
+def _sentence(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(": ".join([*map(str, one["loc"][:1]), one["msg"].removeprefix("Value error, ")]) for one in problems)
 
 
 def parse_words(words: Sequence[str]) -> dict[str, str]:
@@ -73,8 +108,11 @@ def _recording(action: argparse.Action, texts: dict[str, list[str]]) -> Callable
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the options as a JSON object; the sentence of vLLM if there is an error."""
+    """Print the options as a JSON object, or check these for a model; the sentence of vLLM if there is an error."""
     try:
+        if words[:1] == [CHECK]:
+            check_model(words[1], words[2:])
+            return 0
         options = parse_words(words)
     except InvalidEngineOption as error:
         sys.stderr.write(f"{str(error).replace(chr(10), ' ')}\n")

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,6 @@ from django.core.exceptions import ImproperlyConfigured
 from project.env import read_variable
 from project.pool import set_server_timeout
 from responses_app.engine_interface import EngineUnavailable
-from responses_app.engines.vllm.args import InvalidEngineOption
-from responses_app.engines.vllm.command_line import read_options
 from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.installation import data_dir as local_data_dir
 from responses_app.observability import events, slots
@@ -36,7 +34,7 @@ from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.prepare import prepare as prepare_models
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import archiver, package_installer, sandbox_starter, startup, supervisor
+from responses_app.server.processes import archiver, engine_options, package_installer, sandbox_starter, startup, supervisor
 from responses_app.server.supervision.process_tree import die_with_parent
 from responses_app.utils import imports
 
@@ -125,25 +123,17 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
     model_specs.check_tokenizers(os.environ["RESPONSES_MODELS"])
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
     os.environ["RESPONSES_MODELS"] = model_specs.with_adapters(os.environ["RESPONSES_MODELS"], options.adapters)
-    os.environ["RESPONSES_MODELS"] = _with_engine_options(os.environ["RESPONSES_MODELS"], options, progress)
+    os.environ["RESPONSES_MODELS"] = engine_options.with_options(
+        os.environ["RESPONSES_MODELS"], options.engine_options, progress
+    )
     prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
     os.environ["RESPONSES_MODELS"] = prepared.setting
     if prepared.downloads:
+        engine_options.check(options.engine_options, prepared.downloads, progress)
         return prepared.downloads
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
     return {}
-
-
-def _with_engine_options(models: str, options: Options, progress: Progress) -> str:
-    def read(words: Sequence[str]) -> Mapping[str, str]:
-        with progress.step("Checking the options of vLLM"):
-            return read_options(words)
-
-    try:
-        return model_specs.with_engine_options(models, options.engine_options, read)
-    except InvalidEngineOption as error:
-        raise CannotStart(str(error)) from None
 
 
 def _choose_sandbox(folder: Path) -> bool:

@@ -46,6 +46,14 @@ def test_model_that_the_hub_does_not_have_is_refused_before_the_start(tmp_path: 
     assert "Starting" not in server.output
 
 
+def test_values_that_vllm_refuses_are_named_before_the_download(tmp_path: Path, hub: ModelHub) -> None:
+    server = _serve(tmp_path, hub.url, "--model", MODEL, "--", "--max-model-len", "99999999")
+    assert server.process.wait(START_LIMIT) == 1
+    assert f"serve: {MODEL}: User-specified max_model_len (99999999) is greater than the derived max_model_len" in server.output
+    assert "Starting" not in server.output
+    assert hub.ranges("model.safetensors") == []
+
+
 def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_path: Path, hub: ModelHub) -> None:
     gate, blocks = threading.Event(), iter(range(10**6))
     # About half of the file arrives, then the hub waits.
