@@ -62,8 +62,9 @@ function onEnded(chat, running, response) {
   release(chat, running);
   turn.complete(response);
   autoscroll();
-  // The text is not in the page yet where it is still being drawn.
-  chat.liveRegion.announce(turn.text.trim() || textOfOutput(response) || "The response is complete.");
+  // How it ended comes first, unless it is an alert. The text is not in the page yet where it is still being drawn.
+  const said = [turn.outcome.querySelector("p:not([role])")?.textContent, turn.text.trim() || textOfOutput(response)];
+  chat.liveRegion.announce(said.filter(Boolean).join(" ") || "The response is complete.");
   chat.threads.refresh();
 }
 
