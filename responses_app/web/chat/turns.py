@@ -12,6 +12,7 @@ from django.db.models import Q
 from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.web.chat.threads import BRANCH
+from responses_app.web.render.item_blocks import ItemBlock
 from responses_app.web.response import items as response_items
 from responses_app.web.response.timelines.times import times_of
 from responses_app.web.responses.parameters import parameters
@@ -155,8 +156,14 @@ def _turn(row: Any, input_items: list[dict[str, Any]]) -> dict[str, Any]:
         "status": row.status,
         "metadata": row.metadata,
         "input": input_items,
+        "speakers": {item["id"]: _speaker(item) for item in input_items},
         "times": times_of(row),
         "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN_FIELDS}
         if snapshot
         else None,
     }
+
+
+def _speaker(item: Mapping[str, Any]) -> str:
+    speaker = ItemBlock(item, []).speaker
+    return "You" if speaker == "User" else speaker

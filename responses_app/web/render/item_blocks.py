@@ -145,11 +145,11 @@ class ItemBlock:
 
     @property
     def mark(self) -> str:
-        """Return the class of the state in the colour of a failure or of a warning; empty for any other state."""
+        """Return the class of a state that is marked in the colour of a failure or of a warning; empty for any other."""
         status = self.item.get("status")
         if status == "failed" or (self.type == "mcp_list_tools" and self.item.get("error")):
-            return "bad"
-        return "warn" if status == "incomplete" or self.raised else ""
+            return "failed"
+        return "incomplete" if status == "incomplete" or self.raised else ""
 
     @property
     def thought(self) -> str:

@@ -72,7 +72,7 @@ def test_all_of_it_can_be_read_and_named(
 def test_the_end_of_an_answer_is_announced_and_a_dialog_takes_escape_first(visitor: Visitor) -> None:
     visitor.send("slowly")
     expect(visitor.last).to_contain_text("word1")
-    visitor.page.get_by_role("link", name="Options of slowly").click()
+    visitor.page.get_by_role("link", name="Options of slowly").first.click()
     dialog = visitor.page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     visitor.page.keyboard.press("Escape")
@@ -81,6 +81,6 @@ def test_the_end_of_an_answer_is_announced_and_a_dialog_takes_escape_first(visit
     expect(stop).to_be_visible()
     expect(visitor.last).to_contain_text("word5")
     visitor.page.keyboard.press("Escape")
-    said = visitor.page.locator("#chat > [role=status]")
-    expect(said).to_contain_text("Stopped. word0 word1")
+    region = visitor.page.locator("#chat > [role=status]")
+    expect(region).to_contain_text("Stopped. word0 word1")
     expect(stop).to_be_hidden()

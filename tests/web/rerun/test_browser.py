@@ -91,6 +91,8 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     expect(first.locator(".differences")).to_contain_text("Be short.Be long.")
     expect(first.locator(".diff").first).to_contain_text("The catdog sat on the mat.")
     expect(first.locator(".figures")).to_contain_text("Valid")
+    # Said to screen readers, as the focus stays on the button.
+    expect(first.get_by_role("status")).to_have_text("Run 1: Completed")
     expect(first.get_by_text("Items: the same")).to_be_visible()
     expect(first.get_by_text("Request (1)")).to_be_visible()
     page.reload()

@@ -97,7 +97,7 @@ class FragmentTest(WebCase):
             }
             Event.objects.create(response=row, number=number, type=event["type"], data=orjson.dumps(event).decode())
         tool_outputs.insert(row, {"ci_1": ModelOutput(f"{TRACEBACK}NameError: x\nFiles written: /mnt/data/a.csv (3 bytes)")})
-        state = '<span class="state warn">Done, the code raised NameError'
+        state = '<span class="state status incomplete">Done, the code raised NameError'
         turn = self.client.get("/chat/resp_1/turns").json()["turns"][0]
         self.assertIn(state, turn["fragments"]["ci_1"])
         for path in ("/responses/resp_1", "/responses/resp_1/items/ci_1/fragment", "/responses/resp_1/events/2"):

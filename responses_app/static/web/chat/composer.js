@@ -19,7 +19,6 @@ export class Composer {
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     this.field.addEventListener("input", () => this.onInput());
     document.addEventListener("keydown", (event) => {
-      // In a dialog, Escape closes the dialog alone.
       if (event.key === "Escape" && this.busy && !event.defaultPrevented && !document.querySelector("dialog[open], :popover-open")) this.actions.stop();
     });
     form.elements.model.addEventListener("change", () => (this.notice.textContent = ""));

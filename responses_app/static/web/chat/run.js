@@ -62,7 +62,7 @@ function onEnded(chat, running, response) {
   release(chat, running);
   turn.complete(response);
   autoscroll();
-  // How it ended comes first, unless it is an alert. The text is not in the page yet where it is still being drawn.
+  // An alert is read anyway. The text may not be drawn yet.
   const said = [turn.outcome.querySelector("p:not([role])")?.textContent, turn.text.trim() || textOfOutput(response)];
   chat.liveRegion.announce(said.filter(Boolean).join(" ") || "The response is complete.");
   chat.threads.refresh();

@@ -6,9 +6,9 @@ import { button, el } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
-  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, draft}; `actions`: edit, regenerate, move, retry.
+  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move, retry.
   constructor(data, actions, urls) {
-    Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, ...data, actions, urls });
+    Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, speakers: {}, ...data, actions, urls });
     this.blocks = new Map();
     this.answer = el("div", { class: "answer" });
     this.outcome = el("div", { class: "outcome" });
@@ -19,18 +19,17 @@ export class Turn {
     this.element = el("li", { class: "turn" }, ...this.inputArticles(), this.article);
   }
 
-  // An article for each speaker. Results of calls of earlier answers have no fragment: they are shown in the cards of the calls.
+  // Results of earlier calls stand in the cards of the calls.
   inputArticles() {
     const articles = [];
     let last;
     for (const item of this.input) {
-      const element = this.fragments[item.id] ? this.storedItem(item) : isMessage(item) && this.draft?.(item);
+      const element = this.fragments[item.id] ? this.storedItem(item) : item.role && this.draft?.(item);
       if (!element) continue;
-      const name = speakerOf(item);
-      if (name !== last) articles.push(el("article", { class: "person" }, el("h3", { class: "speaker" }, name)));
+      const name = this.speakers[item.id] ?? "You";
+      if (name !== last) articles.push(el("article", { class: "person" }, el("h3", { class: "speaker" }, (last = name))));
       articles.at(-1).append(element);
       if (name === "You") this.asked = articles.at(-1);
-      last = name;
     }
     this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
     this.asked?.append(el("footer", {}, this.edit));
@@ -62,12 +61,8 @@ export class Turn {
     if (event.response) this.status = event.response.status;
     if (event.type === "response.created") this.id = event.response.id;
     if (event.type === "response.output_item.added") this.block(event.output_index, event.item);
-    else if (event.type === "response.output_item.done") this.completeItem(event.output_index, event.item);
+    else if (event.type === "response.output_item.done") this.block(event.output_index, event.item).complete(event.item);
     else if (event.output_index !== undefined) this.blocks.get(event.output_index)?.apply(event);
-  }
-
-  completeItem(index, item) {
-    this.block(index, item).complete(item);
   }
 
   block(index, item) {
@@ -88,7 +83,6 @@ export class Turn {
     block.placed = Promise.allSettled([before.placed, before.isCall && before.ready]).then(append);
   }
 
-  // Shows the final snapshot.
   complete(response) {
     this.status = response.status;
     response.output.forEach((item, index) => {
@@ -107,7 +101,6 @@ export class Turn {
     else this.fetchTimes();
   }
 
-  // The times come from the server.
   async fetchTimes() {
     const response = await fetch(`${this.urls.chat}/${encodeURIComponent(this.id)}/times`, { redirect: "error" }).catch(() => null);
     if (response?.ok) this.applyTimes(await response.json());
@@ -123,7 +116,6 @@ export class Turn {
     this.article.setAttribute("aria-busy", "false");
   }
 
-  // A failed response has a retry button instead.
   showActions({ canRegenerate }) {
     this.settled.then(() => this.endBusy());
     const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
@@ -156,16 +148,9 @@ export class Turn {
   }
 
   get text() {
-    return this.answer.textContent && [...this.answer.querySelectorAll(".message")].map((message) => message.textContent).join("\n");
+    return [...this.answer.querySelectorAll(".message")].map((message) => message.textContent).join("\n");
   }
 }
-
-const ROLES = { user: "You", system: "System", developer: "Developer", assistant: "Assistant" };
-
-const isMessage = ({ type = "message" }) => type === "message";
-
-// As on the page of the response.
-const speakerOf = (item) => (isMessage(item) ? ROLES[item.role] : /_(output|response)$/.test(item.type) ? "Tool" : "Assistant");
 
 export const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
 

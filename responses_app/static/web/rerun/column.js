@@ -61,6 +61,7 @@ export class Column {
     const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
     const stop = this.element.querySelector("[data-stop]");
     stop.hidden = false;
+    this.say("Running");
     this.last = start.id;
     try {
       for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry: () => {} })) {
@@ -92,6 +93,12 @@ export class Column {
     enhance(this.output);
     const { next } = this.result.dataset;
     if (next && round < MAX_ROUNDS) await this.continueWith(JSON.parse(next), round + 1);
+    else this.say(this.result.querySelector(".status").textContent);
+  }
+
+  // For screen readers, because the focus stays on the button that started the run.
+  say(state) {
+    this.element.querySelector("[data-said]").textContent = `${this.element.getAttribute("aria-label")}: ${state}`;
   }
 
   /** Answers the calls of the last response. */
