@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
+from http import client as http_client
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -93,6 +94,10 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
         if self.upload is None:
             self._drop_body()
         return done
+
+    def setResponseCode(self, code: int, message: bytes | None = None) -> None:
+        """Set the status, with its phrase (overrides Twisted, which has no phrase for 422, 429 and others)."""
+        super().setResponseCode(code, message or http_client.responses.get(code, "Unknown Status").encode())
 
     def handle_reply(self, message: dict[str, Any]) -> None:
         """Send no body in answer to HEAD (overrides Daphne, which drops only the first part)."""

@@ -98,6 +98,11 @@ def test_invalid_http_is_answered_with_an_error_object(echo: Echo, request_: byt
     assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}
 
 
+def test_status_has_its_phrase(echo: Echo) -> None:
+    answer = plain_http.get(f"http://127.0.0.1:{echo.port}/limited")
+    assert (answer.status_code, answer.reason_phrase) == (429, "Too Many Requests")
+
+
 def test_body_of_type_multipart_reaches_the_application(echo: Echo) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     answer = plain_http.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=60)

@@ -117,6 +117,12 @@ async def _state(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     await _answer(send, state)
 
 
+async def _limited(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """Answer with the status of a rate limit."""
+    await send({"type": "http.response.start", "status": 429, "headers": []})
+    await send({"type": "http.response.body", "body": b"{}"})
+
+
 async def _open(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     """Let WebSockets at /late be accepted."""
     opened.set()
@@ -183,6 +189,7 @@ PATHS = {
     "/made": _made,
     "/state": _state,
     "/nodelay": _nodelay,
+    "/limited": _limited,
     "/open": _open,
     "/release": _release,
 }
