@@ -59,6 +59,16 @@ def test_failed_installation_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not packages.is_installed(tmp_path)
 
 
+def test_files_of_a_killed_installation_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
+    target = packages.prepared_folder(tmp_path)
+    for name in ("fresh", "temporary"):
+        (target / name / "pip-unpack-x").mkdir(parents=True)
+    with pytest.raises(packages.PackagesMissing):
+        packages.install(tmp_path)
+    assert [path.name for path in target.iterdir()] == ["shared"]
+
+
 def test_missing_installer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find = PathFinder.find_spec
     monkeypatch.setattr(PathFinder, "find_spec", lambda name, *path: None if name == "pip" else find(name, *path))

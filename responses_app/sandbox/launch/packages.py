@@ -117,11 +117,14 @@ def _earlier_place(folder: Path) -> Path:
 
 
 def _install(target: Path, site: Path) -> None:
-    fresh = target / "fresh"
-    shutil.rmtree(fresh, ignore_errors=True)
+    fresh, temporary = target / "fresh", target / "temporary"
+    # An installation that was killed leaves its files behind, those of pip too: more than 100 MB.
+    for folder in (fresh, temporary):
+        shutil.rmtree(folder, ignore_errors=True)
+    temporary.mkdir()
     # Wheels only: the installation runs no code of a package.
     try:
-        _run([*_installer(fresh), *REQUIREMENTS], os.environ)
+        _run([*_installer(fresh), *REQUIREMENTS], {**os.environ, "TMPDIR": str(temporary)})
         _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
         fresh.chmod(0o755)
         fresh.rename(site)
@@ -129,6 +132,8 @@ def _install(target: Path, site: Path) -> None:
         # A part of the packages must not keep a disk full.
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _installer(target: Path) -> list[str]:
@@ -145,11 +150,9 @@ def _font_environment(packages: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(packages), "MPLCONFIGDIR": str(packages / FONT_CACHE), "PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _run(command: list[str], environment: os._Environ[str] | dict[str, str]) -> None:
+def _run(command: list[str], environment: dict[str, str]) -> None:
     try:
-        done = subprocess.run(
-            command, env=dict(environment), capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S)
     except FileNotFoundError as error:
         raise PackagesMissing(NO_INSTALLER, NO_INSTALLER) from error
     except subprocess.TimeoutExpired as error:
