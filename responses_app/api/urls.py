@@ -104,6 +104,6 @@ urlpatterns = [
     re_path(r"^health/live/?$", api_view(public=True, GET=health.live, HEAD=health.live)),
     re_path(r"^health(?:/ready)?/?$", api_view(public=True, GET=health.ready, HEAD=health.ready)),
     # What clients ask for whose base URL lacks the `/v1`. The page of the responses has the path of `POST /v1/responses`.
-    re_path(r"^(?P<path>(?:chat/)?completions|embeddings|messages(?:/count_tokens)?)/?$", not_found),
+    re_path(r"^(?P<path>chat/completions|completions|embeddings|messages|messages/count_tokens)/?$", not_found),
     re_path(API.rstrip("/") + r"(?P<path>/[\s\S]*)?$", not_found),
 ]

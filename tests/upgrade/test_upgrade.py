@@ -29,7 +29,8 @@ from tests.support.web.operator import sign_in_link
 
 # Pages that end a session, wait for events or take the POST of a form, and pages without a stored object of an old version.
 OTHER_PAGES = re.compile(
-    r"sign-out|sign-in|saved-view|mcp-server-test|live|chat-thread$|response-image|rerun-column|rerun-context|webhook-resend"
+    r"sign-out|sign-in|saved-view|mcp-server-test|live|chat-thread$|response-image|response-item-text|rerun-column|rerun-context"
+    r"|webhook-resend"
 )
 
 
