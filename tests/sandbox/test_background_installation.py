@@ -79,7 +79,8 @@ class Stop(Exception):
 
 @pytest.mark.slow
 def test_failures_are_tried_again_with_longer_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    for variable in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9/simple")
     monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
     pauses: list[float] = []
 
