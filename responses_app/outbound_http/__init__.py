@@ -1,1 +1,1 @@
-"""Outbound HTTP for requests of users, to checked addresses only: no internal host is reached."""
+"""Outbound HTTP: requests of users, to checked addresses only so that no internal host is reached; and package indexes of uv."""

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from responses_app.outbound_http.package_indexes import UV_SETTINGS
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.options import RunnerOptions
 from tests.support.sandbox.runner import PACKAGES, Runner, runner
@@ -67,6 +68,17 @@ def test_files_of_a_killed_installation_are_removed(tmp_path: Path, monkeypatch:
     with pytest.raises(packages.PackagesMissing):
         packages.install(tmp_path)
     assert [path.name for path in target.iterdir()] == ["shared"]
+
+
+def test_uv_asks_the_package_index_of_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = PathFinder.find_spec
+    monkeypatch.setattr(PathFinder, "find_spec", lambda name, *path: None if name == "pip" else find(name, *path))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    for variable in UV_SETTINGS:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
+    with pytest.raises(packages.PackagesMissing, match="the package index cannot be reached"):
+        packages.install(tmp_path)
 
 
 def test_missing_installer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

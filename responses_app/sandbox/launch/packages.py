@@ -14,6 +14,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from responses_app.outbound_http.package_indexes import certificates, configured_indexes
 from responses_app.sandbox.installation import STATE_FILE, InstallationState
 
 REQUIREMENTS = ("numpy==2.4.6", "pandas==3.1.1", "matplotlib==3.11.2", "pillow==13.0.0")
@@ -124,7 +125,7 @@ def _install(target: Path, site: Path) -> None:
     temporary.mkdir()
     # Wheels only: the installation runs no code of a package.
     try:
-        _run([*_installer(fresh), *REQUIREMENTS], {**os.environ, "TMPDIR": str(temporary)})
+        _run([*_installer(fresh), *REQUIREMENTS], {**os.environ, **certificates(), "TMPDIR": str(temporary)})
         _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
         fresh.chmod(0o755)
         fresh.rename(site)
@@ -143,7 +144,8 @@ def _installer(target: Path) -> list[str]:
     if PathFinder.find_spec("pip"):
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "install", *options]
     beside = Path(sys.executable).with_name("uv")
-    return [str(beside) if beside.exists() else "uv", "pip", "install", "--python", sys.executable, *options]
+    program = str(beside) if beside.exists() else "uv"
+    return [program, "pip", "install", "--python", sys.executable, *configured_indexes().options(), *options]
 
 
 def _font_environment(packages: Path) -> dict[str, str]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from responses_app.installation.data_dir import ROOT, open_log
+from responses_app.outbound_http.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.installed import OtherPackages, unused_environment
-from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 
 TAIL_LINES = 25

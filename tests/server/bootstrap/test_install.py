@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from responses_app.installation.data_dir import ROOT
+from responses_app.outbound_http.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap import install
 from responses_app.server.bootstrap.installed import (
     OtherPackages,
@@ -20,7 +21,6 @@ from responses_app.server.bootstrap.installed import (
     describe_missing_libraries,
     hold_environment,
 )
-from responses_app.server.bootstrap.package_indexes import PackageIndexes, certificates, configured_indexes
 from responses_app.server.bootstrap.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
 
