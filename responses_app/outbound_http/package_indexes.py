@@ -22,7 +22,11 @@ class PackageIndexes:
     find_links: tuple[str, ...] = ()
 
     def options(self) -> list[str]:
-        """Build uv's options. Several indexes are compared by version; the hashes of the lock protect against another's package."""
+        """Build uv's options. Several indexes are compared by version, as pip does.
+
+        The hashes of the lock protect an installation of the server against another's package of the same name. The packages for
+        code have versions and no hashes.
+        """
         options = [f"--default-index={self.default}"] if self.default else []
         options += [f"--index={url}" for url in self.extra]
         options += [f"--find-links={place}" for place in self.find_links]
