@@ -1,4 +1,4 @@
-"""Recording with one long answer."""
+"""Recording with a long answer."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from responses_app.dialects.families.detection import Detection, Evidence, detec
 
 # Files whose presence is evidence of a family.
 _EVIDENCE_FILES = ("tekken.json",)
+_ADVICE = "correct the file in a folder, or choose another model or revision."
 _MORE_TEMPLATES = "additional_chat_templates"
 
 
@@ -94,11 +95,12 @@ class Checkpoint:
     @cached_property
     def _stored_templates(self) -> dict[str, str]:
         """Chat templates by name from the files of the model. Separate files replace tokenizer_config.json."""
-        templates = _named_templates(self.tokenizer_config.get("chat_template"))
-        templates |= _named_templates(self.read_json("chat_template.json").get("chat_template"))
+        templates = _named_templates("tokenizer_config.json", self.tokenizer_config.get("chat_template"))
+        templates |= _named_templates("chat_template.json", self.read_json("chat_template.json").get("chat_template"))
         if (path := self.path("chat_template.jinja")) is not None:
             templates["default"] = path.read_text(encoding="utf-8")
-        return templates | {path.stem: path.read_text(encoding="utf-8") for path in self._more_templates()}
+        templates |= {path.stem: path.read_text(encoding="utf-8") for path in self._more_templates()}
+        return {name: template for name, template in templates.items() if template.strip()}
 
     def _more_templates(self) -> Iterator[Path]:
         """Yield the files of the folder of additional chat templates."""
@@ -134,16 +136,26 @@ class Checkpoint:
         )
 
 
-def _named_templates(value: object) -> dict[str, str]:
-    """Return the templates of a `chat_template` value: a text, or a list of objects with `name` and `template`."""
-    if isinstance(value, str):
-        return {"default": value}
-    listed = value if isinstance(value, list) else []
-    return {
-        str(each.get("name", "default")): str(each["template"])
-        for each in listed
-        if isinstance(each, dict) and "template" in each
-    }
+def _named_templates(file: str, value: object) -> dict[str, str]:
+    """Return the templates of a `chat_template`: a text, an object of texts, or a list of objects with `name` and `template`.
+
+    Raises ValueError for other values, which transformers refuses with an error that names no file.
+    """
+    if value is None or isinstance(value, str):
+        return {"default": value} if value else {}
+    if isinstance(value, Mapping):
+        value = [{"name": name, "template": template} for name, template in value.items()]
+    if not isinstance(value, list):
+        raise ValueError(f"{file} has a chat_template that is neither a text nor a list: {_ADVICE}")
+    templates = {}
+    for number, entry in enumerate(value, 1):
+        texts = [entry.get(key) for key in ("name", "template")] if isinstance(entry, Mapping) else []
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"{file} has a chat_template whose entry {number} is no object with the texts 'name' and 'template': {_ADVICE}"
+            )
+        templates[str(texts[0])] = str(texts[1])
+    return templates
 
 
 def _added_tokens(text: str) -> list[Any]:

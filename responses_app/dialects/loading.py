@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ ENCODERS = {
     name: (f"vllm.tokenizers.{name}", f"get_{name}_tokenizer") for name in ("deepseek_v32", "deepseek_v4", "deepseek_v41")
 }
 _TEKKEN_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
-# The comment shows the markers of the prompt to readers of templates.
-_ENCODER_TEMPLATE = "{#- <think> </think> -#}{{ encode(messages, tools, thinking) }}"
+# Efforts of reasoning that the encoders distinguish.
+_ENCODER_EFFORTS = {"deepseek_v4": ("low", "high", "max"), "deepseek_v41": ("low", "high", "xhigh", "max")}
+# The comment shows the markers of the prompt, and the efforts, to readers of templates.
+_ENCODER_TEMPLATE = "{{#- <think> </think> {efforts} -#}}{{{{ encode(messages, tools, thinking{variable}) }}}}"
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:
@@ -48,8 +50,9 @@ def load_template(checkpoint: Checkpoint, tokenizer: Any) -> ChatTemplate:
         return ChatTemplate(choose_template(checkpoint.source, templates), tokens, with_tools=templates.get("tool_use"))
     if (tekken := checkpoint.path("tekken.json")) is not None:
         return ChatTemplate(_tekken_template(tekken), tokens)
-    if (encoder := ENCODERS.get(str(checkpoint.config.get("model_type")))) is not None:
-        return _encoder_template(tokenizer, *encoder)
+    model_type = str(checkpoint.config.get("model_type"))
+    if (encoder := ENCODERS.get(model_type)) is not None:
+        return _encoder_template(tokenizer, *encoder, _ENCODER_EFFORTS.get(model_type, ()))
     raise ValueError(
         f"{checkpoint.source} has no chat template, as models that only continue text. Choose the model made for chats (often -Instruct, "
         "-it or -chat), or name a file with a template: --chat-template FILE, or chat_template=FILE in the engine URL."
@@ -90,11 +93,14 @@ def _tekken_template(file: Path) -> str:
     return str(convert_tokenizer_to_chat_template(file))
 
 
-def _encoder_template(tokenizer: Any, module: str, function: str) -> ChatTemplate:
-    """Create a chat template that calls a prompt encoder of vLLM."""
+def _encoder_template(tokenizer: Any, module: str, function: str, efforts: Sequence[str]) -> ChatTemplate:
+    """Create a chat template that calls a prompt encoder of vLLM, with the effort of reasoning if it knows `efforts`."""
     encoder = getattr(import_module(module), function)(tokenizer)
 
-    def encode(messages: list[Any], tools: list[Any] | None, thinking: bool) -> str:
-        return str(encoder.apply_chat_template(messages, tools, thinking=thinking, tokenize=False))
+    def encode(messages: list[Any], tools: list[Any] | None, thinking: bool, effort: object = None) -> str:
+        variables = {"reasoning_effort": effort} if effort in efforts else {}
+        return str(encoder.apply_chat_template(messages, tools, thinking=thinking, tokenize=False, **variables))
 
-    return ChatTemplate(_ENCODER_TEMPLATE, {"encode": encode})
+    variable = ", reasoning_effort" if efforts else ""
+    source = _ENCODER_TEMPLATE.format(efforts=" ".join(f'"{each}"' for each in efforts), variable=variable)
+    return ChatTemplate(source, {"encode": encode})

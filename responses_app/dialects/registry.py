@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from responses_app.dialects.base import Dialect
@@ -44,6 +45,10 @@ def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect,
 
     Raises ValueError, OSError.
     """
+    if family.by_template and _is_gpt_oss(checkpoint):
+        # Harmony is what the response template of these models describes.
+        names = {"reasoning_parser": HARMONY_REASONING_PARSER, "tool_parser": HARMONY_TOOL_PARSER}
+        family = family.with_parsers({key: names[key] for key in family.by_template})
     if _is_harmony(checkpoint, family):
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
@@ -56,15 +61,17 @@ def _is_harmony(checkpoint: Checkpoint, family: Detection) -> bool:
     parsers = (family.reasoning_parser, family.tool_parser)
     if HARMONY_REASONING_PARSER not in parsers and HARMONY_TOOL_PARSER not in parsers:
         return False
-    is_gpt_oss = checkpoint.config.get("model_type") == "gpt_oss" or "GptOssForCausalLM" in checkpoint.config.get(
-        "architectures", ()
-    )
-    if parsers != (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER) or not is_gpt_oss:
+    if parsers != (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER) or not _is_gpt_oss(checkpoint):
         raise ValueError(
             f"reasoning_parser={parsers[0] or 'none'} and tool_parser={parsers[1] or 'none'} do not fit: {HARMONY_REASONING_PARSER} "
             f"and {HARMONY_TOOL_PARSER} are one format, for models with model_type gpt_oss. Name both, or two others."
         )
     return True
+
+
+def _is_gpt_oss(checkpoint: Checkpoint) -> bool:
+    config = checkpoint.config
+    return config.get("model_type") == "gpt_oss" or "GptOssForCausalLM" in config.get("architectures", ())
 
 
 def _open_chat(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Detection]:
@@ -78,7 +85,7 @@ def _open_chat(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Dete
         supports_images,
         _image_placeholder(checkpoint.config) if supports_images and template.image is None else None,
     )
-    choice = parts.choose(family)
+    choice = parts.choose(family, checkpoint.tokenizer_config.get("response_template"))
     return parts.dialect(choice.output, choice.detection.reasoning_parser), choice.detection
 
 
@@ -97,14 +104,15 @@ class _Parts:
     supports_images: bool
     image_placeholder: ImagePlaceholder | None
 
-    def choose(self, family: Detection) -> FormatChoice:
-        """Choose the output format that reads what the template writes."""
+    def choose(self, family: Detection, response_template: object) -> FormatChoice:
+        """Choose the output format that reads what the templates write. Raises ValueError."""
         decoder = self.tokenizer.backend_tokenizer.get_added_tokens_decoder()
         tokens = SpecialTokens(
             frozenset(token.content for token in decoder.values() if token.special),
             frozenset(decoder[stop].content for stop in self.stops if stop in decoder),
         )
-        return choose_format(self.template, family, tokens, lambda output: fit_to_tokens(output, self._added_tokens()))
+        fit = partial(fit_to_tokens, added_tokens=self._added_tokens())
+        return choose_format(self.template, family, tokens, fit, response_template)
 
     def dialect(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
         from responses_app.dialects.chat.dialect import ChatDialect

@@ -95,7 +95,7 @@ def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:
 
 
 _WORDS = {
-    ReadBack.EQUAL: "yes: what the chat template writes is read back",
+    ReadBack.EQUAL: "yes: the form of the template is read back",
     ReadBack.DIFFERENT: "no: shown as text",
     ReadBack.NOT_WRITTEN: "not checked: the chat template writes none, or describes no tools",
     ReadBack.NOT_CHECKED: "not checked",

@@ -75,10 +75,11 @@ def test_the_template_is_found(tmp_path: Path, files: dict[str, Any], chat_templ
     ("files", "chat_template", "message"),
     [
         ({}, None, r"has no chat template, .*chat_template=FILE"),
+        ({"chat_template_jinja": " \n"}, None, "has no chat template"),
         ({"tokenizer_config_json": {"chat_template": named("tool_use", "rag")}}, None, r"no default: rag, tool_use\. .*=NAME"),
-        ({"chat_template_jinja": ""}, "missing.jinja", r"chat_template=missing\.jinja is neither a file nor .*\(default\)"),
+        ({"chat_template_jinja": "x"}, "missing.jinja", r"chat_template=missing\.jinja is neither a file nor .*\(default\)"),
     ],
-    ids=["none", "ambiguous", "missing_file"],
+    ids=["none", "empty", "ambiguous", "missing_file"],
 )
 def test_a_missing_template_is_refused(tmp_path: Path, files: dict[str, Any], chat_template: str | None, message: str) -> None:
     write_files(tmp_path, config_json=CONFIG, tokenizer_json=byte_tokenizer_json(), **files)
@@ -147,6 +148,28 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
 
 
 DEEPSEEK_TOKENS = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<think>", "</think>")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "efforts"),
+    [
+        ("deepseek_v32", ("none", "medium")),
+        ("deepseek_v4", ("none", "low", "medium", "xhigh")),
+        ("deepseek_v41", ("none", "low", "medium", "max")),
+    ],
+)
+def test_the_encoders_of_vllm_are_told_the_effort(tmp_path: Path, model_type: str, efforts: tuple[str, ...]) -> None:
+    write_files(
+        tmp_path,
+        config_json={"model_type": model_type},
+        tokenizer_config_json={"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<｜end▁of▁sentence｜>"},
+        tokenizer_json=byte_tokenizer_json(*DEEPSEEK_TOKENS),
+    )
+    dialect = opened(tmp_path)
+    assert dialect.efforts == efforts
+    prompts = {effort: prompt(dialect, turn(user("Hi"), effort=effort, tools=())) for effort in (None, *efforts)}
+    assert prompts[None] == prompts["medium"]
+    assert len(set(prompts.values())) == len(efforts)
 
 
 @pytest.mark.parametrize("model_type", ["deepseek_v32", "deepseek_v4", "deepseek_v41"])

@@ -11,7 +11,13 @@ from weakref import finalize
 
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
 from responses_app.dialects.chat.call_text import CallText, describe_tools
-from responses_app.dialects.chat.efforts import EFFORTS_WITHOUT_THINKING, distinct_efforts, effort_variables
+from responses_app.dialects.chat.efforts import (
+    EFFORTS_WITHOUT_THINKING,
+    distinct_efforts,
+    effort_variables,
+    off_text,
+    with_system_text,
+)
 from responses_app.dialects.chat.parser import ChatParser
 from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePlacement, escape_json, messages, template_tool
 from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
@@ -73,7 +79,9 @@ class ChatDialect:
         self._default_rules = {thinking: default_rules(template, thinking=thinking) for thinking in (True, False)}
         self._texts: dict[int, str] = {}
         self._effort_variables = effort_variables(template)
-        self.efforts: Sequence[str] = distinct_efforts(template, self._effort_variables) if self._reasons else ()
+        self._off_text = off_text(template) if self._reasons else ""
+        efforts = distinct_efforts(template, self._effort_variables) if self._reasons else ()
+        self.efforts: Sequence[str] = ("none", *efforts) if self._off_text else efforts
 
     @property
     def _reasons(self) -> bool:
@@ -165,6 +173,8 @@ class ChatDialect:
                 # A system message replaces the template's own.
                 rules = filter(None, (self._default_rules[is_thinking], tools_text))
                 converted[0] = {"role": "system", "content": "\n\n".join(rules)}
+            if self._off_text and not is_thinking:
+                converted = with_system_text(converted, self._off_text)
             rendered = self._template.render(
                 fit.apply(converted, self._call_text, self._marks),
                 today=turn.today,

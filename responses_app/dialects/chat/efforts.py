@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
+from responses_app.dialects.chat.call_text import Message
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 
 EFFORTS_WITHOUT_THINKING: Final = frozenset({"none", "minimal"})
@@ -18,21 +19,30 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "minimal": ("minimal", *_OFF),
     "low": ("low", *_ON),
     "medium": ("medium", *_ON),
-    "high": ("high", *_ON),
+    "high": ("high", "xhigh", "max", *_ON),
     "xhigh": ("xhigh", "max", "high", *_ON),
     "max": ("max", "xhigh", "high", *_ON),
 }
 _ON_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_VARIABLES = ("reasoning_effort", "thinking_effort", "thinking_mode", "reasoning_mode", "thinking_option", "reasoning_strength")
+_VARIABLES = (
+    *("reasoning_effort", "thinking_effort", "thinking_mode", "reasoning_mode", "thinking_option", "reasoning_strength"),
+    *("reasoning_type", "thinking_level", "reasoning_level"),
+)
+# Switches other than those that every template is given, `enable_thinking` and `thinking`.
+_THINKING = "(?:thinking|think|reasoning|reason|cot)"
+_SWITCH = re.compile(rf"(?:(?:enable|use|add|with|do|is|allow)_)?{_THINKING}(?:_enabled|_on)?")
+_OFF_SWITCH = re.compile(rf"(?:no|skip|disable|without)_{_THINKING}|{_THINKING}_disabled")
 # Variables that are true for some efforts.
 _FLAGS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("skip_reasoning", "skip_thinking", "skip_think"), tuple(EFFORTS_WITHOUT_THINKING)),
     "force_reasoning": _ON_EFFORTS,
     "low_effort": ("low",),
     "medium_effort": ("medium",),
 }
-# Number of tokens of reasoning.
+# Texts of a message by which a template switches reasoning off.
+_OFF_TEXTS = ("/no_think", "/nothink")
+# Number of tokens of reasoning, without a limit for higher efforts.
 _BUDGET = "thinking_budget"
+_BUDGETS = {"none": 0, "minimal": 0, "low": 1024, "medium": 4096}
 _ANY_DAY = date(2000, 1, 1)
 # No template knows this value.
 _UNKNOWN = "markeffort"
@@ -50,8 +60,24 @@ def _variables(template: ChatTemplate, effort: str) -> Iterator[tuple[str, Any]]
     for name, efforts in _FLAGS.items():
         if effort in efforts and name in template.variables:
             yield name, True
-    if effort in EFFORTS_WITHOUT_THINKING and _BUDGET in template.variables:
-        yield _BUDGET, 0
+    yield from _switches(template, effort)
+    if effort in _BUDGETS and _BUDGET in template.variables:
+        yield _BUDGET, _BUDGETS[effort]
+
+
+def _switches(template: ChatTemplate, effort: str) -> Iterator[tuple[str, bool]]:
+    """Yield the switches that the effort changes."""
+    is_off = effort in EFFORTS_WITHOUT_THINKING
+    usual = _prompt(template, effort, {})
+    for name in sorted(template.variables - {"enable_thinking", "thinking"}):
+        if _OFF_SWITCH.fullmatch(name):
+            is_true = is_off
+        elif _SWITCH.fullmatch(name):
+            is_true = not is_off
+        else:
+            continue
+        if _prompt(template, effort, {name: is_true}) not in (usual, ""):
+            yield name, is_true
 
 
 def _value(template: ChatTemplate, name: str, effort: str) -> str | None:
@@ -63,7 +89,10 @@ def _value(template: ChatTemplate, name: str, effort: str) -> str | None:
         return next((value for value, prompt in values if prompt != usual), None)
     if values:
         return values[0][0]
-    if _UNKNOWN in unknown:
+    if effort == "medium" and usual in (prompt for _, prompt in _named(template, name, effort, ("xhigh", "max"))):
+        # Without the variable the template asks for the most.
+        return next((value for value, _ in _named(template, name, effort, ("high",))), None)
+    if _UNKNOWN in unknown.lower():
         return "high" if effort in ("xhigh", "max") else effort
     # Without the variable the template may switch reasoning off.
     is_usually_off = any(prompt == usual for _, prompt in _named(template, name, effort, _OFF))
@@ -77,6 +106,28 @@ def _named(template: ChatTemplate, name: str, effort: str, values: Sequence[str]
             yield value, prompt
 
 
+def off_text(template: ChatTemplate) -> str:
+    """Return the text of a system message that switches reasoning off, empty if the template has a variable for that, or neither."""
+    variables, message = dict(_variables(template, "none")), {"role": "user", "content": "x"}
+    for text in _OFF_TEXTS if _prompt(template, "none", variables) == _prompt(template, "medium", {}) else ():
+        if text not in template.source:
+            continue
+        prompts = [
+            _render(template, with_system_text([{"role": "system", "content": "y"}, message], each)) for each in ("", text)
+        ]
+        if all(prompts) and prompts[1].replace(f"\n{text}", "").replace(text, "") != prompts[0]:
+            return text
+    return ""
+
+
+def with_system_text(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return the messages with `text` at the end of the system message, which is added if missing."""
+    first = messages[0]
+    if first["role"] != "system":
+        return [{"role": "system", "content": text}, *messages]
+    return [{**first, "content": f"{first['content']}\n{text}".rstrip("\n")}, *messages[1:]]
+
+
 def distinct_efforts(template: ChatTemplate, variables: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the efforts with different prompts, in ascending order; `medium` for several with the same prompt."""
     prompts = {effort: _prompt(template, effort, variables[effort]) for effort in _VALUES}
@@ -87,17 +138,31 @@ def distinct_efforts(template: ChatTemplate, variables: Mapping[str, Mapping[str
         if prompts[effort] and name not in names:
             names.append(name)
     on_prompts = [prompts[name] for name in names]
-    off = [each for each in ("none", "minimal") if prompts[each] and prompts[each] not in on_prompts]
+    # Without an effort the prompt may reason as the model likes: that is not off.
+    usual = "" if _is_usually_off(template, variables) else _prompt(template, "medium", {})
+    off = [each for each in ("none", "minimal") if prompts[each] and prompts[each] not in (usual, *on_prompts)]
     if len(off) > 1 and prompts["minimal"] == prompts["none"]:
         off = ["none"]
     order = list(_VALUES)
     return tuple(sorted([*off, *names] or ["medium"], key=order.index))
 
 
+def _is_usually_off(template: ChatTemplate, variables: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return True if the template does not reason unless a variable switches reasoning on."""
+    usual = _prompt(template, "none", {})
+    names = [name for name in _VARIABLES if name in template.variables]
+    is_off_value = any(prompt == usual for name in names for _, prompt in _named(template, name, "none", _OFF))
+    return is_off_value or any(value is True for value in variables["medium"].values())
+
+
 def _prompt(template: ChatTemplate, effort: str, variables: Mapping[str, Any]) -> str:
     """Render a question; empty if the template rejects the variables."""
     thinking = effort not in EFFORTS_WITHOUT_THINKING
+    return _render(template, [{"role": "user", "content": "x"}], thinking=thinking, variables=variables)
+
+
+def _render(template: ChatTemplate, messages: Sequence[Message], **how: Any) -> str:
     try:
-        return template.render([{"role": "user", "content": "x"}], today=_ANY_DAY, thinking=thinking, variables=variables)
+        return template.render(messages, today=_ANY_DAY, **how)
     except TemplateRejected:
         return ""

@@ -115,6 +115,8 @@ class ChatTemplate:
                 add_generation_prompt=True,
                 enable_thinking=thinking,
                 thinking=thinking,
+                # Hunyuan Hy3 else drops the reasoning between calls.
+                interleaved_thinking=True,
                 strftime_now=_clock(today),
                 date_string=today.strftime("%d %b %Y"),
             )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from responses_app.dialects.families.family import Family
-from responses_app.dialects.families.parser_names import NO_PARSER, check_names
+from responses_app.dialects.families.parser_names import ALIASES, NO_PARSER, RESPONSE_TEMPLATE, check_names
 from responses_app.dialects.families.table import FAMILIES
 from responses_app.dialects.families.typed_table import TYPED_FAMILIES
 
@@ -28,6 +28,7 @@ class Source(StrEnum):
     NAME = "name"
     DEFAULT = "default"
     READ_BACK = "reading what the chat template writes"
+    RESPONSE_TEMPLATE = "response_template"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,22 @@ class Detection:
         """Return True if nothing has decided."""
         return self.family == UNKNOWN.name
 
+    @property
+    def by_template(self) -> frozenset[str]:
+        """Return the settings with which the operator has named the response template of the checkpoint."""
+        return frozenset(key for key in self.named if getattr(self, key) == RESPONSE_TEMPLATE)
+
+    def without_template(self) -> Detection:
+        """Return the detection without the parsers that the response template has yet to name."""
+        return replace(self.with_parsers(dict.fromkeys(self.by_template)), named=self.named - self.by_template)
+
+    def with_parsers(self, parsers: Mapping[str, str | None]) -> Detection:
+        """Return the detection with other parsers, by the names of their settings."""
+        reasoning, tools = (parsers.get(key, getattr(self, key)) for key in ("reasoning_parser", "tool_parser"))
+        return replace(self, reasoning_parser=reasoning, tool_parser=tools)
+
     def summary(self) -> str:
-        """Return one line: the family, its parsers, and the evidence."""
+        """Return a line with the family, the parsers, and the evidence."""
         parsers = f"reasoning parser {self.reasoning_parser or 'none'}, tool parser {self.tool_parser or 'none'}"
         marks = f": {' '.join(self.evidence)}" if self.evidence else ""
         return f"{self.family} ({parsers}), chosen by {self.chosen_by}{marks}"
@@ -238,4 +253,4 @@ def _with_named_parsers(detection: Detection, evidence: Evidence) -> Detection:
 
 
 def _named(setting: str | None, detected: str | None) -> str | None:
-    return detected if setting is None else None if setting == NO_PARSER else setting
+    return detected if setting is None else None if setting == NO_PARSER else ALIASES.get(setting, setting)

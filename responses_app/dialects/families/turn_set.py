@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Protocol
 
 from responses_app.dialects.families.written_turns import (
     ANSWER,
@@ -13,7 +14,7 @@ from responses_app.dialects.families.written_turns import (
     OTHER,
     RICH,
     THOUGHT,
-    TurnWriter,
+    Call,
     WrittenTurn,
 )
 
@@ -21,10 +22,26 @@ Variants = list[WrittenTurn]
 """Turn in the forms that a template takes; a format has to read one of these."""
 
 
+class TemplateWriter(Protocol):
+    """Writes turns with a template of a checkpoint."""
+
+    def write(self, *, calls: Sequence[Call] = (), content: str = "", reasoning: str = "") -> list[WrittenTurn]:
+        """Write a turn in the forms that the template takes."""
+        ...
+
+    def has_call(self, text: str, turns: Variants, /) -> bool:
+        """Return True if `text` is the call `ONE` in the form of `turns`."""
+        ...
+
+    def stop_inside(self, turn: WrittenTurn, /) -> str:
+        """Return the first stop before the end of a turn, or an empty text."""
+        ...
+
+
 class TurnSet:
     """Turns with calls, with reasoning, and with neither. A turn is written when first used."""
 
-    def __init__(self, writer: TurnWriter) -> None:
+    def __init__(self, writer: TemplateWriter) -> None:
         self._writer = writer
 
     @cached_property
@@ -62,6 +79,10 @@ class TurnSet:
     def plain_text(self) -> str:
         """Text of a plain turn, whose tokens are no part of a call or reasoning."""
         return "".join(turn.text for turn in self.plain)
+
+    def has_call(self, text: str) -> bool:
+        """Return True if `text` is the first call in the form of the turns."""
+        return self._writer.has_call(text, self.calls[0])
 
     @property
     def text(self) -> str:

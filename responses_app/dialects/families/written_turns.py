@@ -99,8 +99,9 @@ class TurnWriter:
         self._stops = tuple(filter(None, stops))
 
     def check(self) -> None:
-        """Render a question. Raises the error of the template."""
-        self._template.render([_user()], today=_ANY_DAY)
+        """Render a question, also with tools. Raises the error of the template if it takes neither."""
+        if not self._render([_user()]):
+            self._template.render([_user()], today=_ANY_DAY)
 
     def shows_tools(self) -> bool:
         """Return True if the prompt describes tools."""
@@ -113,6 +114,10 @@ class TurnWriter:
         most = max(map(_size, written), default=None)
         best = [turn for turn in written if _size(turn) == most]
         return [turn for index, turn in enumerate(best) if turn not in best[:index]]
+
+    def has_call(self, text: str, turns: Sequence[WrittenTurn]) -> bool:
+        """Return True if a turn has the call `text`, up to white space."""
+        return any("".join(text.split()) in "".join(turn.text.split()) for turn in turns)
 
     def stop_inside(self, turn: WrittenTurn) -> str:
         """Return the first stop before the end of a turn, or an empty text."""

@@ -79,6 +79,8 @@ class ReasoningFormat:
     title: str = ""
     # False if a call inside of reasoning is reasoning.
     has_calls: bool = True
+    # True if closing markers may be text: outside of reasoning they stay, words unless they begin an answer.
+    keeps_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ def muse_calls() -> CallFormat:
         is_block=True,
     )
     start, ends, begins = "<|start|>assistant", ("<|eom|>", "<|eot|>"), (elements.begin, elements.call_open)
-    recipients = ("user", "commentary", "self")
+    recipients = ("user", "commentary", "self", "developer")
     others = tuple(f"{space}to={name}<|message|>" for name in recipients for space in (" ", ""))
     syntax = MessageCalls(start, elements, begins, (*others, *ends, start), "to=", "<|message|>")
     return CallFormat(syntax, (start, *begins), (elements.end, *ends))

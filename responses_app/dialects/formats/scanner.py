@@ -185,11 +185,19 @@ class FormatScanner:
             yield from self._read_calls(calls.syntax, marker)
         elif calls is not None and marker in calls.leads:
             yield from self._read_lead(calls.syntax, marker)
-        elif calls is not None and marker in calls.ends and self._format.keeps_markers:
+        elif self._may_be_text(marker):
             self._emit_marker(marker)
         elif marker not in self._format.ignored:
             # A closing marker without an opening marker.
             self._deltas.report(UNEXPECTED_MARKER, marker)
+
+    def _may_be_text(self, marker: str) -> bool:
+        """Return True if a closing marker without an opening marker is text."""
+        reasoning = self._format.reasoning
+        if marker in self._call_ends and self._format.keeps_markers:
+            return True
+        may_be_text = reasoning is not None and marker in reasoning.ends and reasoning.keeps_ends
+        return may_be_text and (self.is_in_text or not any(map(str.isalnum, marker)))
 
     def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
         self._reader.mark()

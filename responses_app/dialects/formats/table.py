@@ -35,6 +35,7 @@ from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, Na
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.xml_syntaxes.nested_xml_calls import NestedXmlCalls
+from responses_app.dialects.formats.xml_syntaxes.xml_calls import XmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
 DEFAULT_CALLS = CallFormat(
@@ -48,6 +49,9 @@ HERMES_PARSERS = frozenset({"ernie45", "hermes", "qwen3_json", "granite4"})
 DEFAULT_OUTPUT = OutputFormat(THINK_FORMAT, DEFAULT_CALLS)
 _GRANITE_PHRASES = tuple(f"{begin} my thought process:" for begin in ("Here is", "Here's"))
 _GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "Here's"))
+# Messages to the model itself and to a developer, which are no answers.
+_MUSE_THOUGHTS = tuple(f"{space}to={name}<|message|>" for name in ("self", "developer") for space in (" ", ""))
+_MUSE_ANSWERS = tuple(f"{space}to={name}<|message|>" for name in ("user", "commentary") for space in (" ", ""))
 
 REASONING: dict[str, ReasoningFormat] = {
     **dict.fromkeys(
@@ -68,10 +72,9 @@ REASONING: dict[str, ReasoningFormat] = {
     **dict.fromkeys(("hy_v3", "hy_v4"), THINK_FORMAT),
     "hyperclovax_seed_think_14b": ReasoningFormat(("/think\n",), ("<|im_end|>",)),
     "inkling": ReasoningFormat(("<|content_thinking|>",), ("<|end_message|>", "<|content_model_end_sampling|>")),
-    **dict.fromkeys(
-        ("muse", "muse_glimmer"),
-        ReasoningFormat((" to=self<|message|>", "to=self<|message|>"), ("<|eom|>", "<|eot|>")),
-    ),
+    # Messages of Spark without a recipient are reasoning.
+    "muse": ReasoningFormat((*_MUSE_THOUGHTS, "<|message|>"), ("<|eom|>", "<|eot|>")),
+    "muse_glimmer": ReasoningFormat(_MUSE_THOUGHTS, ("<|eom|>", "<|eot|>")),
     "kimi_k3": ReasoningFormat(("<|open|>think<|sep|>",), ("<|close|>think<|sep|>",)),
     "k2_horizon": ReasoningFormat(
         ("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"), ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
@@ -98,10 +101,8 @@ _IGNORED: dict[str, tuple[str, ...]] = {
     "gigachat3": ("<|message_sep|>",),
     "hyperclovax_seed_think_14b": ("<|im_start|>assistant", "<|im_start|>", "<|im_end|>"),
     "inkling": ("<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>"),
-    **dict.fromkeys(
-        ("muse", "muse_glimmer"),
-        (*(f"{space}to={name}<|message|>" for name in ("user", "commentary") for space in (" ", "")), "<|message|>"),
-    ),
+    "muse": _MUSE_ANSWERS,
+    "muse_glimmer": (*_MUSE_ANSWERS, "<|message|>"),
     "kimi_k3": ("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     "gemma4": ("<|tool_response>",),
     "solar_open": ("<|begin|>assistant", "<|content|>", "<|end|>"),
@@ -267,3 +268,12 @@ def output_format(reasoning_parser: str | None, tool_parser: str | None) -> Outp
     parser = tool_parser or reasoning_parser or ""
     answer_head, call_head = _HEADS.get(parser) or _HEADS.get(reasoning_parser or "") or (None, None)
     return OutputFormat(reasoning, calls, tuple(sorted(ignored)), answer_head, call_head, _OPENINGS.get(parser, ""))
+
+
+def same_but_space(parser: str) -> list[str]:
+    """Return the parsers of calls that differ from `parser` at most in the line breaks around values, `parser` first."""
+    syntax = CALLS[parser].syntax
+    if not isinstance(syntax, XmlCalls):
+        return [parser]
+    others = {name: each.syntax for name, each in CALLS.items() if isinstance(each.syntax, XmlCalls)}
+    return [parser, *(name for name, each in others.items() if replace(each, pads=syntax.pads) == syntax)]

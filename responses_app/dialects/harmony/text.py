@@ -108,7 +108,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 @cache
 def harmony_text(encoding: HarmonyEncoding) -> HarmonyText:
-    """Return the encoder of the encoding, one for each process."""
+    """Return the encoder of the encoding, of which each process has a single instance."""
     return HarmonyText(encoding)
 
 

@@ -368,3 +368,13 @@ def test_tools_in_the_notation_of_python_leave_the_calls_in_place() -> None:
     vocabulary = byte_vocabulary()
     fit = ChatDialect(vocabulary, template, []).fit
     assert (fit.tools, fit.calls, fit.outputs) == (True, True, True)
+
+
+def test_a_template_that_drops_the_reasoning_between_calls_by_default_shows_it() -> None:
+    # As the template of Hunyuan Hy3.
+    thought = "{{ '<think>' + (message.reasoning_content or '' if interleaved_thinking else '') + '</think>' }}"
+    shown = "{% if message.role == 'assistant' %}" + thought + "{% endif %}{{ message.content }}" + CALLS_OF
+    dialect = ChatDialect(byte_vocabulary(), ChatTemplate(TOOLS + TURNS.replace("BODY", shown)), [0])
+    text = prompt(dialect, user("Hi"), reasoning("Hm."), function_call("c1", "{}"), call_output("c1", "Sun"), tools=(WEATHER,))
+    assert "<think>Hm.</think>(call" in text
+    assert text.count("<think>") == 1

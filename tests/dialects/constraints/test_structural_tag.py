@@ -29,6 +29,12 @@ PERSON = {
 ADA = '{"name": "Ada", "age": 36}'
 NAMED = {"type": "function", "name": "get_weather"}
 SERVER_FUNCTIONS = tuple(FUNCTIONS[name] for name in ("python", "web_search", "file_search"))
+# The optional arguments of Pydantic and of Zod.
+OPTIONAL = {
+    "zone": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+    "hours": {"anyOf": [{"const": 12}, {"const": 24}]},
+    "note": {"type": ["string", "null"]},
+}
 CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required", "tools": (WEATHER, CLOCK)},
     "named": {"tool_choice": NAMED, "tools": (WEATHER, CLOCK)},
@@ -46,6 +52,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "own_schema": {"tools": SERVER_FUNCTIONS, "format": PERSON},
     "own_python": {"tools": (*SERVER_FUNCTIONS, WEATHER), "tool_choice": {"type": "function", "name": "python"}},
     "own_required": {"tools": SERVER_FUNCTIONS, "tool_choice": "required"},
+    "optional": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": OPTIONAL, "required": ["zone"]}},)},
+    "any": {"tools": ({**CLOCK, "parameters": {"type": "object", "anyOf": [{"type": "string"}, {}]}},)},
     "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
 }
 
@@ -215,6 +223,13 @@ CHAT = [
     ("free", "<tool_call>\nget_weather" + END, False),
     ("free_single", THINK + CALL_OSLO + END, True),
     ("free_single", THINK + CALL_OSLO + "\n" + CALL_NOW + END, False),
+    ("optional", CALL_NOW.replace("{}", '{"zone": null, "hours": 12, "note": "a"}') + END, True),
+    ("optional", CALL_NOW.replace("{}", '{"zone": "a"}') + END, True),
+    ("optional", CALL_NOW + END, False),
+    ("optional", CALL_NOW.replace("{}", '{"zone": 1}') + END, False),
+    ("optional", CALL_NOW.replace("{}", '{"zone": null, "hours": 13}') + END, False),
+    ("any", CALL_NOW + END, True),
+    ("any", CALL_NOW.replace("{}", '"a"') + END, False),
     ("odd", CALL_NOW.replace("{}", '{"b": [1, null]}') + END, True),
     ("odd", CALL_NOW.replace("{}", "[1]") + END, False),
 ]

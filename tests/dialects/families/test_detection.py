@@ -195,12 +195,26 @@ def test_detection_has_no_warning_when_both_parsers_are_named() -> None:
 
 
 @pytest.mark.parametrize("key", ["reasoning_parser", "tool_parser"])
-@pytest.mark.parametrize("name", ["nonsense", "hf", ""])
+@pytest.mark.parametrize("name", ["nonsense", ""])
 def test_a_named_parser_that_is_not_declared_is_refused_with_the_allowed_names(key: str, name: str) -> None:
     allowed = {"reasoning_parser": REASONING_PARSERS, "tool_parser": TOOL_PARSERS}[key]
     with pytest.raises(ValueError, match=f"^{key}={name} is unknown. Allowed: none, ") as refused:
         detect(Evidence(model_type="qwen3", **{key: name}))
     assert str(refused.value).rstrip(".").partition("none, ")[2].split(", ") == sorted(allowed)
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "tools", "parsers"),
+    [
+        ("minimax_m2_append_think", "minimax_m2", ("minimax_m2", "minimax_m2")),
+        ("musespark1x", "musespark1x", ("muse", "muse")),
+        ("hf", "beam", ("response_template", "response_template")),
+    ],
+)
+def test_other_names_of_a_form_in_vllm_stand_for_its_usual_name(reasoning: str, tools: str, parsers: tuple[str, str]) -> None:
+    detection = detect(Evidence(reasoning_parser=reasoning, tool_parser=tools))
+    assert (detection.reasoning_parser, detection.tool_parser) == parsers
+    assert detection.evidence == (f"reasoning_parser={reasoning}", f"tool_parser={tools}")
 
 
 @pytest.mark.parametrize(("reasoning", "tools"), [("minimax_m3", "minimax_m3"), ("openai_gptoss", "openai"), ("none", "xlam")])

@@ -312,8 +312,10 @@ def test_an_error_of_the_template_is_a_warning(template: str) -> None:
 
 
 @pytest.mark.parametrize("config", ['{"model_type": "gpt_oss"}', '{"architectures": ["GptOssForCausalLM"]}'])
-def test_gpt_oss_has_a_format_of_its_own(config: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [(None, None), ("hf", None), (None, "beam"), ("hf", "hf")])
+def test_gpt_oss_has_a_format_of_its_own(config: str, named: tuple[str | None, str | None], tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(config)
     checkpoint = Checkpoint(str(tmp_path))
-    family = open_checkpoint(checkpoint, checkpoint.detect_family())[1]
+    family = open_checkpoint(checkpoint, checkpoint.detect_family(*named))[1]
+    assert (family.reasoning_parser, family.tool_parser) == ("openai_gptoss", "openai")
     assert (family.calls, family.warnings) == (ReadBack.NOT_CHECKED, ())

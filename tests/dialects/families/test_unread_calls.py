@@ -26,10 +26,11 @@ FORMS = (
 )
 PARTS = {
     "⟦": "{{- '⟦' if loop.first else ' ⟡ ' }}{{- call.function.name + '⟨' }}{{- call.function.arguments | tojson + '⟩' }}",
-    "<name key>": "{{- '<' + call.function.name }}{%- for key, value in call.function.arguments.items() %}"
-    "{{- ' ' + key + '=' + value | tojson }}{%- endfor %}{{- ' />' }}",
-    "yaml": "{{- '```yaml\nname: ' + call.function.name + '\narguments:\n' }}"
-    "{%- for key, value in call.function.arguments.items() %}{{- '  ' + key + ': ' + value | string + '\n' }}{%- endfor %}",
+    "<name --key>": "{{- '<' + call.function.name }}{%- for key, value in call.function.arguments.items() %}"
+    "{{- ' --' + key + '=' + value | tojson }}{%- endfor %}{{- ' />' }}",
+    "yaml list": "{{- '```yaml\n' if loop.first else '' }}{{- '- name: ' + call.function.name + '\n  arguments:\n' }}"
+    "{%- for key, value in call.function.arguments.items() %}{{- '    ' + key + ': ' + value | string + '\n' }}{%- endfor %}"
+    "{{- '```\n' if loop.last else '' }}",
 }
 
 TODAY = date(2000, 1, 1)

@@ -10,9 +10,11 @@ from responses_app.dialects.formats.table import output_format
 from responses_app.protocol.deltas import ReasoningDelta, TextDelta
 from tests.support.dialects.parser_driver import END, byte_vocabulary, call, parse_chunks, turn
 
+MUSE_TEMPLATE = "<|im_start|>{{ messages[0].content }}<|im_end|><|start|>assistant"
 TEMPLATES = {
     "inkling": "<|im_start|>{{ messages[0].content }}<|im_end|><|message_model|>",
-    "muse_glimmer": "<|im_start|>{{ messages[0].content }}<|im_end|><|start|>assistant",
+    "muse": MUSE_TEMPLATE,
+    "muse_glimmer": MUSE_TEMPLATE,
 }
 MUSE_CALL = (
     " to=get_weather<|message|><atem:function_calls>\n"
@@ -41,6 +43,11 @@ CASES = [
     ("muse_glimmer", " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hello.", [*THOUGHT, *HELLO]),
     ("muse_glimmer", f" to=self<|message|>Hm.<|eom|><|start|>assistant{MUSE_CALL}", [*THOUGHT, *IN_OSLO]),
     ("muse_glimmer", f"{MUSE_CALL}<|eom|><|start|>assistant{MUSE_CALL}<|eom|>", [*IN_OSLO, *IN_OSLO]),
+    ("muse", "<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hello.", [*THOUGHT, *HELLO]),
+    ("muse", f"<|message|>Hm.<|eom|><|start|>assistant{MUSE_CALL}", [*THOUGHT, *IN_OSLO]),
+    ("muse", " to=commentary<|message|>Hello.<|eom|><|start|>assistant<|message|>Hm.<|eom|>", [*HELLO, *THOUGHT]),
+    ("muse", " to=developer<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hello.", [*THOUGHT, *HELLO]),
+    ("muse_glimmer", " to=developer<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hello.", [*THOUGHT, *HELLO]),
     ("muse_glimmer", " to=user<|message|>Hello to=self and all.", [TextDelta("Hello to=self and all."), END]),
 ]
 

@@ -6,8 +6,6 @@ Dropped are markers, the punctuation and the ids of calls, and white space. An o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,16 +13,12 @@ from hypothesis import strategies as st
 
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.reader import Reader, Steps
-from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.table import REASONING, output_format
-from responses_app.dialects.text.delta_buffer import DeltaBuffer
-from responses_app.protocol.deltas import Arguments, Call, Delta, OutputProblem, ReasoningDelta, TextDelta
-from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, TOOLS
+from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS
 from tests.support.dialects.mutations import EXAMPLES, FEWER, WORD, Change, changes, mutate
-from tests.support.dialects.parser_driver import joined
+from tests.support.dialects.scanned import parse, text_of
 
 ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
-SCHEMAS: dict[str, Any] = {str(tool["name"]): tool["parameters"] for tool in TOOLS}
 # Ids of calls are not shown.
 _IDS = re.compile(
     r"\[CALL_ID\].*?(?=\[ARGS\]|\{|$)"
@@ -48,19 +42,6 @@ def examples_of(name: str) -> int:
     return FEWER if kinds[at] in kinds[:at] else EXAMPLES
 
 
-def parse(format: OutputFormat, pieces: Iterable[str], *, cut: bool = False) -> list[Delta]:
-    buffer, deltas = DeltaBuffer(), list[Delta]()
-    scanner = FormatScanner(buffer, format, lambda _: True, SCHEMAS)
-    for piece in pieces:
-        scanner.feed(piece)
-        deltas += buffer.take()
-    if cut:
-        scanner.cut()
-    else:
-        scanner.end()
-    return joined([*deltas, *buffer.take_rest()], problems=True)
-
-
 @pytest.mark.parametrize("name", ["pythonic", "llama4_pythonic", "granite_without_marker"])
 def test_opening_brackets_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading each bracket again from each bracket before takes quadratic time."""
@@ -75,11 +56,6 @@ def test_opening_brackets_are_read_once(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Reader, "skip_space", counted)
     parse(format_of(ALL[name][0]), ["[" * 1000])
     assert 0 < steps < 5000
-
-
-def text_of(deltas: list[Delta]) -> str:
-    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta | ReasoningDelta | Arguments | OutputProblem)]
-    return " ".join([*texts, *(delta.name for delta in deltas if isinstance(delta, Call))])
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -59,8 +59,12 @@ class JsonCalls:
             else:
                 yield from reader.skip_space("[]},;")
             calls.commit()
-            if self.ends and (yield from reader.accept(*self.ends)):
+            marks = (*self.ends, *self._between)
+            accepted = (yield from reader.accept(*marks)) if marks else None
+            if accepted in self.ends:
                 return
+            if accepted:
+                yield from reader.skip_space()
             if (yield from reader.peek()) != "{":
                 if is_first:
                     raise NotACall
@@ -71,7 +75,12 @@ class JsonCalls:
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        return (*self.prefixes, *self.ends)
+        return (*self.prefixes, *self.ends, *self._between)
+
+    @property
+    def _between(self) -> tuple[str, ...]:
+        """Marker between two objects."""
+        return tuple(filter(None, (self.separator.strip(" \n,;"),)))
 
     @property
     def trigger(self) -> str:

@@ -57,7 +57,7 @@ class MessageCalls:
         """Read the head of a message; return the marker of calls, or an empty string if the message has no calls."""
         head, stop = yield from reader.read_until(Markers(*self.call_begins, *self.others, self.head_end))
         name = head.strip().removeprefix(self.recipient)
-        if stop in self.others:
+        if stop in self.others or (stop == self.head_end and not name):
             reader.at -= len(stop)
         if name and not (calls.is_declared(name) and stop not in self.others):
             raise NotACall

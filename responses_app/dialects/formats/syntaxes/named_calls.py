@@ -42,7 +42,8 @@ class NamedCalls(SectionSyntax):
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
-        marker: str | None = begin
+        # A call may have other beginnings.
+        marker: str | None = self.call_begin.strip()
         if self.needs_declared:
             yield from reader.accept(begin)
             yield from self._call(reader, calls)
@@ -86,7 +87,7 @@ class NamedCalls(SectionSyntax):
         return [tag(self.begin, tags(one, "\n" if self.fenced else self.separator, only_one=only_one), self.end)]
 
     def _tag(self, tool: Tool) -> Format:
-        name, values = str(tool["name"]), arguments(dict(tool))
+        name, values = str(tool["name"]), self._values(tool)
         if self.fenced:
             return tag(f"{self.call_begin}function{self.argument_begin}{name}\n```json\n", values, self._tail(name))
         if self.name_begin:
@@ -99,6 +100,9 @@ class NamedCalls(SectionSyntax):
             return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail(name))
         content = sequence(one_of([literal("0"), regex(r"\d{1,4}")]), literal(self.argument_begin), values)
         return tag(f"{self.call_begin}{self.prefix}{name}{self.index_separator}", content, self._tail(name))
+
+    def _values(self, tool: Tool) -> Format:
+        return arguments(dict(tool))
 
     def _tail(self, name: str) -> str:
         call_end = self.call_end.replace(NAME, name)
@@ -133,11 +137,14 @@ class NamedCalls(SectionSyntax):
         calls.add_misplaced(kind)
         # A brace behind the arguments may be their own.
         stops = Markers(*(each for each in (call_end, *others) if not each.startswith("}")))
-        yield from reader.pass_json(stops, calls.write)
+        yield from self._pass_arguments(reader, calls, stops)
         calls.close()
         yield from reader.skip_space("`" if self.fenced else "")
         yield from reader.accept(call_end)
         calls.commit()
+
+    def _pass_arguments(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
+        yield from reader.pass_json(stops, calls.write)
 
     def _name(self, head: str) -> str:
         name = head.rpartition(self.name_begin)[2].strip() if self.name_begin else head.strip()

@@ -22,7 +22,8 @@ _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
 class PythonCalls:
     """Calls with keyword arguments. `begin` and `end` are the text of a section in the grammar, `ends` close the section.
 
-    Without a marker (`needs_declared`) only calls of declared tools are calls, with `prefix` behind this text.
+    Without a marker (`needs_declared`) only calls of declared tools are calls, with `prefix` behind this text. The text
+    `call_begin`, as `print(api.`, may stand before a name, and `call_end` behind the call.
     """
 
     begin: str = "["
@@ -31,6 +32,8 @@ class PythonCalls:
     ends: tuple[str, ...] = ()
     needs_declared: bool = False
     prefix: str = ""
+    call_begin: str = ""
+    call_end: str = ""
 
     def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
         """Read calls up to the end of the section. Raises NotACall, EndOfText."""
@@ -61,7 +64,7 @@ class PythonCalls:
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section. Without a marker a list in brackets is a section too."""
-        one = [tag(f"{tool['name']}(", _arguments(tool), ")") for tool in tools]
+        one = [tag(f"{self.call_begin}{tool['name']}(", _arguments(tool), f"){self.call_end}") for tool in tools]
         calls = tags(one, self.separator, only_one=only_one)
         # Calls in lines of their own may have line breaks around.
         content = sequence(_BREAK, calls, _BREAK) if self.separator == "\n" else calls
@@ -75,6 +78,9 @@ class PythonCalls:
             yield from reader.accept(*self.ends)
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        if self.call_begin:
+            yield from reader.skip_space()
+            yield from reader.accept(self.call_begin)
         name, stop = yield from reader.read_until(_HEAD_ENDS)
         if stop != "(" or not _NAME.match(name) or (self.needs_declared and not calls.is_declared(name)):
             raise NotACall
@@ -83,6 +89,8 @@ class PythonCalls:
             while (yield from self._argument(reader, calls, writer)):
                 pass
         calls.close()
+        if self.call_end:
+            yield from reader.accept(self.call_end)
 
     def _argument(self, reader: Reader, calls: CallWriter, writer: ObjectWriter) -> Steps[bool]:
         """Read an argument, or the end of the call; return True if more arguments may follow."""
@@ -112,7 +120,7 @@ class PythonCalls:
 
     def _value(self, reader: Reader, emit: Callable[[str], None]) -> Steps[None]:
         """Pass on the text of a value, up to a comma or the closing parenthesis. Raises EndOfText."""
-        scanner = PythonValueScanner()
+        scanner = PythonValueScanner(self.call_end)
         while True:
             count, is_end = scanner.read(reader.unread, closed=reader.closed and not reader.cut)
             emit(reader.take(count))

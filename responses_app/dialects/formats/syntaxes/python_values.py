@@ -111,9 +111,10 @@ def _key(name: str) -> Format:
 
 
 class PythonValueScanner:
-    """Search for the end of a Python value: brackets and quotes that are open."""
+    """Search for the end of a Python value: brackets and quotes that are open. `call_end` stands behind each call."""
 
-    def __init__(self) -> None:
+    def __init__(self, call_end: str = "") -> None:
+        self._call_end = call_end
         self._depth = 0
         self._quote = ""
         self._is_escaped = False
@@ -142,14 +143,14 @@ class PythonValueScanner:
         elif char == "\\":
             self._is_escaped = True
         elif char == self._quote:
-            ends = _ends_string(following_text, is_nested=self._depth > 0)
+            ends = _ends_string(following_text, self._call_end, is_nested=self._depth > 0)
             if ends is None and not closed and len(following_text) < _MAX_LOOKAHEAD:
                 return False
             self._quote = char if ends is False else ""
         return True
 
 
-def _ends_string(following_text: str, *, is_nested: bool) -> bool | None:
+def _ends_string(following_text: str, call_end: str, *, is_nested: bool) -> bool | None:
     """Return True if a quote with `following_text` behind ends a string, None if `rest` is too short."""
     following_text = following_text.lstrip()
     if not following_text:
@@ -157,7 +158,7 @@ def _ends_string(following_text: str, *, is_nested: bool) -> bool | None:
     if is_nested:
         return following_text[0] in ",:]})"
     if following_text[0] == ")":
-        behind = following_text[1:].lstrip()
+        behind = following_text[1:].lstrip().removeprefix(call_end).lstrip()
         return behind[0] not in ")\"'+.%" if behind else None
     following = _NEXT_KEY.match(following_text)
     if following is None:

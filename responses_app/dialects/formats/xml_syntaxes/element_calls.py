@@ -94,20 +94,20 @@ class ElementCalls(SectionSyntax):
         calls.open(name)
         end = self.call_end.replace(NAME, name)
         with written_object(reader, calls.write) as writer:
-            if stop == _first(self.name_end):
-                yield from _skip_rest(reader, self.name_end)
+            if stop == first_tag(self.name_end):
+                yield from skip_rest(reader, self.name_end)
                 stop = yield from self._next(reader, end)
             while stop == self.key_begin.strip():
-                yield from self._parameter(reader, calls, writer, name, _first(end))
+                yield from self._parameter(reader, calls, writer, name, first_tag(end))
                 stop = yield from self._next(reader, end)
-            yield from _skip_rest(reader, end)
+            yield from skip_rest(reader, end)
         calls.close()
 
     def _name(self, reader: Reader) -> Steps[tuple[str, str]]:
         """Read the name of a call; return the name and the text behind it. Raises NotACall, EndOfText."""
         yield from reader.skip_space()
         end = self.call_end.partition(NAME)[0]
-        ends = (_first(self.name_end),) if self.name_end.strip() else (self.key_begin.strip(), _first(end))
+        ends = (first_tag(self.name_end),) if self.name_end.strip() else (self.key_begin.strip(), first_tag(end))
         others = (self.call_begin.strip(), *(("\n", " ") if self.needs_declared else ()))
         head, stop = yield from reader.read_until(Markers(*ends, *others, may_overlap=True))
         name = head.strip()
@@ -121,27 +121,27 @@ class ElementCalls(SectionSyntax):
         if separator := self.element_separator.strip():
             yield from reader.accept(separator)
             yield from reader.skip_space()
-        accepted = yield from reader.accept(self.key_begin.strip(), _first(end))
+        accepted = yield from reader.accept(self.key_begin.strip(), first_tag(end))
         if accepted is None and reader.at == len(reader.text):
             raise EndOfText
         return accepted
 
     def _parameter(self, reader: Reader, calls: CallWriter, writer: ObjectWriter, name: str, end: str) -> Steps[None]:
         """Read a key and a value, up to the end of the value, or before the end of the call."""
-        key, stop = yield from reader.read_until(Markers(_first(self.key_end), end, may_overlap=True))
+        key, stop = yield from reader.read_until(Markers(first_tag(self.key_end), end, may_overlap=True))
         key = key.strip()
         if stop == end:
             calls.add_misplaced(key)
             reader.at -= len(stop)
             return
-        yield from _skip_rest(reader, self.key_end)
+        yield from skip_rest(reader, self.key_end)
         writer.key(key)
         value_end = self.value_end.replace(NAME, key)
-        own_end = _first(value_end)
+        own_end = first_tag(value_end)
         stops = Markers(own_end or self.element_separator.strip() or self.key_begin.strip(), end, may_overlap=True)
         stop = yield from self._value(reader, calls, calls.properties(name).get(key), stops)
         if stop == own_end:
-            yield from _skip_rest(reader, value_end)
+            yield from skip_rest(reader, value_end)
         else:
             reader.at -= len(stop)
 
@@ -194,12 +194,13 @@ def _tags(text: str) -> Sequence[str]:
     return _BETWEEN_TAGS.split(text.strip())
 
 
-def _first(text: str) -> str:
+def first_tag(text: str) -> str:
+    """Return the first tag or line of a text."""
     return _tags(text)[0]
 
 
-def _skip_rest(reader: Reader, text: str) -> Steps[None]:
-    """Skip what follows the first tag of `text`."""
+def skip_rest(reader: Reader, text: str) -> Steps[None]:
+    """Skip the text behind the first tag of `text`."""
     for each in _tags(text)[1:]:
         yield from reader.skip_space()
         yield from reader.accept(each)

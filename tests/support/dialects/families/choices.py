@@ -19,12 +19,11 @@ ONE_CALL = "'\n<tool_call>\n' + call.function | tojson + '\n</tool_call>'"
 _STOPS = frozenset({"<|im_end|>"})
 
 
-def choose_for(template: str, *special: str, **evidence: Any) -> FormatChoice:
-    """Choose the output format of a model with special tokens and other evidence."""
+def choose_for(template: str, *special: str, response_template: object = None, **evidence: Any) -> FormatChoice:
+    """Choose the output format of a model with special tokens, a response template, and other evidence."""
     detection = detect(Evidence(templates=[template], **evidence))
-    return choose_format(
-        ChatTemplate(template), detection, SpecialTokens(frozenset(special) | _STOPS, _STOPS), lambda output: output
-    )
+    tokens = SpecialTokens(frozenset(special) | _STOPS, _STOPS)
+    return choose_format(ChatTemplate(template), detection, tokens, lambda output: output, response_template)
 
 
 def read_by_letters(output: OutputFormat, case: OutputCase) -> list[Item]:

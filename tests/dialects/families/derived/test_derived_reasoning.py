@@ -35,6 +35,23 @@ def test_reasoning_and_answer_of_a_new_form_are_read(name: str) -> None:
         assert read_by_letters(choice.output, OutputCase("turn", output, items)) == list(items)
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "text"),
+    [
+        ("```reasoning\n", "\n```\n", "```py\nx = 1\n```\nDone."),
+        ("<!-- ", " -->", "a --> b"),
+        ("Thought: ", "\nFinal: ", "I see. Final: 42"),
+    ],
+)
+def test_an_end_of_reasoning_that_may_be_text_stays_in_the_answer(begin: str, end: str, text: str) -> None:
+    template = CHATML.replace("'<think>\n'", repr(begin)).replace("'\n</think>\n\n'", repr(end))
+    choice = choose_for(template, model_type="new_model")
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+    thought = ("reasoning", "Hm.")
+    for output, items in ((text, (("text", text),)), (f"{begin}Hm.{end}{text}", (thought, ("text", text)))):
+        assert read_by_letters(choice.output, OutputCase("turn", output, items)) == list(items)
+
+
 def test_reasoning_that_the_prompt_opens_and_the_history_does_not_is_read() -> None:
     template = CHATML.replace("'<think>\n'", "''").replace("'\n</think>\n\n'", "'</reason>\n'")
     choice = choose_for(template.replace("{{- '<|im_start|>assistant\n' }}", "{{- '<|im_start|>assistant\n<reason>\n' }}"))

@@ -84,6 +84,22 @@ def test_a_list_of_calls_in_the_form_of_messages_is_read_and_forced() -> None:
     assert read_by_letters(output, case) == list(case.expected)
 
 
+def test_a_token_between_two_objects_is_read_and_forced() -> None:
+    call = """{{- ('<|begin|>' if loop.first else '<|with|>') + '{"name": "' + call.function.name + '", "arguments": ' }}
+{{- call.function.arguments | tojson + '}' + ('<|end|>' if loop.last else '') }}"""
+    choice = choose_for(
+        CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), "<|begin|>", "<|with|>", "<|end|>", model_type="new_model"
+    )
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}] * 2)
+    one = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    assert text == f"<|begin|>{one}<|with|>{one}<|end|>"
+    case = OutputCase("calls", f"{text}Done.", (("call", *OSLO), ("call", *OSLO), ("text", "Done.")))
+    assert read_by_letters(choice.output, case) == list(case.expected)
+    assert "<|with|>" in choice.output.markers
+
+
 def test_an_id_that_ends_like_the_name_is_read_and_forced() -> None:
     call = "'<c>' + call.id + '::' + call.function.name + '::' + call.function.arguments | tojson + '</c>'"
     output = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model").output
@@ -103,6 +119,29 @@ def test_python_calls_in_blocks_of_code_are_read() -> None:
     text = '```tool_code\nget_weather(city="Oslo")\n```\n'
     code = "```tool_code\nprint(3)\n```\n```sh\nls\n```"
     case = OutputCase("calls", f"{text}{text}{code}", (("call", *OSLO), ("call", *OSLO), ("text", code)))
+    assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+@pytest.mark.parametrize(
+    ("begin", "prefix", "close", "end"),
+    [
+        ("```tool_code\n", "print(", ")", "\n```"),
+        ("```python\n", "print(default_api.", ")", "\n```"),
+        ("<|begin|>\n", "api.", "", "\n<|end|>"),
+        ("<|begin|>[", "tools.web.", "", "]<|end|>"),
+    ],
+)
+def test_python_calls_in_a_print_or_of_a_module_are_read_and_forced(begin: str, prefix: str, close: str, end: str) -> None:
+    call = f"""{{{{- {begin!r} + '{prefix}' + call.function.name + '(' }}}}
+{{%- for key, value in call.function.arguments.items() %}}{{{{- key + '=' + value | tojson + ('' if loop.last else ', ') }}}}
+{{%- endfor %}}{{{{- '){close}' + {end!r} }}}}"""
+    choice = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), "<|begin|>", "<|end|>", model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
+    assert text == f'{begin}{prefix}get_weather(city="Oslo"){close}{end}'
+    bare = f'{begin}get_weather(city="Oslo"){end}'
+    case = OutputCase("calls", f"{text}{bare}{text}", (("call", *OSLO),) * 3)
     assert read_by_letters(choice.output, case) == list(case.expected)
 
 
@@ -133,4 +172,10 @@ def test_a_form_that_differs_with_the_arguments_is_not_derived() -> None:
 def test_arguments_in_a_string_are_read() -> None:
     call = """'<ask>{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson | tojson) + '}</ask>'"""
     choice = choose_for(CHATML.replace(ONE_CALL, call), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+
+
+def test_a_template_that_needs_tools_is_checked_with_tools() -> None:
+    template = "{%- if not tools %}{{ raise_exception('tools are needed') }}{% endif %}" + CHATML.replace("<tool_call>", "<do>")
+    choice = choose_for(template.replace("</tool_call>", "</do>"), model_type="new_model")
     assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")

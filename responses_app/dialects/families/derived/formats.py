@@ -9,8 +9,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from responses_app.dialects.families.call_texts import MIN_MARKER, CallTexts, common_begin, common_end, is_marker, section_of
-from responses_app.dialects.families.derived_elements import element_calls
+from responses_app.dialects.families.derived.call_texts import (
+    MIN_MARKER,
+    CallTexts,
+    common_begin,
+    common_end,
+    is_marker,
+    section_of,
+)
+from responses_app.dialects.families.derived.elements import attribute_calls, element_calls
+from responses_app.dialects.families.derived.fields import field_calls
+from responses_app.dialects.families.derived.near_json import as_json, loose_format, with_loose_objects
 from responses_app.dialects.families.written_turns import ANSWER, CALL_ID, PARTIAL_TAG, THOUGHT, Call, WrittenTurn
 from responses_app.dialects.formats.base import NAME, CallFormat, ReasoningFormat
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
@@ -23,6 +32,8 @@ DERIVED = "template"
 _KEYS = {"name": "name|tool|tool_name", "arguments": "args|arguments|input|parameters|params"}
 # Begins a block of code, which may also be text.
 _FENCE = "```"
+# Text before the name of a call in Python.
+_PYTHON_PREFIX = re.compile(r"(?:print\()?(?:[A-Za-z_]\w*\.)*\Z")
 _QUOTES = ("'", '"')
 # Other keys of an object with the name and the arguments.
 _OTHER_KEYS = r'(?:"(?:id|type|index|tool_call_id)"\s*:\s*"?\w*"?\s*,\s*)*'
@@ -31,33 +42,68 @@ _MORE_KEYS = r'(?:,\s*"(?:id|type|index)"\s*:\s*"?\w*"?\s*)*'
 _NAME_LAST = re.compile(
     rf'("(?:{_KEYS["arguments"]})"\s*:\s*(?:\{{[^{{}}]*\}}|"\{{(?:[^"\\]|\\.)*\}}"))(\s*,\s*)("(?:{_KEYS["name"]})"\s*:\s*"\w+")'
 )
+# Closing marker that is not also a text: a tag, or a special token.
+_END_TAG = re.compile(r"[<\[⟪◁【](?!!)\S.*[>\]⟫▷】]", re.DOTALL)
 _LAST_TAG = re.compile(r"[<\[⟪◁][^<>\[\]⟪⟫◁▷]*[>\]⟫▷]\Z")
 
 
 def derived_calls(
-    one: Sequence[WrittenTurn], two: Sequence[WrittenTurn], rich: Sequence[WrittenTurn], plain: str
+    one: Sequence[WrittenTurn], two: Sequence[WrittenTurn], rich: Sequence[WrittenTurn], plain: str, *, merges: bool
 ) -> Iterator[CallFormat]:
     """Yield formats in which the calls of the turns may be written: a call, two calls, and a call with several arguments.
 
-    `plain` is a turn without calls: the text around its answer is no part of the calls.
+    `plain` is a turn without calls: the text around its answer is no part of the calls. It is empty if calls stand alone. With `merges`
+    formats with the markers of all turns follow: the turns have several delimiters.
     """
+    forms = list(_calls(one, two, rich, plain))
+    yield from forms
+    if merges:
+        yield from _merged_calls(forms)
+
+
+def _calls(
+    one: Sequence[WrittenTurn], two: Sequence[WrittenTurn], rich: Sequence[WrittenTurn], plain: str
+) -> Iterator[CallFormat]:
     has_name_last = any(_NAME_LAST.search(turn.text) for turn in one)
     one, two = ([_with_name_first(turn) for turn in turns] for turns in (one, two))
-    for turn in one:
-        parallels: list[WrittenTurn | None] = [each for each in two if len(each.calls) > 1 and _same_form(turn, each)]
-        for parallel in parallels or [None]:
-            parts = _parts(turn, parallel, plain)
-            if parts is not None:
-                yield from _json_calls(parts, has_two=parallel is not None, has_name_last=has_name_last)
-                yield from _object_calls(parts)
-                yield from _gemma_calls(turn, parts, rich)
-                yield from _named_calls(turn.calls[0][0], parts)
-                yield from _python_calls(parts)
-                yield from element_calls(turn, parts, rich)
+    near = [turn for turn in one if as_json(turn) != turn]
+    pairs = [(turn, each) for turn in one for each in _parallels(turn, two)]
+    divided = [(turn, parallel, parts) for turn, parallel in pairs if (parts := _parts(turn, parallel, plain)) is not None]
+    for turn, parallel, parts in divided:
+        yield from _json_calls(parts, has_two=parallel is not None, has_name_last=has_name_last)
+        yield from _object_calls(parts)
+        yield from _gemma_calls(turn, parts, rich)
+    for turn in near:
+        derived = _calls([as_json(turn)], [as_json(each) for each in two], rich, plain)
+        yield from filter(None, (loose_format(turn, each) for each in derived))
+    for turn, _, parts in divided:
+        if not _quotes_strings(turn, parts, one):
+            named = _named_calls(turn.calls[0][0], parts)
+            # Models write objects of JavaScript in the call of a function.
+            yield from with_loose_objects(turn, named) if near or parts.head.endswith("(") else named
+        yield from _python_calls(parts)
+        yield from element_calls(turn, parts, rich)
+        yield from attribute_calls(turn, parts, rich)
+    for turn, _, parts in divided:
+        yield from field_calls(turn, parts, rich)
 
 
-def derived_reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str) -> Iterator[ReasoningFormat]:
+def _parallels(turn: WrittenTurn, two: Sequence[WrittenTurn]) -> Sequence[WrittenTurn | None]:
+    """Return the turns with two calls in the form of `turn`, or a single None."""
+    return [each for each in two if len(each.calls) > 1 and _same_form(turn, each)] or [None]
+
+
+def derived_reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str, *, merges: bool) -> Iterator[ReasoningFormat]:
     """Yield formats of the reasoning in turns with an answer. The end of `prompt` may open the reasoning."""
+    forms = list(_reasoning(turns, plain, prompt))
+    yield from forms
+    if merges and forms:
+        begins = dict.fromkeys(mark for form in forms for mark in form.begins)
+        ends = dict.fromkeys(mark for form in forms for mark in form.ends)
+        yield ReasoningFormat(tuple(begins), tuple(ends), keeps_ends=any(form.keeps_ends for form in forms))
+
+
+def _reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str) -> Iterator[ReasoningFormat]:
     before_answer = plain.partition(ANSWER)[0]
     for turn in turns:
         if THOUGHT not in turn.text or ANSWER not in turn.text:
@@ -69,7 +115,22 @@ def derived_reasoning(turns: Sequence[WrittenTurn], plain: str, prompt: str) -> 
         opened = filter(None, (_LAST_TAG.search(text.rstrip()) for text in (turn.opening, prompt)))
         for each in [begin.strip()] if begin.strip() else [match[0] for match in opened]:
             if min(len(each), len(end)) >= MIN_MARKER and each != end:
-                yield ReasoningFormat((each,), (end,))
+                yield ReasoningFormat((each,), (end,), keeps_ends=not _END_TAG.fullmatch(end))
+
+
+def _merged_calls(forms: Sequence[CallFormat]) -> Iterator[CallFormat]:
+    """Yield the formats, each with the markers of all that have the same syntax."""
+    for form in forms:
+        same = [other for other in forms if type(other.syntax) is type(form.syntax)]
+        begins = dict.fromkeys(mark for each in (form, *same) for mark in each.begins)
+        ends = dict.fromkeys(mark for each in (form, *same) for mark in each.ends)
+        yield replace(form, begins=tuple(begins), ends=tuple(ends))
+
+
+def _quotes_strings(turn: WrittenTurn, parts: CallTexts, variants: Sequence[WrittenTurn]) -> bool:
+    """Return True if the quote before the arguments belongs to arguments that are given as text, and not to the form of the calls."""
+    head = f"{turn.calls[0][0]}{parts.head}"
+    return head.endswith(_QUOTES) and any(head not in each.text for each in variants)
 
 
 def _with_name_first(turn: WrittenTurn) -> WrittenTurn:
@@ -224,12 +285,16 @@ def _python_calls(parts: CallTexts) -> Iterator[CallFormat]:
     """Yield calls in Python."""
     if not parts.head.endswith("(") or not re.search(r"=[\"']", parts.arguments):
         return
-    begin, end = parts.before, parts.behind.lstrip().removeprefix(")")
-    separator = parts.between.lstrip().removeprefix(")") or ", "
+    prefix = _PYTHON_PREFIX.search(parts.before)
+    call_begin = prefix[0] if prefix else ""
+    call_end = ")" * call_begin.count("(")
+    begin, end = parts.before.removesuffix(call_begin), parts.behind.lstrip().removeprefix(f"){call_end}")
+    separator = parts.between.lstrip().removeprefix(f"){call_end}").removesuffix(call_begin) or ", "
     marker, ends = begin.strip().rstrip(" \n["), tuple(filter(is_marker, (end.lstrip(" \n]").rstrip(),)))
+    syntax = PythonCalls(begin, end, separator, ends, call_begin=call_begin, call_end=call_end)
     if marker.startswith(_FENCE):
-        yield CallFormat(PythonCalls(begin, end, separator, ends, needs_declared=True, prefix=marker), leads=(marker,))
+        yield CallFormat(replace(syntax, needs_declared=True, prefix=marker), leads=(marker,))
     elif is_marker(marker):
-        yield CallFormat(PythonCalls(begin, end, separator, ends), (marker,), ends)
+        yield CallFormat(syntax, (marker,), ends)
     elif begin.strip() == "[":
-        yield CallFormat(PythonCalls(needs_declared=True), leads=("[",))
+        yield CallFormat(PythonCalls(needs_declared=True, call_begin=call_begin, call_end=call_end), leads=("[",))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from responses_app.dialects.families.call_texts import CallTexts, common_begin, common_end, is_marker, section_of
+from responses_app.dialects.families.derived.call_texts import CallTexts, common_begin, common_end, is_marker, section_of
 from responses_app.dialects.families.written_turns import WrittenTurn
 from responses_app.dialects.formats.base import NAME, CallFormat
+from responses_app.dialects.formats.xml_syntaxes.attribute_calls import AttributeCalls
 from responses_app.dialects.formats.xml_syntaxes.element_calls import ElementCalls
 from responses_app.dialects.formats.xml_syntaxes.xml_calls import XmlCalls
 
@@ -47,6 +48,33 @@ def element_calls(one: WrittenTurn, parts: CallTexts, rich: Sequence[WrittenTurn
             needs_declared=not is_marker(begin) and not is_marker(call_begin) and NAME in call_end,
         )
         yield from _with_markers(syntax)
+
+
+def attribute_calls(one: WrittenTurn, parts: CallTexts, rich: Sequence[WrittenTurn]) -> Iterator[CallFormat]:
+    """Yield formats of tags with an attribute for each parameter. The turn `one` has the first call of `parts`."""
+    name, arguments = one.calls[0]
+    key, text = next(iter(arguments.items()))
+    quoted = re.fullmatch(rf"{re.escape(key)}=([\"'])({re.escape(text)})\1", parts.arguments)
+    if quoted is None or not parts.head.endswith((" ", "\n")):
+        return
+    numbers = [f"{other}={number}" for turn in rich for other, number in turn.calls[0][1].items() if type(number) is int]
+    quote = "" if any(number in turn.text for number in numbers for turn in rich) else quoted[1]
+    between, behind = (each.replace(name, NAME) for each in (parts.between, parts.behind))
+    begin, call_begin, call_end, call_separator, end = section_of(CallTexts(parts.before, parts.head, "", between, behind))
+    syntax = AttributeCalls(
+        call_begin.lstrip(),
+        parts.head.rstrip(),
+        call_end,
+        " ",
+        f"={quote}",
+        quote,
+        begin.lstrip(),
+        end if begin.strip() else "",
+        "",
+        call_separator,
+        needs_declared=not is_marker(begin) and not is_marker(call_begin),
+    )
+    yield from _with_markers(syntax)
 
 
 def _boundaries(rich: Sequence[WrittenTurn]) -> Iterator[str]:

@@ -29,6 +29,9 @@ FORMS = {
     "named_call": ('<tool name="NAME">\n', "<KEY>\nVALUE\n</KEY>\n", "</tool>", "\n"),
     "name_as_element": ("<NAME>\n", "<KEY>VALUE</KEY>\n", "</NAME>", "\n"),
     "keys_in_attributes": ('<do tool="NAME">\n', '  <param key="KEY">VALUE</param>\n', "</do>", "\n"),
+    "attributes": ('<do tool="NAME"', ' KEY="VALUE"', "/>", "\n"),
+    "attributes_and_an_end_tag": ("<do name='NAME'", " KEY='VALUE'", "></do>", ""),
+    "name_as_tag_with_attributes": ("<NAME", ' KEY="VALUE"', " />", "\n"),
     "values_without_end": ("<|call|>NAME", "<|key|>KEY<|value|>VALUE", "<|/call|>", ""),
 }
 
@@ -81,10 +84,37 @@ def test_a_string_with_tags_and_lines_is_whole(name: str) -> None:
     assert read_by_letters(output, case) == list(case.expected)
 
 
-def test_text_with_tags_is_no_call_where_calls_have_no_marker() -> None:
-    output = choose_for(template_of(*FORMS["name_as_element"])).output
+@pytest.mark.parametrize("name", ["name_as_element", "name_as_tag_with_attributes"])
+def test_text_with_tags_is_no_call_where_calls_have_no_marker(name: str) -> None:
+    output = choose_for(template_of(*FORMS[name])).output
     text = "If a < b, write <b>bold</b> or <other>\n<city>x</city></other>."
     assert read_by_letters(output, OutputCase("text", text, (("text", text),))) == [("text", text)]
+
+
+def test_attributes_in_json_are_read_and_forced() -> None:
+    template = template_of('<calls><do tool="NAME"', " KEY=VALUE", "/></calls>", "\n")
+    choice = choose_for(template.replace(_VALUE, "{{- value | tojson }}"), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    text = '<calls><do tool="plan_trip" title="Trip" place={"name": "Bergen"} days=3 exact=true/></calls>'
+    assert write_calls(choice.output.calls.syntax, [{"name": PLAN[0], "arguments": PLAN[1]}]) == text
+    text += '<calls><do tool="get_weather" city="a \\"b\\" c" /></calls><calls><do tool="get_weather" city=Oslo/></calls>'
+    calls: list[dict[str, Any]] = [{"city": 'a "b" c'}, {"city": "Oslo"}]
+    expected = (("call", *PLAN), *(("call", "get_weather", each) for each in calls))
+    assert read_by_letters(choice.output, OutputCase("calls", text, expected)) == list(expected)
+
+
+def test_entities_in_attributes_are_decoded_where_the_template_writes_them() -> None:
+    form = FORMS["attributes"]
+    output = choose_for(
+        template_of(*form).replace(
+            "{{- value if value is string else value | tojson }}", "{{- (value if value is string else value | tojson) | e }}"
+        ),
+        model_type="new_model",
+    ).output
+    text = '<do tool="plan_trip" title="a &lt; &#34;b&#34;" place="{&#34;name&#34;: &#34;Bergen&#34;}"/>'
+    expected = [("call", "plan_trip", {"title": 'a < "b"', "place": {"name": "Bergen"}})]
+    assert read_by_letters(output, OutputCase("calls", text, tuple(expected))) == expected
 
 
 def test_a_number_before_the_name_is_read() -> None:
@@ -108,4 +138,22 @@ def test_entities_are_decoded_where_the_template_writes_them(model_type: str, es
     decoded = 'a < b && "c" \'" &copy; &lt; <b> & &am'
     call = call_of(form, "get_weather", {"city": text})
     case = OutputCase("call", call, (("call", "get_weather", {"city": decoded if escapes else text}),))
+    assert read_by_letters(choice.output, case) == list(case.expected)
+
+
+@pytest.mark.parametrize(("space", "parser"), [("", "mimo"), ("\n", "qwen3_coder")])
+def test_values_keep_the_line_breaks_that_the_template_does_not_write(space: str, parser: str) -> None:
+    call = f"""{{{{- '<tool_call>\n<function=' + call.function.name + '>\n' }}}}
+{{%- for key, value in call.function.arguments.items() %}}{{{{- '<parameter=' + key + '>' + {space!r} }}}}
+{{{{- value if value is string else value | tojson }}}}{{{{- {space!r} + '</parameter>\n' }}}}{{%- endfor %}}
+{{{{- '</function>\n</tool_call>' }}}}"""
+    choice = choose_for(CHATML.replace(f"{{{{- {ONE_CALL} }}}}", call), model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, parser)
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": "get_weather", "arguments": {"city": "Oslo"}}])
+    assert f"<parameter=city>{space}Oslo{space}</parameter>" in text
+    written = (
+        f"<tool_call>\n<function=get_weather>\n<parameter=city>{space}\nOslo\n{space}</parameter>\n</function>\n</tool_call>"
+    )
+    case = OutputCase("call", written, (("call", "get_weather", {"city": "\nOslo\n"}),))
     assert read_by_letters(choice.output, case) == list(case.expected)

@@ -1,0 +1,1 @@
+"""Output formats derived from the turns that a template writes."""
