@@ -107,7 +107,7 @@ def _chain(ask: Ask, turns: int, store: bool) -> list[float]:
 
 @contextmanager
 def _http(port: int) -> Iterator[Ask]:
-    """One connection that is kept, as clients keep theirs."""
+    """Connection that stays open, as with clients."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 

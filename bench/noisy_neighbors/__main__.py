@@ -22,7 +22,7 @@ import psutil
 from bench.noisy_neighbors.attacker import LOWEST_PRIORITY, command
 from bench.noisy_neighbors.attacks import ATTACKS
 from bench.noisy_neighbors.target import READY, MeasuredTarget
-from bench.noisy_neighbors.tool_attacks import SLEEP_CODE, SLEEP_WORDS, TOOL_ATTACKS
+from bench.noisy_neighbors.tool_attacks import BURN_CODE, BURN_WORDS, SLEEP_CODE, SLEEP_WORDS, TOOL_ATTACKS
 from bench.support.servers import ROOT, BenchServer, end_on_sigterm, python, serve
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 
@@ -102,7 +102,7 @@ def make_key(data: Path, name: str) -> str:
 
 
 def tape(folder: Path) -> str:
-    """Write recordings that run code that sleeps, or say hello, and return the URL of the replay engine."""
+    """Write recordings that run code that sleeps or computes, or say hello, and return the URL of the replay engine."""
 
     def line(words: str, text: str) -> str:
         tokens = [{"tokens": [token]} for token in encode(text, allowed_special="all")]
@@ -110,10 +110,11 @@ def tape(folder: Path) -> str:
 
     encode = HarmonyDialect().encoding.encode
     final = "<|channel|>final<|message|>Hello there!<|return|>"
-    code = f"<|channel|>analysis to=python code<|message|>{SLEEP_CODE}<|call|>"
+    call = "<|channel|>analysis to=python code<|message|>{}<|call|>"
     lines = [
         line("<|start|>python", final),
-        line(SLEEP_WORDS, code),
+        line(SLEEP_WORDS, call.format(SLEEP_CODE)),
+        line(BURN_WORDS, call.format(BURN_CODE)),
         *(line(words, final) for words in ("Hello", "Hi", "word")),
     ]
     path = folder / "tape.jsonl"

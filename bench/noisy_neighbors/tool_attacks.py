@@ -16,11 +16,13 @@ PARALLEL = 12
 UPLOAD_BYTES = 2**20
 STORE_WORDS = 200_000
 QUERY_WORDS = 90
-SLEEPS = 16
+RUNS = 16
 PDF_PAGES = 1500
 SLEEP_CODE = "import time\ntime.sleep(20)"
 # Words of a request that let the model of the recording run the code.
 SLEEP_WORDS = " sleep"
+BURN_CODE = "import os\nfor _ in range(4): os.fork()\nwhile True: pass"
+BURN_WORDS = " burn"
 
 
 async def containers(target: MeasuredTarget) -> None:
@@ -54,9 +56,12 @@ async def searches(target: MeasuredTarget) -> None:
 
 async def sleeping_code(target: MeasuredTarget) -> None:
     """Run code that sleeps, in more containers than a project may use."""
-    body = payloads.create(target.model, input=f"Please{SLEEP_WORDS}", tools=[payloads.CODE])
-    target.ready()
-    await _repeat(lambda _: post(target, body, limit_s=600.0), SLEEPS)
+    await _run_code(target, SLEEP_WORDS)
+
+
+async def burning_code(target: MeasuredTarget) -> None:
+    """Run code whose sixteen processes compute without an end, in more containers than a project may use."""
+    await _run_code(target, BURN_WORDS)
 
 
 async def mcp_sessions(target: MeasuredTarget) -> None:
@@ -76,6 +81,12 @@ async def slow_pdfs(target: MeasuredTarget) -> None:
     await asyncio.Event().wait()
 
 
+async def _run_code(target: MeasuredTarget, words: str) -> None:
+    body = payloads.create(target.model, input=f"Please{words}", tools=[payloads.CODE])
+    target.ready()
+    await _repeat(lambda _: post(target, body, limit_s=600.0), RUNS)
+
+
 async def _repeat(request: Callable[[int], Awaitable[object]], parallel: int = PARALLEL) -> None:
     """Send numbered requests, `parallel` at a time, in sequence."""
     numbers = itertools.count()
@@ -92,6 +103,7 @@ TOOL_ATTACKS: dict[str, Attack] = {
     "uploads": uploads,
     "vector-store-searches": searches,
     "sleeping-code": sleeping_code,
+    "burning-code": burning_code,
     "mcp-sessions": mcp_sessions,
     "slow-pdfs": slow_pdfs,
 }

@@ -185,7 +185,7 @@ async def _run(soak: Soak, options: argparse.Namespace) -> list[list[float]]:
 
 
 async def _send(tally: Tally, client: openai.AsyncOpenAI, chance: random.Random, pause: float, until: float) -> None:
-    """Run sessions one after another."""
+    """Run sessions in sequence."""
     while time.monotonic() < until:
         (session,) = chance.choices(list(SESSIONS), list(SESSIONS.values()))
         await _run_session(tally, client, chance, session)

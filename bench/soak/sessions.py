@@ -67,7 +67,7 @@ async def background(client: AsyncOpenAI, chance: random.Random) -> None:
 
 
 async def conversation(client: AsyncOpenAI, chance: random.Random) -> None:
-    """Hold a conversation of a few turns; half of them are deleted."""
+    """Hold a conversation of a few turns; every second conversation is deleted."""
     name = chance.choice(NAMES)
     thread = await client.conversations.create()
     for text in (f"Hi! My name is {name}.", "What is my name?", "Tell me a short story."):

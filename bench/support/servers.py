@@ -1,4 +1,4 @@
-"""Starts a server as a user would, waits until ready, and reads what it costs: CPU seconds of the processes."""
+"""Starts a server as a user would, waits until ready, and reads the CPU seconds of the processes."""
 
 from __future__ import annotations
 

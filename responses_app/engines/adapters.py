@@ -29,8 +29,8 @@ def adapter_problem(name: str, folder: str) -> str | None:
     path = Path(folder)
     if not name or any(letter.isspace() for letter in name):
         return f"the name {name!r} of a LoRA adapter must be a word"
-    if not path.is_dir():
-        return f"there is no folder {folder} of the LoRA adapter {name}"
+    if not folder or not path.is_dir():
+        return f"there is no folder {folder or '(empty)'} of the LoRA adapter {name}"
     if not (path / CONFIG).is_file():
         return f"{folder} holds no {CONFIG}, so the folder has no LoRA adapter"
     if not any((path / file).is_file() for file in WEIGHTS):
@@ -39,6 +39,9 @@ def adapter_problem(name: str, folder: str) -> str | None:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         return f"{folder}/{CONFIG} cannot be read: {error}"
+    kind = config.get("peft_type", "LORA") if isinstance(config, dict) else "LORA"
+    if kind != "LORA" or (isinstance(config, dict) and config.get("use_dora")):
+        return f"{folder} has an adapter of the kind {'DoRA' if kind == 'LORA' else kind}; vLLM takes LoRA adapters alone"
     rank = config.get("r") if isinstance(config, dict) else None
     if not isinstance(rank, int) or not 0 < rank <= RANKS[-1]:
         return f"{folder}/{CONFIG} has the rank r={rank!r}; vLLM takes ranks from 1 to {RANKS[-1]}"
@@ -53,6 +56,8 @@ def adapter_options(adapters: Mapping[str, str], options: Mapping[str, str]) -> 
         if problem := adapter_problem(name, folder):
             raise ValueError(problem)
     rank = max(int(json.loads((Path(folder) / CONFIG).read_text(encoding="utf-8"))["r"]) for folder in adapters.values())
+    if (chosen := options.get("max_lora_rank", "")).isdecimal() and int(chosen) < rank:
+        raise ValueError(f"max_lora_rank={chosen} is below the rank {rank} of an adapter: leave it out, or raise it")
     needed = {
         "enable_lora": "1",
         "max_lora_rank": str(next(allowed for allowed in RANKS if allowed >= rank)),

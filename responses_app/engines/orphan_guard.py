@@ -80,10 +80,13 @@ def guard_children(data_dir: str | Path = "") -> None:
 
 def kill_orphans(data_dir: str | Path) -> list[int]:
     """End the processes left by dead servers with `data_dir`, or a directory below; return the pids."""
-    name, namespace = _name(data_dir), _pid_namespace()
-    return _end_owned(
-        lambda owner: _within(owner.data_dir, name) and owner.namespace == namespace and not owner.is_alive(), SWEEP_LIMIT_S
-    )
+    return _end_owned(_is_dead_with(data_dir), SWEEP_LIMIT_S)
+
+
+def has_orphans(data_dir: str | Path) -> bool:
+    """Return True while processes of a dead server with `data_dir` run; its guard is ending them."""
+    is_dead = _is_dead_with(data_dir)
+    return any(is_dead(owner) for _, owner in _marked())
 
 
 def shared_memory(pid: int) -> set[str]:
@@ -137,6 +140,12 @@ def terminate(
             after_round()
     unlink_shared_memory(shared)
     return list(signalled)
+
+
+def _is_dead_with(data_dir: str | Path) -> Callable[[ProcessOwner], bool]:
+    """Return the condition for dead owners with `data_dir`, or a directory below."""
+    name, namespace = _name(data_dir), _pid_namespace()
+    return lambda owner: _within(owner.data_dir, name) and owner.namespace == namespace and not owner.is_alive()
 
 
 def _end_owned(is_selected: Callable[[ProcessOwner], bool], limit_s: float) -> list[int]:
@@ -212,7 +221,7 @@ def _within(data_dir: str, name: str) -> bool:
 
 
 def _wait_exit(owner: ProcessOwner) -> set[str]:
-    """Wait until the owner is dead. Return the shared memory of its processes.
+    """Wait until the owner is dead. Return the shared memory of the owner's processes.
 
     It is looked up while they run: vLLM's core ends by itself with the owner, on a busy machine before this process sees the end.
     """

@@ -44,13 +44,19 @@ def location(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
+def without_version(place: str) -> str | None:
+    """Return the location of an engine without `/v1` and what follows. None for a location without `/v1`."""
+    base, version, _ = f"{place}/".partition("/v1/")
+    return base if version else None
+
+
 def engine_host(engine: Engine) -> str:
     """Return host and port of the engine at a URL, else `local`."""
     return urlsplit(getattr(engine, "base", "")).netloc or "local"
 
 
 def _check(urls: Sequence[str]) -> None:
-    """Raise ValueError for URLs that cannot serve one model together."""
+    """Raise ValueError for URLs that cannot serve the same model together."""
     places = [location(url) for url in urls]
     for url, place in zip(urls, places, strict=True):
         if urlsplit(url).scheme not in POOLED:

@@ -35,11 +35,26 @@ ROOT_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 # Files of /proc about the machine. Not hidden in the sandbox of the runner, where a /proc with hidden parts forbids others.
 HOST_FILES = ("/proc/cmdline", *(file for file in ("/proc/config.gz",) if Path(file).exists()))
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 ISOLATION = ("--unshare-all", "--die-with-parent", "--new-session")
 
 
 class BubblewrapMissing(Exception):
     """No usable bwrap program."""
+
+
+def python_folders() -> list[str]:
+    """Return the folders of Python and of its packages outside of /usr.
+
+    Files of an environment (.pth) name folders of packages elsewhere, as in an environment upon another one. Only such
+    folders are taken that have the name of a folder of packages: others may hold more than code.
+    """
+    folders = list(dict.fromkeys(prefix for prefix in (sys.base_prefix, sys.prefix) if not prefix.startswith("/usr")))
+    for path in map(Path, sys.path):
+        is_covered = any(path.is_relative_to(folder) for folder in ("/usr", sys.base_prefix, sys.prefix))
+        if path.name in PACKAGE_FOLDERS and not is_covered and path.is_dir():
+            folders.append(str(path))
+    return folders
 
 
 def find_bubblewrap() -> str:
@@ -97,9 +112,8 @@ def interpreter_program(control: int, limits: str) -> list[str]:
 def once_arguments(seccomp: int) -> list[str]:
     """Return the arguments of bubblewrap for a single run, with the packages of the server and without a work folder."""
     extra = ["--ro-bind", CODE, CODE, "--ro-bind", INSIDE, INSIDE, "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108
-    if sys.prefix != sys.base_prefix:
-        extra += ["--ro-bind", sys.prefix, sys.prefix]
-    return _inner(seccomp, [*extra, "--chdir", "/"])
+    folders = [part for folder in python_folders() if folder != sys.base_prefix for part in ("--ro-bind", folder, folder)]
+    return _inner(seccomp, [*extra, *folders, "--chdir", "/"])
 
 
 def once_program(module: str, arguments: Sequence[str], limits: str) -> list[str]:

@@ -56,7 +56,7 @@ class CommandOutcome(StrictModel):
 
 
 class ShellResult(StrictModel):
-    """Output of one command."""
+    """Output of a single command."""
 
     stdout: LongText
     stderr: LongText

@@ -123,10 +123,14 @@ RERUN = "rerun"
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 
 
-def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True, request_id: str = "") -> CreateRequest:
+def parse_request(
+    raw: dict[str, Any], key: ApiKey, *, has_default: bool = True, request_id: str = "", any_schema: bool = False
+) -> CreateRequest:
     """Validate the body and return a `CreateRequest`. Null means absent in every optional field. Raises InvalidRequest.
 
     With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL. `request_id` is the `x-request-id` of the answer.
+    With `any_schema`, tools with `strict` need not follow the rules of strict mode. Those of the pages need not either: they
+    repeat tools of every API format.
     """
     _refuse(raw)
     rerun = _rerun(raw, key)
@@ -139,7 +143,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True,
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
-    created = _order(body, key, request_id)
+    created = _order(body, key, request_id, any_schema=any_schema or key.pk is None)
     if rerun is None:
         return created
     recorded, asks = rerun.tools == "recorded", rerun.tools == "ask"
@@ -155,8 +159,8 @@ def _rerun(raw: Mapping[str, Any], key: ApiKey) -> RerunOptions | None:
     return validate(RerunOptions, raw[RERUN], (RERUN,))
 
 
-def _order(body: CreateResponse, key: ApiKey, request_id: str) -> CreateRequest:
-    offered = tools.read(body.tools)
+def _order(body: CreateResponse, key: ApiKey, request_id: str, *, any_schema: bool) -> CreateRequest:
+    offered = tools.read_of_any_schema(body.tools) if any_schema else tools.read(body.tools)
     conversation = parse_conversation(body.conversation)
     _check_context(body, conversation)
     input_items = items.parse_items(body.input) if body.input is not None else []

@@ -55,6 +55,22 @@ class CacheOptions(StrictModel):
     prewarm: bool | None = None
 
 
+class CacheBreakpoint(StrictModel):
+    """`prompt_cache_breakpoint` of a part. Every prefix is cached, so it has no effect."""
+
+    mode: Literal["explicit"] = "explicit"
+    ttl: Literal["30m", "12h"] | None = None
+
+
+class CacheControl(StrictModel):
+    """`cache_control` of Anthropic's API. Every prefix is cached, so it has no effect."""
+
+    type: Literal["ephemeral"]
+    ttl: Literal["5m", "1h"] | None = None
+    # Claude Code sends it.
+    scope: str | None = None
+
+
 class ImageOptions(StrictModel):
     """`image`: compression of images in the context. This server compresses none."""
 

@@ -12,19 +12,28 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 from responses_app.engines import orphan_guard
-from responses_app.installation.data_dir import ROOT, InUse, UnusableFolder, data_dir, lock
-from responses_app.server.bootstrap import install, installed, ports
+from responses_app.installation.data_dir import ROOT, InUse, UnusableFolder, data_dir, lock, note_end
+from responses_app.server.bootstrap import install, installed, ports, process_limits
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli.args import Options, is_bin_serve, parse
 from responses_app.server.supervision import process_tree
 from responses_app.utils.json_output import json_output
 
-EXPECTED = (InUse, UnusableFolder, ports.CannotListen, install.InstallError, installed.OtherPackages)
+EXPECTED = (
+    InUse,
+    UnusableFolder,
+    ports.CannotListen,
+    process_limits.LimitTooLow,
+    install.InstallError,
+    installed.OtherPackages,
+)
+END_LIMIT_S, END_POLL_S = 60.0, 0.1
 # Received signals and the signals passed on: a closed terminal stops the server.
 PASSED_ON = {
     signal.SIGINT: signal.SIGINT,
@@ -36,6 +45,7 @@ PASSED_ON = {
 
 def main(argv: Sequence[str]) -> int:
     """Run until the server ends. Return the exit code."""
+    process_limits.deny_writing_by_others()
     options = parse(argv)
     with json_output(1, 2):
         try:
@@ -62,7 +72,9 @@ def _main(options: Options, argv: Sequence[str]) -> int:
 
 
 def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
-    held = lock(data_dir())
+    process_limits.ensure_open_files()
+    process_limits.ensure_processes()
+    held = _lock(progress)
     ports.check(options.host, options.port)
     orphan_guard.kill_orphans(data_dir())
     orphan_guard.guard_children(data_dir())
@@ -78,11 +90,29 @@ def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
         process_tree.end_descendants(os.getpid(), spare=guards)
 
 
+def _lock(progress: Progress) -> int:
+    """Lock the data folder, up to END_LIMIT_S after a server that is ending. Raises InUse and UnusableFolder."""
+    deadline, ending = time.monotonic() + END_LIMIT_S, ""
+    while True:
+        # Asked before the lock is tried: the last process of the other server may end in between.
+        has_orphans = orphan_guard.has_orphans(data_dir())
+        try:
+            return lock(data_dir())
+        except InUse as error:
+            if str(error) != ending and (error.is_ending or has_orphans):
+                ending = str(error)
+                progress.line(f"Waiting up to {END_LIMIT_S:.0f} s for the end of another server in {data_dir()} ...")
+            # A dying process has no mark any more and still holds the lock, so a server that was ending once still is.
+            if str(error) != ending or time.monotonic() > deadline:
+                raise
+        time.sleep(END_POLL_S)
+
+
 def _run(argv: Sequence[str], locks: Sequence[int], progress: Progress) -> int:
     """Start the server, pass signals on and wait. The server inherits the locks, which last until both processes end."""
     environ = {**os.environ, "RESPONSES_OUTER": str(os.getpid())}
     command = [sys.executable, "-m", "responses_app.server.processes.main", *argv]
-    relay = SignalRelay()
+    relay = SignalRelay(lambda: note_end(locks[0]))
     for number in PASSED_ON:
         signal.signal(number, relay.receive)
     child = subprocess.Popen(command, env=environ, pass_fds=locks, start_new_session=True, stdin=subprocess.DEVNULL)
@@ -98,12 +128,15 @@ def _run(argv: Sequence[str], locks: Sequence[int], progress: Progress) -> int:
 class SignalRelay:
     """Signal relay to the server; signals that arrive before the server has started are stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, before_end: Callable[[], None]) -> None:
+        self.before_end = before_end
         self.pid = 0
         self.pending: list[signal.Signals] = []
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
         """Pass a signal on, or store the signal until the server has started."""
+        if number != signal.SIGUSR1:
+            self.before_end()
         self.pending.append(PASSED_ON[signal.Signals(number)])
         self._pass()
 

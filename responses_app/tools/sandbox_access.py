@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from django.conf import settings
 
 from responses_app.installation.data_dir import data_dir
+from responses_app.sandbox import runner_failure
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.utils import unix_socket
 
 
 def code_interpreter() -> str:
@@ -38,14 +38,19 @@ def isolation_problem() -> str | None:
 
 
 def missing_socket() -> str | None:
-    """Return a sentence if RESPONSES_SANDBOX_URL names a socket that does not exist, else None."""
+    """Return a sentence if RESPONSES_SANDBOX_URL names a socket at which nothing listens, else None."""
     url = str(settings.RESPONSES_SANDBOX_URL)
-    if not url.startswith("unix:") or Path(url.removeprefix("unix:")).is_socket():
+    if not url.startswith("unix:") or unix_socket.is_listening(url.removeprefix("unix:")):
         return None
     return (
-        f"RESPONSES_SANDBOX_URL names {url}, but no runner has made this socket, so calls of code_interpreter fail. "
+        f"RESPONSES_SANDBOX_URL names {url}, but no runner listens there, so calls of code_interpreter fail. "
         "Start `manage.py sandbox`, or correct RESPONSES_SANDBOX_URL."
     )
+
+
+def start_failure() -> str:
+    """Return why a runner of this server does not start; empty if each does, or has not been needed."""
+    return runner_failure.read(data_dir())
 
 
 def is_configured() -> bool:

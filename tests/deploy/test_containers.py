@@ -165,6 +165,15 @@ def test_images_run_as_a_user_and_install_nothing_at_a_start() -> None:
     assert not re.search(r"\b(pip|uv|apt-get|apk)\b", base)
 
 
+def test_build_copies_the_files_that_the_installation_reads() -> None:
+    checkout = [name for name, _ in instructions()].index("WORKDIR")
+    copied = {word for name, text in instructions()[checkout:] if name == "COPY" for word in text.split()}
+    read = set(re.findall(r"\$root/([\w.-]+)", (ROOT / "deploy" / "install").read_text()))
+    assert read, "deploy/install names its files below $root"
+    assert read <= copied
+    assert {f"!{name}" for name in read} <= set((ROOT / ".dockerignore").read_text().splitlines())
+
+
 def test_only_the_proxy_is_published_and_only_the_sandbox_is_unconfined() -> None:
     content = compose()
     services = content["services"]

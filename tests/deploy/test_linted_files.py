@@ -40,6 +40,24 @@ LINTED: list[dict[str, Any]] = [
         "imagePullSecrets": [{"name": "registry"}],
         "nodeSelector": {"kubernetes.io/arch": "amd64"},
     },
+    {
+        "engine": {**ENGINE, "existingSecret": None, "model": None},
+        "replicas": 1,
+        **dict.fromkeys(
+            ("imagePullSecrets", "env", "envFrom", "trustedProxies", "resources", "nodeSelector", "tolerations", "affinity")
+        ),
+        "image": {"tag": None, "pullPolicy": None},
+        "persistence": {"enabled": True, "storageClass": None},
+        "ingress": {"enabled": True, "className": "", "annotations": None},
+        "sandbox": dict.fromkeys(("resources", "nodeSelector", "tolerations")),
+    },
+    {
+        "engine": {**ENGINE, "existingSecret": "1"},
+        "existingSecret": "true",
+        "replicas": 1,
+        "persistence": {"enabled": True, "storageClass": "2"},
+        "ingress": {"enabled": True, "host": "*.example.com", "className": "3", "tlsSecret": "4"},
+    },
 ]
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "/engine/url"),
@@ -48,6 +66,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"engine": ENGINE, "env": {"SECRET_KEY": "x"}}, "invalid propertyName 'SECRET_KEY'"),
     ({"engine": ENGINE, "replicas": 0, "env": S3}, "/replicas"),
     ({"engine": ENGINE, "replica": 1}, "additional properties 'replica' not allowed"),
+    ({"engine": ENGINE, "web": None}, "missing property 'web'"),
+    ({"engine": ENGINE, "persistence": None}, "missing property 'persistence'"),
+    ({"engine": ENGINE, "persistence": {"size": None}}, "/persistence': missing property 'size'"),
+    ({"engine": ENGINE, "drainSeconds": None}, "missing property 'drainSeconds'"),
+    ({"engine": ENGINE, "service": {"port": None}}, "/service': missing property 'port'"),
+    ({"engine": ENGINE, "ingress": {"host": None}}, "/ingress': missing property 'host'"),
+    ({"engine": ENGINE, "sandbox": {"image": None}}, "/sandbox': missing property 'image'"),
     ({"engine": ENGINE, "replicas": 2}, "several replicas share uploaded files: set env.RESPONSES_FILE_STORAGE"),
 ]
 
@@ -72,7 +97,9 @@ def test_compose_file_has_the_schema_of_compose() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("values", LINTED, ids=["one replica", "with a claim", "with an ingress"])
+@pytest.mark.parametrize(
+    "values", LINTED, ids=["one replica", "with a claim", "with an ingress", "empty values", "names like numbers"]
+)
 def test_chart_renders_resources_of_kubernetes(values: dict[str, Any], tmp_path: Path) -> None:
     done = rendered(values)
     assert done.returncode == 0, done.stderr
@@ -111,6 +138,15 @@ def web_deployment(values: dict[str, Any]) -> dict[str, Any]:
 def test_claim_of_one_pod_is_free_before_the_next_pod_starts(mode: str, strategy: str) -> None:
     claim = {"enabled": True, "accessMode": mode}
     assert web_deployment({"engine": ENGINE, "replicas": 1, "persistence": claim})["strategy"]["type"] == strategy
+
+
+def test_ingress_without_class_has_the_default_class_of_the_cluster() -> None:
+    files = json.loads(rendered({"engine": ENGINE, "replicas": 1, "ingress": {"enabled": True, "className": ""}}).stdout)[
+        "files"
+    ]
+    resources = [resource for text in files.values() for resource in yaml.safe_load_all(text) if resource]
+    (ingress,) = [resource for resource in resources if resource["kind"] == "Ingress"]
+    assert "ingressClassName" not in ingress["spec"]
 
 
 def test_variable_of_the_values_takes_the_place_of_a_default() -> None:

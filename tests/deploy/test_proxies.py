@@ -38,17 +38,17 @@ class EmptyAnswers(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that says a word and then nothing for ten minutes, or all words at once for the input `quick`."""
+    """A server that says a word and then nothing for the input `slow`, or all words at once for the input `quick`."""
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
     start, end = (
         encoding.encode(text, allowed_special="all") for text in ("<|channel|>final<|message|>Hello", " there!<|return|>")
     )
-    quick = encoding.encode("quick<|end|><|start|>assistant", allowed_special="all")
+    quick, slow = (encoding.encode(f"{word}<|end|><|start|>assistant", allowed_special="all") for word in ("quick", "slow"))
     lines = [
         {"match": quick, "chunks": [{"tokens": start}, {"tokens": end}]},
-        {"chunks": [{"tokens": start}, {"delay": 600}, {"tokens": end}]},
+        {"match": slow, "chunks": [{"tokens": start}, {"delay": 600}, {"tokens": end}]},
     ]
     folder = tmp_path_factory.mktemp("proxied")
     (folder / "tape.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -131,6 +131,8 @@ with Pool(2) as pool:
         "call('klogctl', 3, None, 0)",
         "call('open_by_handle_at', -100, None, 0)",
         "call('fanotify_init', 0, 0)",
+        "call('inotify_init', 0)",
+        "call('inotify_init1', 0)",
     ],
 )
 def test_system_calls_are_denied(limited: Runner, code: str) -> None:

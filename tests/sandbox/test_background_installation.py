@@ -122,3 +122,16 @@ def test_packages_of_an_earlier_version_stay_in_use(tmp_path: Path) -> None:
     (earlier / "numpy.py").touch()
     assert packages.is_installed(tmp_path)
     assert (packages.install(tmp_path) / "shared" / "site" / "numpy.py").exists()
+
+
+def test_packages_of_a_closed_umask_become_readable(tmp_path: Path) -> None:
+    site = packages.prepared_folder(tmp_path) / "shared" / "site"
+    for folder in (site, site / "numpy"):
+        folder.mkdir(mode=0o700)
+    for name, mode in (("numpy/core.py", 0o600), ("numpy/f2py", 0o700), ("top.py", 0o600)):
+        (site / name).touch(mode)
+    packages.prepared_folder(tmp_path)
+    modes = {
+        str(path.relative_to(tmp_path)).partition("site")[2]: path.stat().st_mode & 0o777 for path in [site, *site.rglob("*")]
+    }
+    assert modes == {"": 0o755, "/numpy": 0o755, "/numpy/core.py": 0o644, "/numpy/f2py": 0o755, "/top.py": 0o644}

@@ -1,9 +1,13 @@
-"""Containers: idle expiry, number, memory tiers, and runs that wait for each other."""
+"""Containers: idle expiry, number, memory tiers, runs that wait for each other, and limits of the kernel that containers would share."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,10 @@ import pytest
 from responses_app.sandbox.base import ContainerExpired, ContainerStatus, RunResult, SandboxBusy, SandboxUnavailable
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.sandbox.runner import process_table
+from responses_app.sandbox.runner.containers import LiveContainer
+from responses_app.sandbox.runner.interpreter_process import MAX_SIGNALS, InterpreterProcess
+from responses_app.sandbox.runner.work_folder import WorkFolder
 from tests.support.sandbox.runner import Runner, runner
 from tests.support.waiting import eventually
 
@@ -195,6 +203,23 @@ def test_deletion_ends_a_run(small: Runner) -> None:
     assert small.use(work).was_killed
 
 
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="the kernel has no autogroups")
+def test_more_runs_of_a_project_have_a_lower_priority(tmp_path: Path) -> None:
+    async def work(client: SandboxClient) -> list[object]:
+        await client.create("second", project="busy")
+        code = "open('/proc/self/autogroup').read().split()[-1]"
+        first = await begin_run(client, "first", "busy")
+        beside = await client.run("second", code, lambda *_: None)
+        await client.delete("first")
+        await first
+        alone = await client.run("second", code, lambda *_: None)
+        await client.delete("second")
+        return [beside.value, alone.value]
+
+    with runner(tmp_path, replace(LIMITS, max_containers=4)) as started:
+        assert started.use(work) == ["'8'", "'5'"]
+
+
 @pytest.mark.parametrize(("token", "is_reachable"), [("", False), ("wrong", False), ("right", True)])
 def test_runner_with_a_token_answers_clients_with_the_token(tmp_path: Path, token: str, is_reachable: bool) -> None:
     async def work(_client: SandboxClient) -> bool:
@@ -216,3 +241,35 @@ def test_unreachable_runner_is_unavailable(tmp_path: Path) -> None:
         await client.close()
 
     asyncio.run(work())
+
+
+@pytest.mark.slow
+def test_timers_are_limited_for_each_container(small: Runner) -> None:
+    code = """
+import ctypes
+libc, timer, timers = ctypes.CDLL(None), ctypes.c_void_p(), 0
+while timers < 10_000 and libc.timer_create(1, None, ctypes.byref(timer)) == 0: timers += 1
+timers
+"""
+    assert [result.value for result in small.run("timers", code)] == [str(MAX_SIGNALS)]
+
+
+def test_event_loop_goes_on_while_memory_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    others_are_served = threading.Event()
+    monkeypatch.setattr(process_table, "memory_in_use", lambda *_: 0 if others_are_served.wait(60) else 1 << 40)
+
+    async def check_memory(process: subprocess.Popen[bytes]) -> None:
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        container = LiveContainer("counted", "", 64, WorkFolder(tmp_path), "bwrap", RunnerOptions())
+        container.interpreter = InterpreterProcess(process, reader, writer)
+        check = asyncio.create_task(container.check_memory(process_table.ProcessTable([])))
+        asyncio.get_running_loop().call_soon(others_are_served.set)
+        await check
+        writer.close()
+        theirs.close()
+
+    with subprocess.Popen(["sleep", "60"]) as process:
+        asyncio.run(check_memory(process))
+        assert process.poll() is None
+        process.kill()

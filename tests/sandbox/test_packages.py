@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -68,6 +69,16 @@ def test_files_of_a_killed_installation_are_removed(tmp_path: Path, monkeypatch:
     with pytest.raises(packages.PackagesMissing):
         packages.install(tmp_path)
     assert [path.name for path in target.iterdir()] == ["shared"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_packages_are_readable_and_writable_by_their_owner_alone(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        packages._run([sys.executable, "-c", f"import os; os.makedirs({str(tmp_path / 'numpy')!r})"], dict(os.environ))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "numpy").stat().st_mode & 0o777 == 0o755
 
 
 def test_uv_asks_the_package_index_of_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

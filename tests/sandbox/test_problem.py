@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
 import pytest
 
+from responses_app.sandbox.launch import launcher
 from responses_app.sandbox.launch.problem import MachineFacts, forbidding_part, local_problem, missing_part
 
 NO_PERMISSION = "bwrap: No permissions to create a new namespace, likely because the kernel does not allow non-privileged users"
@@ -51,3 +59,23 @@ def test_missing_part_is_named(facts: MachineFacts, expected: str | None) -> Non
 
 def test_trial_run_succeeds_on_this_machine() -> None:
     assert local_problem() is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "problem"), [("site-packages", "None"), ("packages", "The sandbox does not see a Python package")]
+)
+def test_packages_by_a_link_are_seen_in_folders_of_packages_alone(tmp_path: Path, folder: str, problem: str) -> None:
+    venv.create(tmp_path / "venv")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    linked = tmp_path / folder
+    linked.symlink_to(sysconfig.get_path("purelib"))
+    (tmp_path / "venv" / "lib" / version / "site-packages" / "linked.pth").write_text(f"{linked}\n")
+    code = "from responses_app.sandbox.launch.problem import local_problem; print(local_problem())"
+    done = subprocess.run(
+        [tmp_path / "venv" / "bin" / "python", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(launcher.ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(problem)

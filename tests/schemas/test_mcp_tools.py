@@ -103,6 +103,7 @@ def test_operators_server_is_named_by_label_or_connector(tool: dict[str, Any], e
         ({"server_url": "ftp://a.example"}, "invalid_value", "server_url", "an https URL"),
         ({"server_url": "//a.example"}, "invalid_value", "server_url", "an https URL"),
         ({"server_url": "https:///mcp"}, "invalid_value", "server_url", "an https URL"),
+        ({"server_url": f"https://{'a' * 64}.example"}, "invalid_value", "server_url", "an https URL"),
         ({"server_url": "https://a.example:x"}, "invalid_value", "server_url", "an https URL"),
         ({"server_url": "https://a.exa\tmple"}, "invalid_value", "server_url", "an https URL"),
         ({"server_url": "https://a.example/ b"}, "invalid_value", "server_url", "an https URL"),

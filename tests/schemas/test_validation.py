@@ -193,6 +193,12 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"access_programs": ["cyber"]}, "invalid_type", "access_programs", "an object"),
     ({"previous_response_id": "resp_\0"}, "previous_response_not_found", "previous_response_id", ""),
     ({"previous_response_id": "resp_nope"}, "previous_response_not_found", "previous_response_id", ""),
+    (
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "x", "prompt_cache_breakpoint": {"x": 1}}]}]},
+        "unknown_parameter",
+        "input[0].content[0].prompt_cache_breakpoint.x",
+        "",
+    ),
 ]
 
 

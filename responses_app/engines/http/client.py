@@ -26,6 +26,7 @@ from responses_app.engines.http import codec
 from responses_app.engines.http.connections import CONNECT_S, connect, map_errors
 from responses_app.engines.http.health import HealthMonitor
 from responses_app.engines.refusal import Refusal
+from responses_app.engines.urls import without_version
 from responses_app.engines.vllm.compile_queue import CompileQueue
 
 logger = logging.getLogger(__name__)
@@ -236,6 +237,8 @@ class HttpVllm:
             aborted = await self._control.post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
         if not listed.is_success:
             refused = codec.error_for(listed.status_code, listed.content)
+            if listed.status_code == 404 and (base := without_version(self.base)):
+                raise EngineUnavailable(f"{self.base} lists no models (HTTP 404): give its URL without /v1, as in {base}")
             raise EngineUnreachable(*refused.args) if listed.status_code >= 500 else refused
         if not aborted.is_success:
             raise EngineUnavailable(
@@ -247,7 +250,9 @@ class HttpVllm:
             raise EngineUnavailable(f"{self.base} serves {', '.join(cards) or 'nothing'}, not {self.model}")
         card = cards[self.model]
         self.root = card.get("root")
-        self._max_model_len = self._max_model_len or card.get("max_model_len")
+        # vLLM names no length for a LoRA adapter, which has that of its model.
+        parent = cards.get(card.get("parent") or "", {})
+        self._max_model_len = self._max_model_len or card.get("max_model_len") or parent.get("max_model_len")
         if not self._max_model_len:
             raise EngineUnavailable(f"{self.base} does not report max_model_len: add it to the engine URL")
 

@@ -41,10 +41,18 @@ def connect(base: str, key: str | None, connections: int) -> httpx2.AsyncClient:
     )
 
 
+def plain_http_hint(place: str, error: Exception) -> str:
+    """Return that an https engine may serve plain HTTP, which waits for more of a TLS handshake or ends it; else empty."""
+    is_handshake = isinstance(error, httpx2.ConnectTimeout) or "SSL" in str(error) or "handshake" in str(error)
+    if not is_handshake or "CERTIFICATE_VERIFY_FAILED" in str(error) or not place.startswith("https://"):
+        return ""
+    return f"; if it serves plain HTTP, its URL begins with http://{place.removeprefix('https://').partition('/')[0]}"
+
+
 @contextmanager
 def map_errors(base: str) -> Iterator[None]:
     """Raise EngineUnreachable for errors of the connection."""
     try:
         yield
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip()) from error
+        raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip() + plain_http_hint(base, error)) from error

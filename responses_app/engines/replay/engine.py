@@ -19,13 +19,25 @@ from responses_app.engine_interface import (
     RequestRejected,
 )
 from responses_app.engines.replay import tape
-from responses_app.engines.replay.tape import Delay, Fault, Recording, Step, Tokens, recording
+from responses_app.engines.replay.tape import Delay, Fault, Hold, Recording, Step, Tokens, recording
 
-__all__ = ["Delay", "Fault", "Recording", "ReplayEngine", "Tokens", "UnexpectedRequest", "UnusedRecordings", "recording"]
+__all__ = [
+    "Delay",
+    "Fault",
+    "Hold",
+    "Recording",
+    "ReplayEngine",
+    "Tokens",
+    "UnexpectedRequest",
+    "UnusedRecordings",
+    "recording",
+]
 
 MAX_MODEL_LEN = 131_072
 # Number of requests remembered with `loop`.
 REMEMBERED = 100
+# Seconds between two looks for the file of a Hold.
+LOOK_S = 0.01
 
 
 class UnexpectedRequest(Exception):
@@ -190,9 +202,12 @@ class ReplayEngine:
             self._tape.append(line)
         return line
 
-    async def _apply_fault(self, step: Delay | Fault) -> None:
+    async def _apply_fault(self, step: Delay | Hold | Fault) -> None:
         if isinstance(step, Delay):
             await asyncio.sleep(step.seconds)
+        elif isinstance(step, Hold):
+            while not step.path.exists():  # noqa: ASYNC110 - another process makes the file.
+                await asyncio.sleep(LOOK_S)
         elif step.kind == "bad":
             raise RequestRejected(step.message)
         elif step.kind == "busy":
@@ -218,7 +233,7 @@ def _skip_prior(line: Recording, prior_tokens: int) -> Recording:
     return replace(line, steps=steps)
 
 
-def _trim(line: Recording, request: GenerateRequest, budget: int) -> Iterator[Chunk | Delay | Fault]:
+def _trim(line: Recording, request: GenerateRequest, budget: int) -> Iterator[Chunk | Delay | Hold | Fault]:
     """Cut the recording at a stop token or the token limit; `finish` is on the last chunk."""
     budget = min(request.sampling.max_tokens, budget)
     stops = frozenset(request.sampling.stop_token_ids)

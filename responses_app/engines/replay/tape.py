@@ -33,6 +33,13 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Pause until there is a file at `path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """End of the generation with an exception: `down` raises EngineUnavailable, `bad` RequestRejected, `busy` EngineOverloaded.
 
@@ -45,7 +52,7 @@ class Fault:
     seconds: float = 0.0
 
 
-Step: TypeAlias = Tokens | Delay | Fault
+Step: TypeAlias = Tokens | Delay | Hold | Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class Recording:
 def recording(
     *groups: Sequence[int], finish: Literal["stop", "length"] = "stop", cached: int | None = None, match: Match = None
 ) -> Recording:
-    """Create a recording without delays or faults: each group of token ids becomes a chunk."""
+    """Create a recording of tokens alone: each group of token ids becomes a chunk."""
     return Recording([Tokens(group) for group in groups], finish, cached, match)
 
 
@@ -85,6 +92,7 @@ def read_tape(path: str | Path) -> list[Recording]:
         {"match": [17, 4], "chunks": [{"tokens": [5, 6]}, {"delay": 0.1}, {"tokens": [7]}], "finish": "stop", "cached": 16}
         {"chunks": [{"tokens": [5], "logprobs": [[5, -0.1, [[5, -0.1], [9, -2.4]]]]}], "finish": "length"}
         {"chunks": [{"tokens": [5]}, {"fault": "down", "message": "out of memory", "seconds": 2.5}]}
+        {"chunks": [{"tokens": [5]}, {"until": "/tmp/a-file-that-exists-later"}, {"tokens": [6]}]}
 
     A logprob is `[token, logprob, [[token, logprob], ...]]`, one per token of its chunk.
     """
@@ -128,6 +136,11 @@ def _parse_delay(raw: Mapping[str, Any]) -> Delay:
     return Delay(float(raw["delay"]))
 
 
+def _parse_hold(raw: Mapping[str, Any]) -> Hold:
+    _check_keys(raw, {"until"})
+    return Hold(Path(raw["until"]))
+
+
 def _parse_fault(raw: Mapping[str, Any]) -> Fault:
     _check_keys(raw, {"fault", "message", "seconds"})
     if raw["fault"] not in ("down", "bad", "busy"):
@@ -138,6 +151,7 @@ def _parse_fault(raw: Mapping[str, Any]) -> Fault:
 _STEPS: Mapping[str, Callable[[Mapping[str, Any]], Step]] = {
     "tokens": _parse_tokens,
     "delay": _parse_delay,
+    "until": _parse_hold,
     "fault": _parse_fault,
 }
 

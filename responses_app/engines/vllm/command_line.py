@@ -10,11 +10,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
-from responses_app.engines.vllm.args import QUIET_ENVIRON, InvalidEngineOption, RaisingParser
+from responses_app.engines.vllm.args import QUIET_ENVIRON, InvalidEngineOption, RaisingParser, engine_args, set_env
 from responses_app.engines.vllm.inductor import skip_inductor
 from responses_app.utils import imports
 
@@ -22,16 +24,19 @@ EXIT_INVALID: Final = 64
 # First word of the program's check of options for the model of a folder.
 CHECK: Final = "check-model"
 READ_LIMIT_S: Final = 300.0
+NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 # Options of vLLM that the options of this server replace.
 REPLACED: Final = {"model": "--model", "served_model_name": "--model NAME=SOURCE"}
 
 
-def read_options(words: Sequence[str]) -> dict[str, str]:
-    """Return the options in `words` by name, as `max_model_len`. Raises InvalidEngineOption with the sentence of vLLM."""
-    environ = {**QUIET_ENVIRON, **os.environ}
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, *words], env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False
-    )
+def read_options(words: Sequence[str], folder: Path | None = None, others: Mapping[str, str] = NO_OPTIONS) -> dict[str, str]:
+    """Return the options in `words` by name, as `max_model_len`. Raises InvalidEngineOption with the sentence of vLLM.
+
+    With a `folder`, whose weights may be missing, vLLM checks them, and the `others` of the engine URL, for the model too.
+    """
+    environ = {**QUIET_ENVIRON, **os.environ} | ({"HF_HUB_OFFLINE": "1"} if folder else {})
+    command = [sys.executable, "-m", __name__, *([CHECK, str(folder), json.dumps(dict(others))] if folder else ()), *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False)
     if done.returncode == EXIT_INVALID:
         raise InvalidEngineOption(done.stderr.strip().splitlines()[-1])
     if done.returncode:
@@ -41,30 +46,21 @@ def read_options(words: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def model_problem(words: Sequence[str], folder: Path) -> str | None:
-    """Return why vLLM refuses the options in `words` for the model of a folder, which needs no weights; None if it takes them.
+def check_model(folder: str, options: Mapping[str, str]) -> None:
+    """Have vLLM check the options against the configuration of the model. Raises InvalidEngineOption.
 
     A failure without a reason of vLLM is no refusal: the start of the engine has the error.
     """
-    environ = {**QUIET_ENVIRON, **os.environ, "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", __name__, CHECK, str(folder), *words]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False)
-    return done.stderr.strip().splitlines()[-1] if done.returncode == EXIT_INVALID else None
+    set_env(folder)
+    arguments = engine_args(folder, options)
+    with suppress(OSError, RuntimeError, AssertionError, ImportError):
+        try:
+            arguments.create_engine_config()
+        except (ValueError, NotImplementedError) as error:
+            raise InvalidEngineOption(_sentence(error)) from error
 
 
-def check_model(folder: str, words: Sequence[str]) -> None:
-    """Have vLLM check the options against the configuration of the model. Raises InvalidEngineOption."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
-
-    parsed = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args(["--model", folder, *words])
-    try:
-        AsyncEngineArgs.from_cli_args(parsed).create_model_config()
-    except ValueError as error:
-        raise InvalidEngineOption(_sentence(error)) from error
-
-
-def _sentence(error: ValueError) -> str:
+def _sentence(error: Exception) -> str:
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -108,12 +104,12 @@ def _recording(action: argparse.Action, texts: dict[str, list[str]]) -> Callable
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the options as a JSON object, or check these for a model; the sentence of vLLM if there is an error."""
+    """Print the options as a JSON object, also checked for a model; the sentence of vLLM if there is an error."""
     try:
-        if words[:1] == [CHECK]:
-            check_model(words[1], words[2:])
-            return 0
+        folder, others, words = (words[1], json.loads(words[2]), words[3:]) if words[:1] == [CHECK] else ("", {}, words)
         options = parse_words(words)
+        if folder:
+            check_model(folder, others | options)
     except InvalidEngineOption as error:
         sys.stderr.write(f"{str(error).replace(chr(10), ' ')}\n")
         return EXIT_INVALID

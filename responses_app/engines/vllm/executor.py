@@ -1,4 +1,7 @@
-"""Executors of vLLM for CPUs: the engine may use AMX, and runs in one process, or in processes that wait without spinning."""
+"""Executors of vLLM for CPUs: the engine may use AMX, and runs in one process, or in processes that wait without spinning.
+
+The processes of an engine find each other through a file in the folder of the engine's sockets.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ import os
 import time
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 import torch
+from vllm import envs
 from vllm.distributed.device_communicators import shm_broadcast
+from vllm.v1.executor import multiproc_executor, uniproc_executor
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
@@ -45,10 +51,19 @@ def request_amx() -> bool:
     return bool(torch.cpu._init_amx())
 
 
+def rendezvous() -> str:
+    """Return the URL of a new file through which the engine's processes find each other (replaces a function of vLLM).
+
+    vLLM places the file in the temporary folder, where a killed engine leaves it behind.
+    """
+    return f"file://{envs.VLLM_RPC_BASE_PATH}/vllm_dist_{uuid4().hex}"
+
+
 # At import, because each process of the engine imports this module when the configuration is unpickled, before it makes its queues
 # and runs the model.
 request_amx()
 shm_broadcast.SpinCondition = PausingCondition
+multiproc_executor.get_file_store_init_method = uniproc_executor.get_file_store_init_method = rendezvous
 
 
 class PausingExecutor(MultiprocExecutor):  # type: ignore[misc]

@@ -23,6 +23,7 @@ from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.compile_queue import CompileQueue
 from responses_app.engines.vllm.outputs import processed_chunks
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
+from responses_app.engines.vllm.socket_folder import SocketFolder
 from responses_app.engines.vllm.startup import VllmStartup
 from responses_app.engines.vllm.token_joiner import TokenJoiner
 from responses_app.engines.vllm.token_streams import TokenStreams
@@ -57,6 +58,7 @@ class InProcessVllm:
         self._watcher: asyncio.Task[None] | None = None
         self._loading: VllmStartup | None = None
         self._running: set[str] = set()
+        self._folder = SocketFolder()
         self._compile_queue = CompileQueue()
         self._joiner = TokenJoiner()
 
@@ -119,6 +121,7 @@ class InProcessVllm:
         if loading:
             self._llm = await loading.end()
         await self._unload()
+        self._folder.remove()
 
     def running(self) -> int:
         """Return the number of unfinished requests."""
@@ -157,7 +160,7 @@ class InProcessVllm:
         return self._llm
 
     async def _load(self) -> Any:
-        self._loading = VllmStartup(self.model, self._options)
+        self._loading = VllmStartup(self.model, self._options, self._folder)
         try:
             llm = await self._loading.llm()
         except (InvalidEngineOption, EngineUnavailable):
@@ -208,6 +211,7 @@ class InProcessVllm:
         await _close_zmq(llm)
         # Its finalizer would shut down again, and log errors at interpreter exit.
         llm.shutdown = _do_nothing
+        self._folder.remove()
 
     async def _watch(self) -> None:
         """Restart the core after every death; generations wait for the restart."""

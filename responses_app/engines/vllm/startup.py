@@ -15,22 +15,24 @@ from typing import Any
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import load, starts_concurrently
 from responses_app.engines.vllm.inductor import NO_COMPILATION
+from responses_app.engines.vllm.socket_folder import PATH_VARIABLE, SocketFolder
 
 POLL_S = 0.1  # Polling interval for the core process and for the lock.
 ABANDON_LIMIT_S = 10.0  # Time for an abandoned startup to end: in the worst case it is importing torch.
 
 # Variables that vLLM sets for the core it starts next. They are restored afterwards: other children, such as Postgres, must not
 # inherit the preloaded OpenMP, and the next core must not take the values of this core.
-RESTORED_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT", NO_COMPILATION[0])
+RESTORED_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT", NO_COMPILATION[0], PATH_VARIABLE)
 
 # One lock per process, not per event loop: it guards the environment and first imports of modules.
 _startup_lock = threading.Lock()
 
 
 class VllmStartup:
-    """Startup task of a vLLM engine; starts on construction. Await `llm`; if that fails, call `end`."""
+    """Startup task of a vLLM engine, with its sockets in `folder`; starts on construction. Await `llm`; if that fails, call `end`."""
 
-    def __init__(self, model: str, options: Mapping[str, str]) -> None:
+    def __init__(self, model: str, options: Mapping[str, str], folder: SocketFolder) -> None:
+        self._folder = folder
         self._abandoned = False
         self._cores: set[BaseProcess] = set()
         self._work = asyncio.create_task(self._run(model, options), name=f"vllm start of {model}")
@@ -61,6 +63,7 @@ class VllmStartup:
             # In a thread: loading blocks, and the server answers health checks meanwhile.
             loading = asyncio.ensure_future(asyncio.to_thread(load, model, options))
             with _restore_environment(RESTORED_VARIABLES):
+                self._folder.make()
                 while not loading.done() and not (self._cores and starts_concurrently(options)):
                     await asyncio.wait({loading}, timeout=POLL_S)
                     self._cores |= set(active_children()) - earlier_children

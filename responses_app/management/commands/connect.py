@@ -41,8 +41,8 @@ class Command(BaseCommand):
         """Run the command."""
         base_url, chosen = f"{url.rstrip('/').removesuffix('/v1')}/v1", AGENTS[agent]
         try:
-            known = _known_key(chosen, options["project"], home)
-            with _key(options["key"] or known, f"connect {agent}", options["project"], base_url) as key:
+            present = options["key"] or _known_key(chosen, options["project"], home)
+            with _key(present, f"connect {agent}", options["project"], base_url) as key:
                 connection = Connection(base_url, key, read_model(base_url, key, model))
                 changes = plan(chosen, connection, home, os.environ)
                 self._show(changes, connection, write)
@@ -52,6 +52,9 @@ class Command(BaseCommand):
         except (ConnectionProblem, CannotEdit) as problem:
             raise CommandError(escaped(str(problem))) from problem
         self._finish(chosen, connection, answer, write)
+        if not (write or present):
+            page = f"{base_url.removesuffix('/v1')}/keys"
+            self.stdout.write(f'The key is new: delete "connect {agent}" at {page} if you do not use it.')
 
     def _show(self, changes: Sequence[Change], connection: Connection, write: bool) -> None:
         for change in changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ class Command(BaseCommand):
         **_options: Any,
     ) -> None:
         """Run the command."""
+        # transformers warns about defaults of a family that the model does not have.
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
         try:
             source = local_source(parse_spec(model).source, _build)
         except InvalidModelSpec as error:
@@ -45,7 +48,7 @@ class Command(BaseCommand):
         if Path(source).is_dir():
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
         else:
-            source = _downloaded(source)
+            source = _downloaded(source, self.stderr.write)
         from responses_app.dialects.report import report
 
         try:
@@ -62,14 +65,14 @@ def _build(name: str) -> Path:
     return build(name, data_dir() / "models")
 
 
-def _downloaded(name: str) -> str:
-    """Download the small files of a model of the hub, and return their folder. Raises CommandError."""
+def _downloaded(name: str, note: Callable[[str], object]) -> str:
+    """Download the small files of a model of the hub, and return their folder; `note` gets pauses. Raises CommandError."""
     from responses_app.server.model_files.errors import CannotServe
     from responses_app.server.model_files.prepare import small_snapshot
 
     name, _, revision = name.partition("@")
     try:
-        return str(small_snapshot(name, revision))
+        return str(small_snapshot(name, revision, note))
     except CannotServe as error:
         raise CommandError(escaped(str(error))) from error
 

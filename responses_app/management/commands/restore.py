@@ -13,6 +13,10 @@ from responses_app.server.backup import embedded, restoring
 from responses_app.server.backup.manifest import BackupError
 from responses_app.store.database_problems import describe_driver_error
 
+REMEDY = (
+    "Make room if a disk is full, and restore again: files are copied first, and the tables are replaced in one transaction."
+)
+
 
 class Command(DatabaseCommand):
     """Command `restore`."""
@@ -41,7 +45,9 @@ class Command(DatabaseCommand):
                 rows = restoring.restore(folder, overwrite=overwrite)
         except psycopg.Error as error:
             raise CommandError(describe_driver_error(error)) from error
-        except (BackupError, OSError) as error:
+        except BackupError as error:
             raise CommandError(str(error).strip()) from error
+        except OSError as error:
+            raise CommandError(f"the backup was not restored: {error}. {REMEDY}") from error
         self.stdout.write(f"Restored: {', '.join(f'{count} {name}' for name, count in rows.items())}.")
         self.stdout.write("Next: start the server. With an ASGI server other than bin/serve, run manage.py migrate before.")

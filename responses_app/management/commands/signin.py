@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urljoin
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -29,4 +30,4 @@ class Command(DatabaseCommand):
         if user is None:
             raise CommandError(f"No account is named {username!r}. Leave the name out to sign in as the operator.")
         audit_log.record(audit_log.command(), "sign-in.link", f"account {user.get_username()}")
-        self.stdout.write(url.rstrip("/") + sign_in.link(user))
+        self.stdout.write(urljoin(url, sign_in.link(user)))

@@ -79,7 +79,7 @@ def folders(installed: Path | None = None) -> dict[str, str]:
         f"{bubblewrap.CODE}/responses_app": str(ROOT / "responses_app"),
         bubblewrap.INSIDE: str(ROOT / "responses_app" / "sandbox" / "inside"),
     }
-    mounted_folders |= {prefix: prefix for prefix in (sys.base_prefix, sys.prefix) if not prefix.startswith("/usr")}
+    mounted_folders |= {folder: folder for folder in bubblewrap.python_folders()}
     if installed is not None:
         mounted_folders[bubblewrap.INSTALLATION] = str(installed)
     return mounted_folders

@@ -23,6 +23,7 @@ FOLDER = "sandbox"
 INSTALL_LIMIT_S = 900.0
 FONT_CACHE = ".matplotlib"
 MAX_MESSAGE = 500
+READABLE = 0o044
 NO_INSTALLER = "neither pip nor uv is installed beside the server"
 # Words of pip and uv about a package index that does not answer.
 UNREACHABLE = (
@@ -66,6 +67,7 @@ def prepared_folder(folder: Path) -> Path:
             part.chmod(0o755)
     if not _site(folder).exists() and _earlier_place(folder).exists():
         _earlier_place(folder).rename(_site(folder))
+    _make_readable(_site(folder))
     return target
 
 
@@ -117,6 +119,19 @@ def _earlier_place(folder: Path) -> Path:
     return folder / f"packages-{_version()}"
 
 
+def _make_readable(site: Path) -> None:
+    """Let the account of the runner read packages that an earlier version installed under a closed umask. Raises OSError."""
+    if not site.exists() or all(entry.stat().st_mode & READABLE == READABLE for entry in site.iterdir()):
+        return
+    for folder, _, files in os.walk(site):
+        Path(folder).chmod(0o755)
+        for name in files:
+            path = Path(folder, name)
+            if not path.is_symlink():
+                # Programs stay programs.
+                path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
 def _install(target: Path, site: Path) -> None:
     fresh, temporary = target / "fresh", target / "temporary"
     # An installation that was killed leaves its files behind, those of pip too: more than 100 MB.
@@ -154,7 +169,10 @@ def _font_environment(packages: Path) -> dict[str, str]:
 
 def _run(command: list[str], environment: dict[str, str]) -> None:
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S)
+        # The account of the runner reads the packages, whatever the umask of the server is.
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT_S, umask=0o022
+        )
     except FileNotFoundError as error:
         raise PackagesMissing(NO_INSTALLER, NO_INSTALLER) from error
     except subprocess.TimeoutExpired as error:

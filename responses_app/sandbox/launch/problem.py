@@ -72,6 +72,11 @@ def missing_part(facts: MachineFacts) -> str | None:
 
 def forbidding_part(facts: MachineFacts, message: str) -> str:
     """Return a sentence that names what forbids namespaces, and the remedy. `message` is bubblewrap's."""
+    if "ModuleNotFoundError" in message:
+        return (
+            "The sandbox does not see a Python package of the server. Install the packages into the environment of the server, "
+            f"not into folders that PYTHONPATH or a link name. The message was: {_short(message)}"
+        )
     if facts.unprivileged_userns_clone == 0:
         return "The sysctl kernel.unprivileged_userns_clone=0 forbids namespaces. Set it to 1."
     if facts.max_user_namespaces == 0:

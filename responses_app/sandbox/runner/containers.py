@@ -23,8 +23,9 @@ from responses_app.sandbox.base import (
     SandboxUnavailable,
     WorkFile,
 )
+from responses_app.sandbox.inside.interpreter import NICE
 from responses_app.sandbox.options import RunnerOptions
-from responses_app.sandbox.runner import cgroups, process_table
+from responses_app.sandbox.runner import cgroups, priority, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
 from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
 from responses_app.utils.shares import ProjectShares, ShareExceeded, reserved_places
@@ -51,6 +52,8 @@ class LiveContainer:
         # Runs that have begun or wait for a place of the project. While all wait, another project may end the container.
         self.pending_runs = 0
         self.turn = asyncio.Lock()
+        # Priority of the next run.
+        self.nice = NICE
         self.is_deleted = False
         self.interpreter: InterpreterProcess | None = None
         self._bwrap, self._options = bwrap, options
@@ -77,8 +80,9 @@ class LiveContainer:
         """Run code and return the result without the output, which `on_output` takes."""
         async with self._running:
             await self.start()
-            before = await asyncio.to_thread(self.work.states)
             assert self.interpreter is not None  # noqa: S101 - set by start
+            await self.interpreter.set_nice(self.nice)
+            before = await asyncio.to_thread(self.work.states)
             error: str | None = None
             outcome: InterpreterAnswer | None = None
             try:
@@ -127,13 +131,14 @@ class LiveContainer:
         self.work.unmount()
         cgroups.remove(self._cgroup)
 
-    def check_memory(self, table: process_table.ProcessTable) -> None:
+    async def check_memory(self, table: process_table.ProcessTable) -> None:
         """End an interpreter whose processes use more memory than the container may have."""
-        if self.interpreter is None:
+        interpreter, limit = self.interpreter, self.memory_mib * 1024 * 1024
+        if interpreter is None:
             return
-        limit = self.memory_mib * 1024 * 1024
-        if process_table.memory_in_use(table, self.interpreter.pid, limit) > limit:
-            self.interpreter.kill(f"The code used more than {self.memory_mib} MiB of memory")
+        used = await asyncio.to_thread(process_table.memory_in_use, table, interpreter.pid, limit)
+        if used > limit and self.interpreter is interpreter:
+            interpreter.kill(f"The code used more than {self.memory_mib} MiB of memory")
 
 
 class ContainerRegistry:
@@ -181,6 +186,8 @@ class ContainerRegistry:
         container.pending_runs += 1
         try:
             async with container.turn, self._place_for_code(container.project), self.use(container_id) as used:
+                running = sum(one.is_running_code for one in self._containers.values() if one.project == container.project)
+                used.nice = priority.nice_of_run(running + 1)
                 yield used
         finally:
             container.pending_runs -= 1
@@ -211,9 +218,8 @@ class ContainerRegistry:
             is_idle_round = number % IDLE_ROUNDS == 0
             containers = [each for each in self._containers.values() if each.is_running_code or is_idle_round]
             if any(container.interpreter is not None for container in containers):
-                table = process_table.ProcessTable.read()
-                for container in containers:
-                    container.check_memory(table)
+                table = await asyncio.to_thread(process_table.ProcessTable.read)
+                await asyncio.gather(*(container.check_memory(table) for container in containers))
 
     async def close(self) -> None:
         """End all containers."""

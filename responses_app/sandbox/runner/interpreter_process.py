@@ -15,7 +15,7 @@ from typing import Any
 
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnOutput, SandboxUnavailable
-from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT, STARTUP, TOKEN_BYTES
+from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, NICE, READY, RESULT, STARTUP, TOKEN_BYTES
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, priority, process_table, sandboxed_process
 from responses_app.sandbox.runner.output import OutputReader
@@ -29,6 +29,8 @@ PNG_START = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
 MAX_FIGURES = 20
 MAX_FIGURE_BYTES = 32 * 1024 * 1024
 MAX_OPEN_FILES = 256
+# Timers and queued signals, in memory of the kernel. Without this limit all containers share the limit of the user.
+MAX_SIGNALS = 1024
 MAX_CPU_S = 3600
 MAX_THREADS = 4
 
@@ -54,6 +56,7 @@ class InterpreterProcess:
         self._process, self._reader, self._writer = process, reader, writer
         # Process id of bubblewrap in the namespace of the runner.
         self.pid = process.pid
+        self._main, self._nice = process.pid, NICE
         self._output: OutputReader | None = None
         self._reason: str | None = None
 
@@ -83,7 +86,8 @@ class InterpreterProcess:
             pids = process_table.container_pids(process.pid)
             cgroups.move(cgroup, [process.pid, *pids])
             # The last one is the interpreter.
-            await priority.lower(pids[-1:])
+            interpreter._main = pids[-1]
+            await priority.end_first(interpreter._main)
         except BaseException:
             await interpreter.close()
             raise
@@ -109,6 +113,12 @@ class InterpreterProcess:
         if not await process_table.suspend(self.pid):
             raise InterpreterEnded("The code left processes that start processes without end")
         return InterpreterAnswer(value, error, figures, output.is_truncated)
+
+    async def set_nice(self, nice: int) -> None:
+        """Set the priority of the processes of the container."""
+        if nice != self._nice:
+            await priority.set_nice(self._main, nice)
+            self._nice = nice
 
     def kill(self, reason: str) -> None:
         """End the interpreter during a run, which raises InterpreterEnded with `reason`."""
@@ -188,6 +198,7 @@ def _limits(memory_mib: int, options: RunnerOptions) -> dict[str, int]:
         "RLIMIT_NPROC": options.max_processes,
         "RLIMIT_FSIZE": options.disk_mib * 1024 * 1024,
         "RLIMIT_NOFILE": MAX_OPEN_FILES,
+        "RLIMIT_SIGPENDING": MAX_SIGNALS,
         "RLIMIT_CORE": 0,
     }
 

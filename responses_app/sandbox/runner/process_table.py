@@ -62,11 +62,20 @@ class ProcessTable:
 
 
 def memory_in_use(table: ProcessTable, root: int, limit: int) -> int:
-    """Return the bytes of the descendants of `root`. Above `limit` shared pages are divided among their processes."""
+    """Return the bytes of the descendants of `root`. Above `limit` shared pages are divided among their processes.
+
+    Call in a thread: the kernel counts pages only between copies of the page tables, and many processes that fork make that wait
+    seconds.
+    """
     memory = table.memory(root)
     if memory <= limit:
         return memory
     return sum(_proportional(entry) for entry in table.descendants(root))
+
+
+def memory_in_use_now(root: int, limit: int) -> int:
+    """Read /proc and return `memory_in_use`."""
+    return memory_in_use(ProcessTable.read(), root, limit)
 
 
 async def suspend(bwrap: int) -> bool:

@@ -73,6 +73,9 @@ DENIED: Mapping[str, tuple[int | None, int | None]] = {
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
+    # The kernel has one limit on the watches of a user, whom all containers share.
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     "quotactl": (179, 60),
     "quotactl_fd": (443, 443),
     # A session has a share of the processor of its own, so code stays in the session that the runner made.

@@ -126,7 +126,7 @@ class _Exchange:
         limit = memory_mib * 1024 * 1024
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
-            if process_table.memory_in_use(process_table.ProcessTable.read(), self._process.pid, limit) > limit:
+            if await asyncio.to_thread(process_table.memory_in_use_now, self._process.pid, limit) > limit:
                 self._end(f"more than {memory_mib} MiB of memory")
 
     def _end(self, problem: str) -> None:
@@ -161,5 +161,6 @@ def _resources(memory_mib: int, limits: OnceLimits) -> dict[str, int]:
         "RLIMIT_NPROC": 32,
         "RLIMIT_FSIZE": bubblewrap.TEMPORARY_BYTES,
         "RLIMIT_NOFILE": 256,
+        "RLIMIT_SIGPENDING": 256,
         "RLIMIT_CORE": 0,
     }

@@ -15,6 +15,7 @@ from responses_app.models import MAX_FILENAME_CHARS
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare.media import images
 from responses_app.schemas.items import valid
+from responses_app.schemas.options import CacheBreakpoint
 from responses_app.validation.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type, shorten, wrong_type
 
@@ -26,7 +27,7 @@ class ContentPart(StrictModel):
     text: LongText
     annotations: Array[dict[str, Any]] | None = None
     logprobs: Array[dict[str, Any]] | None = None
-    prompt_cache_breakpoint: dict[str, Any] | None = None
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
 
 
 class ImagePart(StrictModel):
@@ -36,7 +37,7 @@ class ImagePart(StrictModel):
     image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
     file_id: str | None = None
     detail: Literal["low", "high", "auto", "original"] = "auto"
-    prompt_cache_breakpoint: dict[str, Any] | None = None
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
 
 
 class FilePart(StrictModel):
@@ -48,7 +49,7 @@ class FilePart(StrictModel):
     file_url: str | None = None
     filename: Annotated[str, Field(max_length=MAX_FILENAME_CHARS)] | None = None
     detail: Literal["auto", "low", "high"] | None = None
-    prompt_cache_breakpoint: dict[str, Any] | None = None
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
 
 
 class RefusalPart(StrictModel):

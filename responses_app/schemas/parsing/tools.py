@@ -107,6 +107,15 @@ def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, i
     return tools
 
 
+def read_of_any_schema(raw: object) -> list[dict[str, Any]]:
+    """Parse `tools` as `read`, without the rules of strict mode: a schema of Messages may break them. Raises InvalidRequest."""
+    if not isinstance(raw, list):
+        return read(raw)
+    strict = {index for index, tool in enumerate(raw) if isinstance(tool, Mapping) and tool.get("strict") is True}
+    tools = read([{**tool, "strict": False} if index in strict else tool for index, tool in enumerate(raw)])
+    return [{**tool, "strict": True} if index in strict else tool for index, tool in enumerate(tools)]
+
+
 def _check_none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     each = [((*loc, n), tool) for n, tool in enumerate(tools)]
     each += [

@@ -8,7 +8,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from responses_app.installation.keyring import encryption_keys
 
@@ -44,7 +46,7 @@ class Manifest:
     """
 
     created_at: str
-    postgres: str
+    postgres: Annotated[str, StringConstraints(pattern=r"^\d+")]
     secret_key_id: str
     migrations: Mapping[str, str]
     rows: Mapping[str, int]
@@ -73,8 +75,8 @@ class Manifest:
         if isinstance(raw, dict) and raw.get("format", FORMAT) != FORMAT:
             raise BackupError(f"The backup has the format {raw['format']!r}. Restore it with a later version of the server.")
         try:
-            return cls(**{**raw, "files": [BackupFile(**entry) for entry in raw["files"]]})
-        except (KeyError, TypeError):
+            return TypeAdapter(cls).validate_python(raw)
+        except ValidationError:
             raise BackupError(f"{folder / NAME} is not what backup writes. Use another copy of the backup.") from None
 
     @property

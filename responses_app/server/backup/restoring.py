@@ -26,7 +26,7 @@ from responses_app.server.backup.writing import count_rows
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.db import session_parameters
 from responses_app.store.files import storage
-from responses_app.store.health import known_migrations
+from responses_app.store.health import APP, is_later
 
 # Tables whose rows make a database one that is in use.
 IN_USE: Final = ("responses", "conversations", "files", "API keys", "accounts")
@@ -57,12 +57,9 @@ def check_backup(folder: Path) -> Manifest:
     manifest = Manifest.read(folder)
     check_files(folder, manifest)
     _entries(folder, manifest)
-    known = known_migrations()
-    later = [f"{app}.{name}" for app, name in manifest.migrations.items() if f"{app}.{name}" not in known]
-    if later:
-        raise BackupError(
-            f"The backup is of a later version of the server (migration {later[0]}). Restore it with that version."
-        )
+    newest = manifest.migrations.get(APP, "")
+    if is_later(newest):
+        raise BackupError(f"The backup is of a later version of the server (migration {newest}). Restore it with that version.")
     return manifest
 
 
@@ -151,10 +148,13 @@ def _restore_secrets(folder: Path) -> None:
         source, target = folder / KEYS / name, data_dir() / name
         if not source.exists():
             continue
+        # Complete before it gets its name, which a full disk may prevent.
+        new = target.with_name(f"{name}.new")
+        new.touch(0o600)
+        new.write_bytes(source.read_bytes())
         if target.exists() and target.read_bytes() != source.read_bytes():
             target.replace(target.with_name(f"{name}.before-restore"))
-        target.touch(0o600)
-        target.write_bytes(source.read_bytes())
+        new.replace(target)
 
 
 def _entries(folder: Path, manifest: Manifest) -> list[str]:

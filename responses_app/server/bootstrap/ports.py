@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 
 REASONS = {
@@ -10,6 +11,7 @@ REASONS = {
     errno.EACCES: "ports below 1024 need more rights; choose another --port",
     errno.EADDRNOTAVAIL: "this machine has no such address; choose another --host",
 }
+UNKNOWN_HOST = "--host takes an address of this machine without a port or brackets, such as 127.0.0.1, 0.0.0.0 or ::"
 
 
 class CannotListen(Exception):
@@ -40,9 +42,18 @@ def reserve(host: str, port: int = 0) -> socket.socket:
             probe.close()
             raise
     except OSError as error:
-        reason = REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise CannotListen(f"cannot listen on {host}:{port}: {reason}") from None
+        raise CannotListen(_describe(host, port, error)) from None
     return probe
+
+
+def start_listening(descriptor: int, backlog: int) -> None:
+    """Start listening on a reserved socket; until then connections are refused. Raises CannotListen."""
+    with socket.socket(fileno=os.dup(descriptor)) as shared:
+        host, port = shared.getsockname()[:2]
+        try:
+            shared.listen(backlog)
+        except OSError as error:
+            raise CannotListen(_describe(host, port, error)) from None
 
 
 def reachable(host: str) -> str:
@@ -54,3 +65,13 @@ def address(host: str, port: int) -> str:
     """Return `host:port` for clients on this machine."""
     host = reachable(host)
     return f"{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+
+
+def _describe(host: str, port: int, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if isinstance(error, socket.gaierror):
+        return f"cannot listen on {host}: {reason}; {UNKNOWN_HOST}"
+    if error.errno == errno.EINVAL and host.lower().startswith("fe80:"):
+        reason = f"a link-local address needs its interface, as in {host}%eth0"
+    shown = f"[{host}]" if ":" in host else host
+    return f"cannot listen on {shown}:{port}: {REASONS.get(error.errno or 0, reason)}"

@@ -25,6 +25,10 @@ class Progress:
         """Print a line."""
         print(text, file=self.out, flush=True)
 
+    def note(self, text: str) -> None:
+        """Print a line within a running step."""
+        self._draw(f"  {text}", end=True)
+
     @contextmanager
     def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
         """Show a running step with the seconds and the text of `detail()`, and the total time at the end."""

@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx2
 
+from responses_app.engines.http.connections import plain_http_hint
 from responses_app.engines.registry import default_start_wait_s
-from responses_app.engines.urls import location, split_urls
+from responses_app.engines.urls import location, split_urls, without_version
 
 LIST_LIMIT = 10.0
 RETRY = 0.25
@@ -94,15 +95,41 @@ def _listed(url: str) -> Models | NoModelList:
     try:
         answer = _get_with_retry(f"{place}/v1/models", headers, url)
         if answer.is_error:
-            raise ValueError(f"GET {urlsplit(place).path}/v1/models is answered {answer.status_code}")
-        return {model["id"]: model for model in answer.json()["data"]}
+            return NoModelList(_refusal(url, answer.status_code))
+        models = {model["id"]: model for model in answer.json()["data"]}
+        return {name: _completed(model, models) for name, model in models.items()}
     except httpx2.TransportError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             trust = "SSL_CERT_FILE names a file with the authorities to trust"
             return NoModelList(f"the certificate of the engine at {urlsplit(place).netloc} is not accepted ({error}); {trust}")
-        return NoModelList(f"the engine at {urlsplit(place).netloc} is away ({error}): start it, or correct its URL")
+        return NoModelList(
+            f"the engine at {urlsplit(place).netloc} is away ({error}): start it, or correct its URL{plain_http_hint(place, error)}"
+        )
     except (httpx2.HTTPError, ValueError, KeyError) as error:
-        return NoModelList(f"the engine at {urlsplit(place).netloc} does not list its models ({error}); name them with --model")
+        return NoModelList(f"the engine at {urlsplit(place).netloc} does not list its models ({error}); {_remedy(place)}")
+
+
+def _refusal(url: str, status: int) -> str:
+    """Return what an engine that answers its list of models with an error lacks, and what to do."""
+    parts, place = urlsplit(url), location(url)
+    host = urlsplit(place).netloc
+    if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+        refused = "refuses the key of its URL" if parts.password else "wants a key"
+        return f"the engine at {host} {refused} (HTTP {status}): give its key in the URL, as in {parts.scheme}://:KEY@{host}"
+    reason = f"GET {urlsplit(place).path}/v1/models is answered {status}"
+    return f"the engine at {host} does not list its models ({reason}); {_remedy(place)}"
+
+
+def _completed(model: Mapping[str, Any], models: Models) -> Mapping[str, Any]:
+    """Return a model with the tokenizer and the length of its base model, which vLLM does not name for a LoRA adapter."""
+    base = models.get(model.get("parent") or "", {})
+    return {**model, **{name: base[name] for name in ("root", "max_model_len") if name in base}}
+
+
+def _remedy(place: str) -> str:
+    """Return what to do about an engine that does not list its models."""
+    base = without_version(place)
+    return f"give its URL without /v1, as in --engine {base}" if base else "name them with --model"
 
 
 def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
@@ -111,7 +138,9 @@ def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Re
     deadline = time.monotonic() + (float(wait_option) if wait_option else default_start_wait_s())
     while True:
         try:
-            return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
+            # Without a proxy of the environment, as requests of the server to its engines.
+            with httpx2.Client(transport=httpx2.HTTPTransport()) as client:
+                return client.get(url, headers=headers, timeout=LIST_LIMIT)
         except httpx2.TransportError:
             if time.monotonic() >= deadline:
                 raise

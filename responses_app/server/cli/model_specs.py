@@ -21,6 +21,8 @@ DEFAULT = "demo-chat"
 WITHOUT_TOKENIZER = frozenset({"http", "https", "script", "unix"})
 # A tape without a model uses harmony, whose vocabulary is part of the harmony library.
 HARMONY = Path(__file__).parent / "gpt_oss"
+# Place of the key in engine URLs without a key.
+KEYLESS = re.compile(r"(?:(?<=http://)|(?<=https://))(?![^/,]*@)")
 # Address of a page of the hub, with or without a revision.
 _HUB_NAME = r"/(?P<name>[\w.-]+/[\w.-]+)(?:/(?:tree|blob|resolve|commit)/(?P<revision>[^/?#]+))?"
 _HUB_PAGE = re.compile(rf"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co){_HUB_NAME}")
@@ -52,6 +54,14 @@ def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[
             f"two models are called {sorted(twice)[0]}: give one of them another name, as in --model NAME=SOURCE"
         )
     return " ".join(entries)
+
+
+def with_key(engines: Sequence[str], key: str) -> list[str]:
+    """Add `key` to the `http://` URLs of `--engine` that have none. Other accounts see the command line, but not the environment."""
+    if not key:
+        return list(engines)
+    parts = [url.partition("?") for url in engines]
+    return [KEYLESS.sub(f":{quote(key, safe='')}@", base) + mark + query for base, mark, query in parts]
 
 
 def one_engine(engines: Sequence[str]) -> str | None:
@@ -109,10 +119,11 @@ def with_adapters(models: str, adapters: Sequence[str]) -> str:
     return f"{base}={_with(url, {f'{PREFIX}{name}': folder for name, folder in folders.items()})}"
 
 
-def with_engine_options(models: str, words: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, str]]) -> str:
+def with_engine_options(models: str, words: Sequence[str], read: Callable[[Sequence[str], str], Mapping[str, str]]) -> str:
     """Add options of vLLM from the command line to the engine URL of the only model of RESPONSES_MODELS.
 
-    `read` returns the options by name. Raises InvalidModelSpec for several models and for an engine elsewhere.
+    `read` returns the options by name, from the words and the entry of the model. Raises InvalidModelSpec for several models and
+    for an engine elsewhere.
     """
     if not words:
         return models
@@ -126,7 +137,7 @@ def with_engine_options(models: str, words: Sequence[str], read: Callable[[Seque
         raise InvalidModelSpec(
             f"{words[0]} is an option of vLLM, and the engine of {name} runs elsewhere: give the option to that engine"
         )
-    return f"{name}={_with(url, dict(read(words)))}"
+    return f"{name}={_with(url, dict(read(words, models)))}"
 
 
 def check_tokenizers(models: str) -> None:
@@ -209,10 +220,9 @@ def _offered(engine: str) -> Iterator[ModelSpec]:
     except NoModelList as error:
         raise InvalidModelSpec(str(error)) from None
     for name, model in listed.items():
-        # The `root` of a LoRA adapter is the folder of the adapter, which needs no tokenizer.
-        root = listed.get(model.get("parent") or "", model).get("root")
-        tokenizer = query.get("tokenizer") or root or name
-        yield ModelSpec(name, _with(engine, {"model": name, "tokenizer": tokenizer}))
+        parent = {"parent": model["parent"]} if model.get("parent") else {}
+        tokenizer = query.get("tokenizer") or model.get("root") or name
+        yield ModelSpec(name, _with(engine, {"model": name, "tokenizer": tokenizer, **parent}))
 
 
 def local_source(source: str, build: Callable[[str], Path]) -> str:

@@ -22,7 +22,7 @@ from responses_app.server.bootstrap.shared_resources import missing_file
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
 from responses_app.server.http.admission import DESCRIPTORS_EACH, SPARE_DESCRIPTORS
 from responses_app.store.files import storage
-from responses_app.tools.sandbox_access import code_interpreter, missing_socket
+from responses_app.tools.sandbox_access import code_interpreter, missing_socket, start_failure
 
 MIB: Final = 1024 * 1024
 # Files of the data folder that no other account may read.
@@ -138,6 +138,8 @@ def check_sandbox() -> CheckResults:
         yield status, f"The sandbox does not work, so code_interpreter is not offered. {problem}"
     elif problem := missing_socket():
         yield FAILED if mode == "on" else WARNING, problem
+    elif reason := start_failure():
+        yield FAILED if mode == "on" else WARNING, f"The sandbox of the server that runs does not start: {reason}"
     else:
         yield OK, "The sandbox works: a trial run has succeeded."
 

@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 
-from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults, FindingStatus
 
 LIMIT_S: Final = 20.0
 STREAM_LIMIT_S: Final = 120.0
@@ -145,7 +145,7 @@ def check_body_size(url: str, key: str) -> CheckResults:
 
 
 def check_buffering(url: str, key: str) -> CheckResults:
-    """Stream a response and compare the arrival of the first and the last piece."""
+    """Stream a response, and compare the arrival of its pieces with the time at which the server began the answer."""
     model = _model(url, key)
     if model is None:
         yield SKIPPED, "The server has no model that is ready."
@@ -156,14 +156,20 @@ def check_buffering(url: str, key: str) -> CheckResults:
         if answer.status_code != httpx2.codes.OK:
             yield SKIPPED, f"The request of a stream is answered {answer.status_code}, so buffering cannot be seen."
             return
-        arrivals += [time.monotonic() - began for _ in answer.iter_raw()]
-    whole_s = arrivals[-1] if arrivals else 0.0
+        # The server took as long before it sent the head. That is no time of the stream.
+        prepared_s = int(answer.headers.get("openai-processing-ms", 0)) / 1000
+        arrivals += [time.monotonic() - began - prepared_s for _ in answer.iter_raw()]
+    yield judge_stream(model, arrivals)
+
+
+def judge_stream(model: str, arrivals: Sequence[float]) -> tuple[FindingStatus, str]:
+    """Return the finding about a stream whose pieces arrived so many seconds after the server began to send."""
+    first_s, whole_s = (arrivals[0], arrivals[-1]) if arrivals else (0.0, 0.0)
     if whole_s < MIN_STREAM_S:
-        yield SKIPPED, f"The stream of {model} took {whole_s:.1f} s, which is too short to see buffering."
-    elif whole_s - arrivals[0] < BUFFERED_SHARE * whole_s:
-        yield FAILED, f"All of a stream of {whole_s:.1f} s arrived at its end. {NO_BUFFERING}"
-    else:
-        yield OK, f"A stream arrives as it is made: its first piece after {arrivals[0]:.1f} s of {whole_s:.1f} s."
+        return SKIPPED, f"The stream of {model} took {max(whole_s, 0):.1f} s, which is too short to see buffering."
+    if whole_s - first_s < BUFFERED_SHARE * whole_s:
+        return FAILED, f"All of a stream of {whole_s:.1f} s arrived at its end. {NO_BUFFERING}"
+    return OK, f"A stream arrives as it is made: its first piece after {max(first_s, 0):.1f} s of {whole_s:.1f} s."
 
 
 def check_websocket(url: str, key: str, wait_s: float) -> CheckResults:

@@ -15,6 +15,7 @@ from responses_app.engines.http.health import FailureDetector
 from responses_app.engines.socket import server as socket_server
 from responses_app.engines.socket.client import answers
 from responses_app.engines.vllm import server as vllm_server
+from responses_app.engines.vllm.socket_folder import PATH_LIMIT, PATH_VARIABLE
 from responses_app.installation.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
 from responses_app.server.engine_worker.spec import WorkerSpec
@@ -26,8 +27,6 @@ WATCH = 1.0
 # Seconds after which a health check counts as failed; a busy server answers slowly.
 ANSWER_LIMIT = 10.0
 HUNG_LIMIT = 60.0
-# A socket address holds 107 bytes; vLLM names its sockets by a UUID.
-SOCKETS_LIMIT = 107 - 37
 
 
 class VllmFailed(Exception):
@@ -63,9 +62,9 @@ class VllmProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         self.clean_up()
         environ = dict(os.environ)
-        if len(os.fsencode(self._sockets)) <= SOCKETS_LIMIT:
+        if len(os.fsencode(self._sockets)) <= PATH_LIMIT:
             self._sockets.mkdir(parents=True, mode=0o700)
-            environ["VLLM_RPC_BASE_PATH"] = str(self._sockets)
+            environ[PATH_VARIABLE] = str(self._sockets)
         environ.pop("VLLM_API_KEY", None)
         if self.plan.key:
             environ["VLLM_API_KEY"] = self.plan.key

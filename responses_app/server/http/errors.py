@@ -48,8 +48,10 @@ def _headers(body: bytes, request_id: str) -> list[Header]:
 
 
 def too_large(limit: int) -> PayloadTooLarge:
-    """Return the error for a body over the limit."""
-    return PayloadTooLarge(f"The body of your request is larger than {limit // 1024 // 1024} MiB.")
+    """Return the error for a body over the limit. That of an upload is the limit of a file and 1 MiB for the form."""
+    most = limit // 1024 // 1024
+    file = f" A file may have up to {most - 1} MiB." if limit > BODY_LIMIT else ""
+    return PayloadTooLarge(f"The body of your request is larger than {most} MiB.{file}")
 
 
 class HttpChannel(HTTPChannel):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from http import client as http_client
 from io import BytesIO
 from pathlib import Path
@@ -62,6 +63,8 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
             return
         try:
             super().handleContentChunk(data)
+            # A later write of what is buffered would fail outside of this method.
+            self.content.flush()
         except OSError as failed:
             self._refuse_full(failed)
 
@@ -123,7 +126,9 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
     def _drop_body(self) -> None:
         self._release()
         if self.content is not None:
-            self.content.close()
+            # A full disk refuses what is still buffered; the file is closed nevertheless.
+            with suppress(OSError):
+                self.content.close()
 
     def _release(self) -> None:
         if self.charge is not None:

@@ -17,18 +17,14 @@ from typing import BinaryIO
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.hub_errors import explained
 from responses_app.server.model_files.repository import RepoFile, Repository, cache, record
+from responses_app.server.model_files.retries import Retries, is_passing_status
 from responses_app.server.model_files.selection import WEIGHT_SUFFIXES
 from responses_app.server.model_files.sizes import size_text, time_text
-from responses_app.utils.backoff import Backoff
 
 THREADS = 4
 HASH_BLOCK = 2**22
 # Seconds without a byte after which a connection counts as broken.
 SILENCE_LIMIT_S = 30.0
-# Pauses after broken connections. Every connection that brings bytes begins with the first pause again.
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
-MAX_FAILURES = 6
-RETRIED_STATUSES = (408, 429, 500, 502, 503, 504)
 LOCK_POLL_S = 1.0
 # Seconds over which the rate is measured.
 RATE_WINDOW_S = 10.0
@@ -39,9 +35,15 @@ class DownloadStopped(Exception):
 
 
 class Download:
-    """Download of `files` of a repository; `run` blocks, `stop` ends it from another thread."""
+    """Download of `files` of a repository; `run` blocks, `stop` ends it from another thread, `note` gets the pauses."""
 
-    def __init__(self, repository: Repository, files: Sequence[RepoFile], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        files: Sequence[RepoFile],
+        clock: Callable[[], float] = time.monotonic,
+        note: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self.repository = repository
         self.files = repository.missing(tuple(files))
         self._all_paths = [file.path for file in files]
@@ -50,7 +52,7 @@ class Download:
         self._done: dict[str, int] = {file.path: _partial_size(repository, file) for file in self.files}
         self._clock, self._samples = clock, deque[tuple[float, int]]()
         self._lock, self._stopped = threading.Lock(), threading.Event()
-        self.checking = ""
+        self.checking, self._pause, self._report_pause = "", "", note
         self._is_complete = not self.files
 
     @property
@@ -70,20 +72,24 @@ class Download:
         bar = f"[{'#' * (percent // 5)}{'.' * (20 - percent // 5)}] {percent} % of {size_text(self.total)}"
         if done >= self.total and self.checking:
             return f"{bar}, checking {self.checking}"
-        return (
-            f"{bar}, {size_text(rate)}/s, {time_text((self.total - done) / rate)} left" if rate else f"{bar}, waiting for bytes"
-        )
+        if rate:
+            return f"{bar}, {size_text(rate)}/s, {time_text((self.total - done) / rate)} left"
+        return f"{bar}, {self._pause or 'waiting for bytes'}"
 
     def run(self) -> None:
         """Download and check all files. Raises CannotServe, or DownloadStopped. A later download goes on with what is there."""
         with explained(self.repository.name, self.repository.revision):
             self._run_threads()
-            record(self.repository, self._all_paths)
+            record(self.repository, self._all_paths, Retries(self._note))
         self._is_complete = True
 
     def stop(self) -> None:
         """End the download at the next bytes."""
         self._stopped.set()
+
+    def _note(self, pause: str) -> None:
+        self._pause = pause
+        self._report_pause(pause)
 
     def _run_threads(self) -> None:
         threads = ThreadPoolExecutor(THREADS, "download")
@@ -125,27 +131,28 @@ class Download:
     def _transfer(self, file: RepoFile, partial: Path) -> None:
         """Download the bytes that are missing, over as many connections as needed."""
         import httpx2
+        from huggingface_hub.errors import HfHubHTTPError
 
-        backoff = Backoff(PAUSES_S)
+        # Every connection that brings bytes begins with the first pause again.
+        retries = Retries(self._note, self._stopped)
         with partial.open("ab") as out:
             while (begin := _size(out)) < file.size:
                 try:
                     if not self._receive(file, out):
                         return
-                    if _size(out) > begin:
-                        backoff.reset()
+                    error: Exception | None = None
+                except (httpx2.TransportError, HfHubHTTPError) as failed:
+                    if isinstance(failed, HfHubHTTPError) and not is_passing_status(failed):
+                        raise
+                    error = failed
+                if _size(out) > begin:
+                    retries.reset()
+                    if error is None:
                         continue
-                    error: Exception = OSError(
-                        f"the hub sends only {begin:,} of {file.size:,} bytes of {file.path}. Try again, or set HF_ENDPOINT."
-                    )
-                except httpx2.TransportError as broken:
-                    error = broken
-                    if _size(out) > begin:
-                        backoff.reset()
-                pause_s = backoff.next_pause_s()
-                if backoff.failures >= MAX_FAILURES:
-                    raise error
-                if self._stopped.wait(pause_s):
+                error = error or OSError(
+                    f"the hub sends only {begin:,} of {file.size:,} bytes of {file.path}. Try again, or set HF_ENDPOINT."
+                )
+                if not retries.wait_after(error):
                     raise DownloadStopped
             if _size(out) > file.size:
                 out.truncate(0)
@@ -154,14 +161,12 @@ class Download:
         """Append what one connection sends to `out`. Return False if the hub's file ends before `out`."""
         from huggingface_hub import constants, hf_hub_url
         from huggingface_hub.utils._headers import build_hf_headers
-        from huggingface_hub.utils._http import hf_raise_for_status, http_stream_backoff
+        from huggingface_hub.utils._http import get_session, hf_raise_for_status
 
         begin = _size(out)
         url = hf_hub_url(self.repository.name, file.path, revision=self.repository.commit, endpoint=constants.ENDPOINT)
         headers = build_hf_headers() | {"Accept-Encoding": "identity"} | ({"Range": f"bytes={begin}-"} if begin else {})
-        with http_stream_backoff(
-            "GET", url, headers=headers, timeout=SILENCE_LIMIT_S, retry_on_exceptions=(), retry_on_status_codes=RETRIED_STATUSES
-        ) as response:
+        with get_session().stream("GET", url, headers=headers, timeout=SILENCE_LIMIT_S) as response:
             if begin and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 return False
             hf_raise_for_status(response)
@@ -180,15 +185,15 @@ class Download:
 
     def _count(self, file: RepoFile, size: int) -> None:
         with self._lock:
-            self._done[file.path] = min(size, file.size)
+            self._done[file.path], self._pause = min(size, file.size), ""
             now = self._clock()
             self._samples.append((now, self.done))
             while now - self._samples[0][0] > RATE_WINDOW_S:
                 self._samples.popleft()
 
     def _rate(self) -> float:
-        """Return the bytes per second of the last seconds."""
-        if not self._samples:
+        """Return the bytes per second of the last seconds, 0 if none has arrived in these."""
+        if not self._samples or self._clock() - self._samples[-1][0] > RATE_WINDOW_S:
             return 0.0
         (began, first), (_, last) = self._samples[0], self._samples[-1]
         return max(last - first, 0) / max(self._clock() - began, 0.001)

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.repository import cache, cached_names, endpoint, nearest_names
-from responses_app.server.model_files.sizes import size_text, time_text
+from responses_app.server.model_files.retries import wait_text
+from responses_app.server.model_files.sizes import size_text
 
 if TYPE_CHECKING:
     import httpx2
@@ -54,7 +55,7 @@ def problem(error: Exception, name: str, revision: str) -> str:
     if isinstance(error, RepositoryNotFoundError):
         return _unknown(name)
     if isinstance(error, HfHubHTTPError):
-        return _refused(error.response, name)
+        return _refused(error, error.response, name)
     if isinstance(error, httpx2.HTTPError):
         return unreachable(error, name)
     if isinstance(error, UnicodeError):
@@ -119,7 +120,7 @@ def _token_place() -> str:
     return "HF_TOKEN" if is_set else str(constants.HF_TOKEN_PATH)
 
 
-def _refused(response: httpx2.Response, name: str) -> str:
+def _refused(error: Exception, response: httpx2.Response, name: str) -> str:
     host = urlsplit(str(response.url)).netloc
     if response.status_code == 401:
         return f"{host} refuses the token (401). {_token(f'is valid and may read {name}')}"
@@ -127,18 +128,18 @@ def _refused(response: httpx2.Response, name: str) -> str:
         reason = response.headers.get("X-Error-Message", "")
         return f"{host} forbids the download (403{': ' + reason if reason else ''}). {_token(f'may read {name}')}"
     if response.status_code == 429:
-        return f"{host} limits the rate of requests (429). {_wait(response)}"
+        return f"{host} limits the rate of requests (429). {_wait(error)}"
     if response.status_code >= 500:
-        return f"{host} has a failure ({response.status_code}). Try again in some minutes: what is downloaded is kept."
+        when = wait_text(error) or "some minutes"
+        return f"{host} has a failure ({response.status_code}). Try again in {when}: what is downloaded is kept."
     path = urlsplit(str(response.url)).path
     return f"{host} answers {response.status_code} to {path}. Try again, or set HF_ENDPOINT to the hub or to another mirror."
 
 
-def _wait(response: httpx2.Response) -> str:
+def _wait(error: Exception) -> str:
     from huggingface_hub import get_token
 
-    after = response.headers.get("Retry-After", "")
-    wait = f"Wait {time_text(int(after))}" if after.isdecimal() else "Wait some minutes"
+    wait = f"Wait {wait_text(error) or 'some minutes'}"
     return f"{wait}." if get_token() else f"{wait}, or set HF_TOKEN, which has a higher limit."
 
 

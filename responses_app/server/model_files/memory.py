@@ -188,7 +188,7 @@ def _cards() -> list[tuple[int, int]]:
 
 
 def _cgroup_free(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return what the memory limit of a container leaves."""
+    """Return the memory that the limit of a container leaves."""
     try:
         limit = (root / "memory.max").read_text().strip()
         used = int((root / "memory.current").read_text())

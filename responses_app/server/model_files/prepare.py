@@ -96,7 +96,7 @@ def prepare(setting: str, progress: Progress, fit: bool, has_gpu: Callable[[], b
     parsed = [entry for _, entry in entries if entry is not None]
     for text, entry in entries:
         if entry is None:
-            _check_tokenizer(text)
+            _check_tokenizer(text, progress)
     if not parsed:
         return Prepared(setting, {})
     if find_spec("vllm") is None:
@@ -127,20 +127,20 @@ def with_options_of(entry: str, prepared: str) -> str:
     return replace(before, options={**before.options, **after.options}).text()
 
 
-def small_snapshot(name: str, revision: str = "") -> Path:
-    """Return the folder of a model of the hub in the cache, at least with the small files. Raises CannotServe."""
+def small_snapshot(name: str, revision: str = "", note: Callable[[str], object] = lambda _: None) -> Path:
+    """Return the folder of a model of the hub in the cache, at least with the small files; `note` gets the pauses. Raises CannotServe."""
     entry = VllmEntry(name, name, {"revision": revision} if revision else {})
     if (folder := _complete_snapshot(entry)) is not None:
         return folder
     with explained(name, entry.revision):
-        listed = repository.list_repository(name, entry.revision)
+        listed = repository.list_repository(name, entry.revision, note)
         if problem := folders.listed_kind_problem(listed):
             raise CannotServe(f"{listed.name} {problem}.")
-        Download(listed, small_files(listed.files)).run()
+        Download(listed, small_files(listed.files), note=note).run()
     return listed.snapshot
 
 
-def _check_tokenizer(entry: str) -> None:
+def _check_tokenizer(entry: str, progress: Progress) -> None:
     """Ask the hub once for a tokenizer that is neither a folder nor in the cache. Raises CannotServe."""
     name, _, url = entry.partition("=")
     source = dict(parse_qsl(urlsplit(url).query)).get("tokenizer", "")
@@ -148,7 +148,7 @@ def _check_tokenizer(entry: str) -> None:
         if source.startswith((".", "/", "~")):
             raise CannotServe(f"{name}: tokenizer {source}: there is no such folder.")
         with explained(f"{name}: tokenizer {source}", DEFAULT_REVISION):
-            repository.list_repository(source, DEFAULT_REVISION)
+            repository.list_repository(source, DEFAULT_REVISION, progress.note)
 
 
 def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
@@ -159,10 +159,10 @@ def _check(entry: VllmEntry, gpu: bool, progress: Progress) -> Model:
         return _checked(_in_folder(entry, folder), folder, None, gpu)
     with explained(entry.source, entry.revision):
         with progress.step(f"Looking up {entry.source} at {repository.endpoint()}"):
-            listed = repository.list_repository(entry.source, entry.revision)
+            listed = repository.list_repository(entry.source, entry.revision, progress.note)
         if problem := folders.listed_kind_problem(listed):
             raise CannotServe(f"{listed.name} {problem}.")
-        Download(listed, small_files(listed.files)).run()
+        Download(listed, small_files(listed.files), note=progress.note).run()
     weights = weight_files(listed.files, listed.snapshot)
     if problem := folders.listed_weights_problem(listed, weights, bool(entry.options.get("load_format"))):
         raise CannotServe(f"{entry.source} {problem}.")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache as cache_result
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from responses_app.server.model_files.errors import CannotServe
+from responses_app.server.model_files.retries import Retries
 
 if TYPE_CHECKING:
+    import httpx2
     from huggingface_hub import ModelInfo
 
 LIST_LIMIT_S = 10.0
@@ -55,7 +59,7 @@ class Repository:
 
     @property
     def advice(self) -> str:
-        """Return what to do with files that are damaged on the hub."""
+        """Return the remedy for files that are damaged on the hub."""
         return f"choose another model, or another revision of {self.name} (NAME@REVISION)"
 
     def missing(self, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
@@ -86,6 +90,25 @@ def check_endpoint() -> None:
         is_address = False
     if not is_address:
         raise CannotServe(f"HF_ENDPOINT={endpoint()!r} is no address such as https://huggingface.co: correct it, or unset it.")
+
+
+@cache_result
+def keep_token() -> None:
+    """Have the hub's library send the token to the hub alone: a list may name any host for its next page."""
+    from huggingface_hub import set_client_factory
+    from huggingface_hub.utils._http import default_client_factory
+
+    def drop_token(request: httpx2.Request) -> None:
+        if urlsplit(str(request.url))[:2] != urlsplit(endpoint())[:2]:
+            request.headers.pop("Authorization", None)
+
+    def create() -> httpx2.Client:
+        client = default_client_factory()
+        hooks = client.event_hooks
+        client.event_hooks = {**hooks, "request": [*hooks["request"], drop_token]}
+        return client
+
+    set_client_factory(create)
 
 
 def storage(name: str) -> Path:
@@ -124,25 +147,25 @@ def go_offline() -> None:
     constants.HF_HUB_OFFLINE = True
 
 
-def list_repository(name: str, revision: str) -> Repository:
-    """List the files of a repository. Raises the exceptions of the hub's library and of httpx2, and CannotServe."""
+def list_repository(name: str, revision: str, note: Callable[[str], object] = lambda _: None) -> Repository:
+    """List the files of a repository; `note` gets the pauses. Raises the exceptions of the hub's library and of httpx2, and CannotServe."""
     check_endpoint()
+    keep_token()
     from huggingface_hub import HfApi
 
-    api = HfApi()
-    info = api.model_info(name, revision=revision, timeout=LIST_LIMIT_S)
+    retries = Retries(note)
+    info = retries.call(lambda: HfApi().model_info(name, revision=revision, timeout=LIST_LIMIT_S))
     commit = info.sha or revision
-    files = tuple(_files(api.list_repo_tree(name, recursive=True, revision=commit)))
-    return Repository(name, revision, commit, files, tuple(_base_models(info)))
+    return Repository(name, revision, commit, tuple(_files(name, commit, retries)), tuple(_base_models(info)))
 
 
-def record(repository: Repository, paths: list[str]) -> None:
+def record(repository: Repository, paths: list[str], retries: Retries) -> None:
     """Have the hub's library note the commit of the revision and the list of files, for starts without network."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
-    snapshot_download(repository.name, revision=repository.revision, allow_patterns=paths)
+    retries.call(lambda: snapshot_download(repository.name, revision=repository.revision, allow_patterns=paths))
 
 
 def nearest_names(name: str) -> list[str]:
@@ -163,13 +186,26 @@ def nearest_names(name: str) -> list[str]:
     return [lower[match] for match in get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
 
 
-def _files(tree: Any) -> Iterator[RepoFile]:
-    from huggingface_hub import RepoFile as ListedFile
+def _files(name: str, commit: str, retries: Retries) -> Iterator[RepoFile]:
+    """Yield the files of a commit, page by page."""
+    url: str | None = f"{endpoint()}/api/models/{name}/tree/{commit}?recursive=true"
+    while url:
+        page = retries.call(partial(_get, url))
+        for entry in page.json():
+            if entry["type"] == "file":
+                lfs = entry.get("lfs")
+                yield RepoFile(entry["path"], (lfs or entry)["size"], lfs["oid"] if lfs else None, entry["oid"])
+        following = page.links.get("next", {}).get("url")
+        url = following and str(page.url.join(following))
 
-    for entry in tree:
-        if isinstance(entry, ListedFile):
-            lfs = entry.lfs
-            yield RepoFile(entry.path, lfs.size if lfs else entry.size, lfs.sha256 if lfs else None, entry.blob_id)
+
+def _get(url: str) -> httpx2.Response:
+    from huggingface_hub.utils._headers import build_hf_headers
+    from huggingface_hub.utils._http import get_session, hf_raise_for_status
+
+    response = get_session().get(url, headers=build_hf_headers(), timeout=LIST_LIMIT_S)
+    hf_raise_for_status(response)
+    return response
 
 
 def _base_models(info: ModelInfo) -> list[str]:

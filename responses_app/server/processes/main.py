@@ -111,13 +111,20 @@ def _read_models_file() -> None:
     os.environ.pop("RESPONSES_MODELS_FILE", None)
 
 
+def _read_engine_key() -> str:
+    try:
+        return read_variable("RESPONSES_ENGINE_KEY")
+    except ImproperlyConfigured as error:
+        raise CannotStart(str(error)) from None
+
+
 def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Download]:
     """Set RESPONSES_MODELS unless the operator has, check the models, and return the downloads. Raises CannotServe."""
     _read_models_file()
     if options.models or options.engines or not os.environ.get("RESPONSES_MODELS"):
         if not (options.models or options.engines or is_bin_serve()) and _has_own_database():
             raise CannotStart(NO_MODELS)
-        engine = model_specs.one_engine(options.engines)
+        engine = model_specs.one_engine(model_specs.with_key(options.engines, _read_engine_key()))
         models = model_specs.models_setting(options.models, engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
     model_specs.check_tokenizers(os.environ["RESPONSES_MODELS"])
@@ -129,7 +136,7 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
     prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
     os.environ["RESPONSES_MODELS"] = prepared.setting
     if prepared.downloads:
-        engine_options.check(options.engine_options, prepared.downloads, progress)
+        engine_options.check(options.engine_options, prepared.setting, prepared.downloads, progress)
         return prepared.downloads
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
@@ -171,7 +178,7 @@ def _sandbox(folder: Path, progress: Progress, has_runner: bool) -> Iterator[Non
 
 
 def _serve_metrics(options: Options) -> None:
-    """Begin with empty counters, and serve the metrics on a port of their own if there is one. Raises CannotStart."""
+    """Begin with empty counters, and serve the metrics if they have a separate port. Raises CannotStart."""
     from django.conf import settings
 
     slots.clear(settings.RESPONSES_METRICS_DIR)
@@ -289,7 +296,10 @@ def _demo(name: str, folder: Path, progress: Progress) -> Path:
     from responses_app.demo.build import build
 
     with progress.step(f"Preparing {name}"):
-        return build(name, folder / "models")
+        try:
+            return build(name, folder / "models")
+        except OSError as error:
+            raise CannotStart(f"{name} cannot be written to {folder / 'models'}: {error.strerror or error}") from error
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ import argparse
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from responses_app.server.bootstrap import ports
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.cli.banner import model_lines
 from responses_app.server.processes import startup
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         os.set_inheritable(descriptor, False)
     try:
         return _serve(options)
-    except CannotStart as error:
+    except (CannotStart, ports.CannotListen) as error:
         sys.stderr.write(f"web process {options.number}: {error}\n")
         return 1
 
@@ -75,7 +75,7 @@ def _serve(options: argparse.Namespace) -> int:
             sys.stderr.writelines(f"{line}\n" for line in model_lines(manager.current().served.values()))
         from project.asgi import application, gate, limits
 
-        _start_listening(options.listening, BACKLOG)
+        ports.start_listening(options.listening, BACKLOG)
         if failure := life.listen(application, adopted(options.listening), lambda: notify_ready(options.ready), gate, limits):
             raise CannotStart(failure)
         return life.code
@@ -83,12 +83,6 @@ def _serve(options: argparse.Namespace) -> int:
         life.close()
         events.close()
         close_connections()
-
-
-def _start_listening(descriptor: int, backlog: int) -> None:
-    """Start listening on the inherited socket; until then connections are refused."""
-    with socket.socket(fileno=os.dup(descriptor)) as shared:
-        shared.listen(backlog)
 
 
 def _leave(_number: int, _frame: object) -> None:

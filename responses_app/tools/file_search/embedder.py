@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import httpx2
 from django.conf import settings
 
+from responses_app.outbound_http.certificates import default_ssl_context
+
 TIMEOUT_S = 60.0
 # Texts of a request.
 BATCH = 64
@@ -27,7 +29,8 @@ async def embed(texts: Sequence[str]) -> list[list[float]]:
     """Return an embedding of length 1 for each text. Raises EmbeddingFailed."""
     headers = {"Authorization": f"Bearer {key}"} if (key := settings.RESPONSES_EMBEDDINGS_KEY) else {}
     vectors: list[list[float]] = []
-    async with httpx2.AsyncClient(timeout=TIMEOUT_S, headers=headers) as client:
+    # No proxy of the environment, as for other servers that settings name.
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S, headers=headers, trust_env=False, verify=default_ssl_context()) as client:
         for start in range(0, len(texts), BATCH):
             vectors += await _request(client, texts[start : start + BATCH])
     return vectors

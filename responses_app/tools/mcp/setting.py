@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.installation.addresses import is_host
 from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
@@ -47,9 +48,8 @@ def with_demo_server(servers: Mapping[str, dict[str, Any]]) -> dict[str, dict[st
 def parse_private_hosts(name: str, values: list[str]) -> frozenset[str]:
     """Parse the host names of the setting `name`, each with or without a port. Raises ImproperlyConfigured."""
     for value in values:
-        parts = split_url(f"//{value}")
-        if parts is None or parts.netloc != value or "@" in value or not parts.hostname:
-            raise ImproperlyConfigured(f"{name} must be host names or host:port, not {value!r}")
+        if not is_host(value, with_port=True):
+            raise ImproperlyConfigured(f"{name} must be host names or host:port, each in full, not {value!r}")
     return frozenset(value.lower() for value in values)
 
 

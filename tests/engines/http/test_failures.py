@@ -37,10 +37,13 @@ def test_engine_takes_the_first_model_and_its_properties() -> None:
     with_stub(plain(500), play)
 
 
-def test_model_and_key_of_the_url_are_used() -> None:
+@pytest.mark.parametrize("model", ["n", "adapter"])
+def test_model_and_key_of_the_url_are_used(model: str) -> None:
+    """The adapter has no length in the list of vLLM: it has the length of its parent."""
+
     async def main() -> None:
         async with serve() as stub:
-            engine = open_engine(stub.url.replace("http://", "http://:s3cret@") + "?model=n")
+            engine = open_engine(stub.url.replace("http://", "http://:s3cret@") + f"?model={model}")
             await engine.start()
             assert engine.max_model_len == 64
             await engine.close()
@@ -53,11 +56,12 @@ def test_model_and_key_of_the_url_are_used() -> None:
 @pytest.mark.parametrize(
     ("url", "route", "reply", "words"),
     [
-        ("?model=q", None, None, "serves m, n, not q"),
+        ("?model=q", None, None, "serves m, n, adapter, not q"),
         ("?start_wait=0", "GET /v1/models", plain(503), "HTTP 503"),
         ("", "GET /v1/models", plain(200, {"hello": 1}), "no list of models"),
         ("", "GET /v1/models", plain(200, {"data": []}), "serves nothing"),
         ("", "GET /v1/models", plain(200, {"data": [{"id": "m"}]}), "max_model_len"),
+        ("/v1", None, None, r"give its URL without /v1, as in http://127\.0\.0\.1:\d+$"),
         ("", ABORT, plain(404), "--enable-scale-out"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from responses_app.engine_interface import Chunk, EngineUnavailable, Logprob, Re
 from responses_app.engines.replay.engine import (
     Delay,
     Fault,
+    Hold,
     Recording,
     ReplayEngine,
     Tokens,
@@ -22,7 +24,7 @@ from responses_app.engines.replay.engine import (
     recording,
 )
 from tests.support.engines.generate import collect, make_request, tokens
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, run_ready_tasks
 
 
 async def started(*lines: Recording, loop: bool = False, max_model_len: int = 1000) -> ReplayEngine:
@@ -109,6 +111,21 @@ def test_delays_take_their_time() -> None:
     began = time.monotonic()
     replay(Recording([Delay(0.05), Tokens([1]), Delay(0.05)]))
     assert time.monotonic() - began >= 0.1
+
+
+def test_recording_is_held_until_its_file_exists(tmp_path: Path) -> None:
+    async def main() -> None:
+        gate = tmp_path / "gate"
+        engine = await started(Recording([Tokens([1]), Hold(gate), Tokens([2])]))
+        chunks = engine.generate(make_request())
+        assert await anext(chunks) == Chunk((1,))
+        held = asyncio.ensure_future(anext(chunks))
+        await run_ready_tasks(5)
+        assert not held.done()
+        gate.touch()
+        assert await held == Chunk((2,), finish="stop")
+
+    asyncio.run(main())
 
 
 def test_fault_in_the_middle_is_followed_by_recovery() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay import tape
-from responses_app.engines.replay.tape import Delay, Fault, InvalidTape, Recording, Tokens, recording
+from responses_app.engines.replay.tape import Delay, Fault, Hold, InvalidTape, Recording, Tokens, recording
 
 
 def written(path: Path, *lines: dict[str, Any] | str) -> Path:
@@ -26,11 +26,13 @@ def test_tape_has_every_kind_of_step(tmp_path: Path) -> None:
         "",
         {"chunks": [{"tokens": [7], "logprobs": [[7, -0.5, [[7, -0.5], [8, -1.5]]]]}]},
         {"chunks": [{"fault": "down", "message": "gone", "seconds": 2}, {"fault": "bad"}]},
+        {"chunks": [{"until": "gate"}, {"tokens": [1]}]},
     )
     assert tape.read_tape(file) == [
         Recording([Tokens([1, 2]), Delay(0.5), Tokens([3])], "length", 16, [4, 5]),
         Recording([Tokens([7], (Logprob(7, -0.5, [(7, -0.5), (8, -1.5)]),))]),
         Recording([Fault("down", "gone", 2.0), Fault("bad")]),
+        Recording([Hold(Path("gate")), Tokens([1])]),
     ]
 
 
@@ -43,6 +45,7 @@ def test_tape_has_every_kind_of_step(tmp_path: Path) -> None:
         ({"chunks": [], "cach": 3}, "cach"),
         ({"chunks": [{"tokens": ["a"]}]}, "token ids"),
         ({"chunks": [{"tokens": [1], "delay": 1}]}, "one of"),
+        ({"chunks": [{"until": 3}]}, "TypeError"),
         ({"chunks": [{"text": "a"}]}, "one of"),
         ({"chunks": [{"tokens": [1], "logprob": 1}]}, "unknown logprob"),
         ({"chunks": [{"tokens": [1, 2], "logprobs": [[1, -1, []]]}]}, "2 tokens with 1 logprobs"),

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from responses_app.demo.build import build
 from responses_app.engines.vllm.args import (
     CPU_MAX_MODEL_LEN,
     CPU_MAX_SMALL_MODEL_LEN,
     InvalidEngineOption,
     cpu_context_limit,
 )
-from responses_app.engines.vllm.command_line import EXIT_INVALID, main, parse_words, read_options
+from responses_app.engines.vllm.command_line import EXIT_INVALID, check_model, main, parse_words, read_options
 
 SMALL = {"num_hidden_layers": 5, "num_attention_heads": 8, "head_dim": 64}
 LARGE = {"num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}
@@ -68,9 +69,35 @@ def test_wrong_words_are_refused_with_the_sentence_of_vllm(words: list[str], pro
         parse_words(words)
 
 
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("demo-chat", tmp_path_factory.mktemp("models"))
+
+
 @pytest.mark.engine
-def test_a_program_reads_options_without_torch_in_this_process() -> None:
-    assert read_options(["--seed", "7"]) == {"seed": "7"}
+@pytest.mark.filterwarnings("ignore")  # torch warns at its import.
+@pytest.mark.parametrize(
+    ("words", "others", "problem"),
+    [
+        (
+            ["--tensor-parallel-size", "7"],
+            {},
+            r"Total number of attention heads \(8\) must be divisible by tensor parallel size \(7\)",
+        ),
+        (["--gpu-memory-utilization", "3"], {}, "gpu_memory_utilization: Input should be less than or equal to 1"),
+        (["--pipeline-parallel-size", "9"], {}, "Pipeline parallelism is not supported for this model"),
+        (["--max-num-seqs", "4"], {"max_model_len": "99999999"}, "User-specified max_model_len .* is greater than"),
+    ],
+)
+def test_values_are_checked_for_the_model(demo_folder: Path, words: list[str], others: dict[str, str], problem: str) -> None:
+    with pytest.raises(InvalidEngineOption, match=problem):
+        check_model(str(demo_folder), others | parse_words(words))
+
+
+@pytest.mark.engine
+def test_values_that_fit_the_model_are_read(demo_folder: Path) -> None:
+    options = read_options(["--seed", "7", "--max-num-seqs", "4"], demo_folder, {"max_model_len": "4096"})
+    assert options == {"seed": "7", "max_num_seqs": "4"}
 
 
 @pytest.mark.engine

@@ -6,10 +6,12 @@ import asyncio
 import gc
 import multiprocessing
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, RequestRejected
@@ -18,6 +20,7 @@ from responses_app.engines.socket.client import SocketEngine
 from responses_app.engines.socket.host import EngineHost
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
+from responses_app.engines.vllm.socket_folder import PREFIX
 from responses_app.utils import unix_socket
 from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
@@ -73,6 +76,11 @@ def _title(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip()
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def own_sockets() -> list[str]:
+    """Return the paths of the Unix sockets of this process."""
+    return [str(socket.laddr) for socket in psutil.Process().net_connections("unix") if socket.laddr]
 
 
 def cpu_seconds(pid: int) -> float:
@@ -138,6 +146,12 @@ def test_requests_with_and_without_logprobs_answer_alike_side_by_side(runner: as
     assert len(first[0]) == 20
     assert others == [first] * 5
     assert [any(chunk.logprobs for chunk in chunks) for chunks in answers] == [False, True] * 3
+
+
+def test_sockets_are_in_a_private_folder(engine: InProcessVllm) -> None:
+    sockets = [Path(path) for path in own_sockets() if path.startswith(tempfile.gettempdir())]
+    assert sockets
+    assert {path.parent.name.startswith(PREFIX) and path.parent.stat().st_mode & 0o777 == 0o700 for path in sockets} == {True}
 
 
 def test_running_id_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:

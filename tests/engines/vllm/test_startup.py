@@ -15,6 +15,7 @@ import pytest
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm import startup
+from responses_app.engines.vllm.socket_folder import SocketFolder
 from responses_app.engines.vllm.startup import RESTORED_VARIABLES, VllmStartup
 from tests.support.server.processes import family, left
 from tests.support.waiting import eventually
@@ -72,7 +73,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeVllm]:
 
 def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) -> None:
     async def main() -> None:
-        starts = [VllmStartup(model, {}) for model in ("a", "b")]
+        starts = [VllmStartup(model, {}, SocketFolder()) for model in ("a", "b")]
         await eventually(lambda: len(vllm.cores) == 2)
         vllm.up.set()
         assert [await start.llm() for start in starts] == ["a", "b"]
@@ -103,7 +104,7 @@ def test_start_waits_for_an_exclusive_start(vllm: FakeVllm, monkeypatch: pytest.
     monkeypatch.setattr(startup, "_startup_lock", lock)
 
     async def main() -> None:
-        alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
+        alone, other = VllmStartup("a", {"alone": "1"}, SocketFolder()), VllmStartup("b", {}, SocketFolder())
         await eventually(lambda: "a" in vllm.cores)
         await eventually(lambda: lock.refusals >= 5)
         assert list(vllm.cores) == ["a"]
@@ -116,7 +117,7 @@ def test_start_waits_for_an_exclusive_start(vllm: FakeVllm, monkeypatch: pytest.
 def test_a_failure_lets_the_next_one_start(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
-        bad, good = VllmStartup("bad", {}), VllmStartup("good", {})
+        bad, good = VllmStartup("bad", {}, SocketFolder()), VllmStartup("good", {}, SocketFolder())
         with pytest.raises(ValueError, match="no such model"):
             await bad.llm()
         assert await good.llm() == "good"
@@ -128,7 +129,7 @@ def test_a_failure_lets_the_next_one_start(vllm: FakeVllm) -> None:
 @pytest.mark.slow
 def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: FakeVllm) -> None:
     async def main() -> None:
-        given_up, other = VllmStartup("a", {}), VllmStartup("b", {})
+        given_up, other = VllmStartup("a", {}, SocketFolder()), VllmStartup("b", {}, SocketFolder())
         waiting = asyncio.create_task(given_up.llm())
         await eventually(lambda: len(vllm.cores) == 2)
         pid = vllm.cores["a"].pid
@@ -149,7 +150,7 @@ def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Fak
 
 def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: FakeVllm) -> None:
     async def main() -> None:
-        first, second = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
+        first, second = VllmStartup("a", {"alone": "1"}, SocketFolder()), VllmStartup("b", {}, SocketFolder())
         waiting = asyncio.create_task(second.llm())
         await eventually(lambda: "a" in vllm.cores)
         ending = asyncio.create_task(second.end())
@@ -166,7 +167,7 @@ def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: FakeVllm) ->
 def test_engine_ready_after_cancellation_is_returned(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
-        start = VllmStartup("a", {})
+        start = VllmStartup("a", {}, SocketFolder())
         await eventually(start._work.done)
         assert await start.end() == "a"
         with pytest.raises(EngineUnavailable, match="given up"):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from responses_app.installation.data_dir import ROOT
@@ -103,12 +104,30 @@ def test_check_writes_nothing_and_finds_each_change(backup: Path, tmp_path: Path
     assert not (tmp_path / "data" / "postgres").exists()
 
 
+def test_a_backup_of_a_later_version_is_refused_and_other_apps_do_not_count(backup: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "backup"
+    subprocess.run(["cp", "-r", backup, copy], check=True)
+    manifest = json.loads((copy / NAME).read_text())
+    others = {**manifest["migrations"], "shop": "0042_prices", "auth": "9999_future"}
+    for migrations, code in ((others, 0), ({**others, "responses_app": "9999_future"}, 1)):
+        (copy / NAME).write_text(json.dumps({**manifest, "migrations": migrations}))
+        done = manage(tmp_path / "data", "restore", str(copy), "--check")
+        assert done.returncode == code, done.stderr
+    assert "is of a later version of the server (migration 9999_future)" in done.stderr
+
+
+MANIFEST = '{"created_at": "", "postgres": %s, "secret_key_id": "", "migrations": %s, "rows": {}, "files": []}'
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("[]", "is not what backup writes"),
         ('{"format": 1, "files": [1]}', "is not what backup writes"),
         ('{"format": 1, "files": []}', "is not what backup writes"),
+        (MANIFEST % ("null", "{}"), "is not what backup writes"),
+        (MANIFEST % ('"none"', "{}"), "is not what backup writes"),
+        (MANIFEST % ('"18.4"', "[1]"), "is not what backup writes"),
         ('{"format": 2}', "Restore it with a later version"),
         ("{", "cannot be read"),
     ],
@@ -158,6 +177,21 @@ def test_a_backup_is_restored_into_a_postgres_of_your_own_and_a_missing_data_fol
     done = Server.run_manage(tmp_path / "data", "restore", str(backup), DATABASE_URL=url)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "data" / "secret_key").read_bytes() == (server.folder / "secret_key").read_bytes()
+
+
+def test_a_disk_without_room_for_the_files_is_named_before_a_table_is_replaced(
+    server: Server, backup: Path, tmp_path: Path
+) -> None:
+    server.sql(f"CREATE DATABASE small OWNER {ROLE} TEMPLATE template0")
+    url = default_url(server.folder).replace(f"/{DATABASE}?", "/small?")
+    command = f"ulimit -f 8; exec {sys.executable} {ROOT}/manage.py restore {backup}"
+    environ = {**os.environ, "RESPONSES_DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": url}
+    done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr.startswith(
+        "CommandError: the backup was not restored: [Errno 27] File too large. Make room if a disk is"
+    )
+    with psycopg.connect(url) as link:
+        assert link.execute("SELECT to_regclass('responses_app_response')").fetchone() == (None,)
 
 
 def test_a_running_server_is_not_overwritten(server: Server, backup: Path) -> None:

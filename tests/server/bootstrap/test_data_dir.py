@@ -15,6 +15,7 @@ from responses_app.installation.data_dir import (
     UnusableFolder,
     load_or_create,
     lock,
+    note_end,
     open_log,
     running_server,
 )
@@ -25,6 +26,11 @@ def test_the_second_to_ask_learns_who_was_first(tmp_path: Path) -> None:
     held = lock(tmp_path / "new")
     with pytest.raises(InUse, match=f"process {os.getpid()}"):
         lock(tmp_path / "new")
+    note_end(held)
+    with pytest.raises(InUse, match=f"process {os.getpid()}") as refused:
+        lock(tmp_path / "new")
+    assert refused.value.is_ending
+    assert running_server(tmp_path / "new") == str(os.getpid())
     os.close(held)
     os.close(lock(tmp_path / "new"))
 
@@ -40,6 +46,15 @@ def test_file_in_place_of_a_folder_is_named_with_the_remedy(tmp_path: Path, name
 def test_folder_in_place_of_a_file_is_named_with_the_remedy(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     with pytest.raises(UnusableFolder, match=rf"/{name} is a folder, but .*: move it away, or set RESPONSES_DATA_DIR"):
+        lock(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["api_key", "logs", "metrics"])
+def test_entry_of_another_user_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / name).mkdir() if name in FOLDERS else (tmp_path / name).touch()
+    # Root, who may run the tests, has all rights.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / name)
+    with pytest.raises(UnusableFolder, match=rf"/{name} belongs to another user: .*chown -R USER {tmp_path}"):
         lock(tmp_path)
 
 

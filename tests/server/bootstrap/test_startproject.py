@@ -1,7 +1,8 @@
-"""Project of `django-admin startproject` with an own account model, under uvicorn: its pages and the API."""
+"""Project of `django-admin startproject` with an own account model and a prefix, under uvicorn: its pages and the API."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.sync.client import connect
 
 from responses_app.apps import PAGE
 from responses_app.installation.data_dir import ROOT
@@ -22,7 +24,7 @@ from tests.support.waiting import wait_until
 MODEL = "from django.contrib.auth.models import AbstractUser\nclass Person(AbstractUser):\n    pass\n"
 ASGI = "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'mysite.settings')\nfrom project.asgi import application\n"
 PAGE_SETTINGS = re.findall(r"```python\n(# mysite/settings.py.*?)```", (ROOT / PAGE).read_text(), re.DOTALL)[0]
-URLS = "from django.urls import include, path\nurlpatterns = [path({prefix!r}, include('project.urls'))]\n"
+URLS = "from django.urls import include, path\nurlpatterns = [path('ai/', include('project.urls'))]\n"
 
 
 class Site:
@@ -40,15 +42,12 @@ class Site:
         self.run("manage.py", "startapp", "people")
         (folder / "people/models.py").write_text(MODEL)
         (folder / "mysite/asgi.py").write_text(ASGI)
-        self.write_urls("")
+        (folder / "mysite/urls.py").write_text(URLS)
         with (folder / "mysite/settings.py").open("a") as text:
             text.write(PAGE_SETTINGS)
             host = str(socket_dir(server.folder))
             text.write(f"DATABASES['default'] |= {{'NAME': 'startproject', 'USER': {ROLE!r}, 'HOST': {host!r}}}\n")
             text.write("AUTH_USER_MODEL = 'people.Person'\nINSTALLED_APPS += ['people']\n")
-
-    def write_urls(self, prefix: str) -> None:
-        (self.folder / "mysite/urls.py").write_text(URLS.format(prefix=prefix))
 
     def run(self, *arguments: str, is_refused: bool = False) -> str:
         """Run Python with `arguments` in the folder and return what it prints."""
@@ -83,7 +82,7 @@ def address(site: Site) -> Iterator[str]:
 
     try:
         wait_until(is_ready, limit_s=120, poll_s=0.1)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}/ai"
     finally:
         process.terminate()
         process.wait(60)
@@ -100,7 +99,27 @@ def test_response_and_its_pages_for_an_account_of_the_project(site: Site, addres
         assert browser.get(link).status_code == 200
         for path in ("/responses", f"/responses/{answer.json()['id']}", "/chat", "/keys", "/admin/people/person/"):
             page = browser.get(address + path)
-            assert (page.status_code, page.url.path) == (200, path), page.text[:500]
+            assert (page.status_code, page.url.path) == (200, f"/ai{path}"), page.text[:500]
+            assert not re.findall(r'(?:href|action|src|data-[a-z]+)="(/(?!ai/|static/)[^"]*)"', page.text)
+        assert f"{address}/v1" in browser.get(f"{address}/keys").text
+
+
+def test_api_below_a_prefix_is_the_api(address: str) -> None:
+    refusal = plain_http.post(f"{address}/v1/messages", json={})
+    assert (refusal.status_code, refusal.json()["type"]) == (401, "error")
+    assert plain_http.get(f"{address}/v1/nothing").json()["error"]["message"].startswith("Invalid URL (GET /ai/v1/nothing)")
+    assert plain_http.get(f"{address}/health/live").status_code == 200
+    # The root belongs to the project.
+    assert plain_http.get(address.removesuffix("/ai") + "/v1/models").headers["content-type"].startswith("text/html")
+
+
+def test_websocket_below_a_prefix_answers(site: Site, address: str) -> None:
+    key = site.run("manage.py", "createkey", "socket").split()[-1]
+    with connect(
+        address.replace("http", "ws") + "/v1/responses", additional_headers={"Authorization": f"Bearer {key}"}
+    ) as socket:
+        socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "Hi"}))
+        assert json.loads(socket.recv(timeout=60))["type"] == "response.created"
 
 
 def test_people_of_the_project_are_in_the_admin(site: Site) -> None:
@@ -136,13 +155,3 @@ def test_database_that_is_away_is_named_in_a_sentence(site: Site, command: str, 
 
 def test_serve_names_the_asgi_server_of_a_project(site: Site) -> None:
     assert "uvicorn mysite.asgi:application" in site.run("manage.py", "serve", is_refused=True)
-
-
-def test_prefix_is_refused_with_the_remedy(site: Site) -> None:
-    site.write_urls("ai/")
-    try:
-        refusal = site.run("manage.py", "check", is_refused=True)
-    finally:
-        site.write_urls("")
-    assert "verbatim.E003) project.urls stands below the prefix /ai/" in refusal
-    assert 'path("", include("project.urls"))' in refusal

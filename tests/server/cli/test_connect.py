@@ -75,6 +75,9 @@ def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp
     assert re.search(r"^sk-\S{20,}$", printed, re.MULTILINE)
     assert "Nothing was written: add --write" in printed
     assert list(tmp_path.iterdir()) == []
+    hint = f'delete "connect opencode" at {shared.url}/keys if you do not use it'
+    assert hint in printed
+    assert "The key is new" not in connect(shared, tmp_path, "opencode", "--key", shared.key)
     assert f"export OPENAI_BASE_URL={shared.url}/v1" in connect(shared, tmp_path, "openai-python", "--key", shared.key)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler
 from typing import Any, TypeAlias
 
 import pytest
 
+from responses_app.engine_interface import EngineUnreachable
+from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.pool.engine import EnginePool
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec, models_setting, one_engine
@@ -110,6 +114,18 @@ def test_different_models_are_refused(start: Start, other: Card, words: str) -> 
         setting(start(card()), start(other))
 
 
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9", "http://[::1"])
+def test_models_are_listed_without_a_proxy_of_the_environment(
+    start: Start, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    engine = start(card())
+    assert setting(f"{engine}?start_wait=0").startswith(f"big={engine}?")
+
+
 def test_named_parameters_are_not_compared(start: Start) -> None:
     one, other = start(card()), start(card(root="/srv/other", max_model_len=1024))
     assert setting(f"{one}?tokenizer=org/big&max_model_len=1024", other).startswith(f"big={one},{other}?")
@@ -134,22 +150,61 @@ def test_several_urls_in_a_model_are_checked() -> None:
         models_setting(("x=http://a:1?tokenizer=t,http://b:1",), None, build)
 
 
-def test_a_server_without_models_is_named_in_a_line() -> None:
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("/path", "name them with --model"),
+        ("/path/v1", "give its URL without /v1, as in --engine http://127.0.0.1:{}/path"),
+        ("/v1/chat/completions", "give its URL without /v1, as in --engine http://127.0.0.1:{}"),
+    ],
+)
+def test_a_server_without_models_is_named_in_a_line(path: str, remedy: str) -> None:
     class WithoutModels(SilentHandler):
         def do_GET(self) -> None:
             self.send_error(404)
 
     with serving(http_server(WithoutModels)) as other, pytest.raises(InvalidModelSpec) as refused:
-        setting(f"http://127.0.0.1:{other.server_port}/path")
+        setting(f"http://127.0.0.1:{other.server_port}{path}")
     assert str(refused.value) == (
         f"the engine at 127.0.0.1:{other.server_port} does not list its models "
-        "(GET /path/v1/models is answered 404); name them with --model"
+        f"(GET {path}/v1/models is answered 404); {remedy.format(other.server_port)}"
+    )
+
+
+@pytest.mark.parametrize(("userinfo", "problem"), [("", "wants a key"), (":wrong@", "refuses the key of its URL")])
+def test_an_engine_that_refuses_the_key_names_the_key(userinfo: str, problem: str) -> None:
+    class Locked(SilentHandler):
+        def do_GET(self) -> None:
+            self.send_error(401)
+
+    with serving(http_server(Locked)) as engine, pytest.raises(InvalidModelSpec) as refused:
+        setting(f"http://{userinfo}127.0.0.1:{engine.server_port}")
+    host = f"127.0.0.1:{engine.server_port}"
+    assert str(refused.value) == (
+        f"the engine at {host} {problem} (HTTP 401): give its key in the URL, as in http://:KEY@{host}"
     )
 
 
 def test_none_of_the_engines_lists_its_models() -> None:
     with pytest.raises(InvalidModelSpec, match="is away"):
         setting("http://127.0.0.1:9?start_wait=0", "http://127.0.0.1:11?start_wait=0")
+
+
+class PlainAnswer(BaseRequestHandler):
+    """Handler that answers the first bytes of a TLS handshake as an HTTP server without TLS does."""
+
+    def handle(self) -> None:
+        self.request.recv(4096)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_https_url_of_a_plain_http_server_names_the_scheme() -> None:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), PlainAnswer)) as other:
+        place = f"127.0.0.1:{other.server_port}"
+        with pytest.raises(InvalidModelSpec, match=f"its URL begins with http://{place}$"):
+            setting(f"https://{place}/path?start_wait=0")
+        with pytest.raises(EngineUnreachable, match=f"its URL begins with http://{place}$"):
+            asyncio.run(HttpVllm(f"https://{place}").start())
 
 
 def test_engine_with_an_unknown_certificate_is_not_called_away(tmp_path: Path) -> None:
@@ -159,5 +214,9 @@ def test_engine_with_an_unknown_certificate_is_not_called_away(tmp_path: Path) -
     other = ListServer(("127.0.0.1", 0), Handler)
     other.socket = context.wrap_socket(other.socket, server_side=True)
     refused = r"certificate of the engine at .* is not accepted .* SSL_CERT_FILE"
-    with serving(other), pytest.raises(InvalidModelSpec, match=refused):
-        setting(f"https://127.0.0.1:{other.server_port}?start_wait=0")
+    with serving(other):
+        place = f"https://127.0.0.1:{other.server_port}"
+        with pytest.raises(InvalidModelSpec, match=refused):
+            setting(f"{place}?start_wait=0")
+        with pytest.raises(EngineUnreachable, match=r"(?s)CERTIFICATE_VERIFY_FAILED(?!.*plain HTTP)"):
+            asyncio.run(HttpVllm(place).start())

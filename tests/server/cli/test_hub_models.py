@@ -13,7 +13,7 @@ from responses_app.demo.build import build
 from tests.support import plain_http
 from tests.support.hub.server import ModelHub
 from tests.support.server.processes import family, left
-from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
+from tests.support.server.serve_command import START_LIMIT, Server
 from tests.support.waiting import wait_until
 
 MODEL = "demo/chat"
@@ -57,7 +57,7 @@ def test_values_that_vllm_refuses_are_named_before_the_download(tmp_path: Path, 
 def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_path: Path, hub: ModelHub) -> None:
     gate, blocks = threading.Event(), iter(range(10**6))
     # About half of the file arrives, then the hub waits.
-    hub.before_block = lambda: gate.wait(END_LIMIT * 4) if next(blocks) > 80 else None
+    hub.before_block = lambda: gate.wait() if next(blocks) > 80 else None
     server = _serve(tmp_path, hub.url, "--model", MODEL)
     try:
         wait_until(

@@ -22,6 +22,7 @@ from responses_app.server.cli.model_specs import (
     on_disk,
     with_adapters,
     with_engine_options,
+    with_key,
     with_parsers,
 )
 from tests.support.http_server import SilentHandler, http_server, serving
@@ -99,8 +100,10 @@ def test_an_engine_elsewhere_is_asked_for_its_models(remote: str) -> None:
     assert models_setting((), remote, build).split() == [
         f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig",
         f"org/small={remote}?model=org%2Fsmall&tokenizer=org%2Fsmall",
-        f"sql={remote}?model=sql&tokenizer=%2Fsrv%2Fbig",
+        f"sql={remote}?model=sql&tokenizer=%2Fsrv%2Fbig&parent=big",
     ]
+    assert models_setting((), f"{remote}?model=sql", build) == f"sql={remote}?model=sql&tokenizer=%2Fsrv%2Fbig&parent=big"
+    assert parse_models(models_setting((), remote, build))["sql"].parent == "big"
     assert models_setting((), f"{remote}?model=big", build) == f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig"
 
 
@@ -197,9 +200,9 @@ def test_a_demo_model_without_the_packages_of_an_engine_is_refused() -> None:
 def test_options_of_vllm_are_added_to_the_engine_url_of_the_only_model() -> None:
     words = ["--max-model-len", "4096"]
     read = {"max_model_len": "4096", "hf_overrides": '{"a": 1}'}
-    setting = with_engine_options("a=vllm:///srv/a?seed=1", words, lambda _: read)
+    setting = with_engine_options("a=vllm:///srv/a?seed=1", words, lambda *_: read)
     assert setting == "a=vllm:///srv/a?seed=1&max_model_len=4096&hf_overrides=%7B%22a%22%3A+1%7D"
-    assert with_engine_options("a=x b=y", [], lambda _: read) == "a=x b=y", "without options nothing is read"
+    assert with_engine_options("a=x b=y", [], lambda *_: read) == "a=x b=y", "without options nothing is read"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_options_of_vllm_are_added_to_the_engine_url_of_the_only_model() -> None
 )
 def test_options_of_vllm_need_one_model_in_this_server(models: str, problem: str) -> None:
     with pytest.raises(InvalidModelSpec, match=problem):
-        with_engine_options(models, ["--max-model-len", "4096"], lambda _: {})
+        with_engine_options(models, ["--max-model-len", "4096"], lambda *_: {})
 
 
 def test_adapters_are_models_that_share_the_engine(tmp_path: Path) -> None:
@@ -281,3 +284,18 @@ def test_an_empty_name_is_no_folder() -> None:
 def test_a_file_leads_to_its_folder(checkpoint: Path) -> None:
     with pytest.raises(InvalidModelSpec, match=f"is a file: give the folder with config.json, such as {checkpoint}$"):
         models_setting((str(checkpoint / "config.json"),), None, build)
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ("http://gpu:8000", "http://:a%40b@gpu:8000"),
+        ("https://gpu/v1?model=m&tokenizer=/t", "https://:a%40b@gpu/v1?model=m&tokenizer=/t"),
+        ("http://one:1,http://two:2", "http://:a%40b@one:1,http://:a%40b@two:2"),
+        ("http://:own@gpu:8000", "http://:own@gpu:8000"),
+        ("vllm:///model", "vllm:///model"),
+    ],
+)
+def test_key_of_the_environment_is_for_engines_without_a_key(engine: str, expected: str) -> None:
+    assert with_key([engine], "a@b") == [expected]
+    assert with_key([engine], "") == [engine]

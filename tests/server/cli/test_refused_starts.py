@@ -69,6 +69,17 @@ def test_file_in_place_of_a_folder_of_the_data_is_named(command: tuple[str, ...]
     assert "set RESPONSES_DATA_DIR" in output
 
 
+def test_demo_model_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    end = end_of(("sh", "-c", f"ulimit -f 1000; exec bin/serve --port {free_port()}"), tmp_path)
+    assert f"serve: demo-chat cannot be written to {tmp_path / 'models'}: File too large" in end
+
+
+@pytest.mark.parametrize("limit", ["-n 64", "-Sn 64"])
+def test_limit_of_open_files_is_named_or_raised(limit: str, tmp_path: Path) -> None:
+    end = end_of(("sh", "-c", f"ulimit {limit}; exec bin/serve --host 192.0.2.1 --port {free_port()}"), tmp_path)
+    assert ("LimitNOFILE=65536" if limit == "-n 64" else "this machine has no such address") in end
+
+
 def test_a_database_that_is_away_is_named(tmp_path: Path) -> None:
     port = str(free_port())
     output = end_of((*MANAGE, "serve", "--port", port, "--model", "demo-chat"), tmp_path / "data", DATABASE_URL=POSTGRES)

@@ -20,6 +20,7 @@ from django.test import override_settings
 from responses_app.installation.data_dir import lock
 from responses_app.installation.database_url import SUPERUSER
 from responses_app.models import ApiKey
+from responses_app.sandbox import runner_failure
 from responses_app.sandbox.launch import problem
 from responses_app.server.bootstrap import shared_resources
 from responses_app.server.doctor import database, engines, host
@@ -28,6 +29,8 @@ from responses_app.store import database_problems
 from responses_app.store.db import session_parameters
 from responses_app.store.files import storage
 from responses_app.store.health import known_migrations
+from responses_app.tools import sandbox_access
+from responses_app.utils import unix_socket
 
 STORAGES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 
@@ -204,11 +207,24 @@ def test_a_missing_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert (found, "needs bubblewrap" in message) == (status, mode != "off")
 
 
-def test_socket_without_a_runner_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_socket_without_a_runner_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_ended: bool) -> None:
     monkeypatch.setattr(host, "local_problem", lambda: None)
+    with unix_socket.listen(tmp_path / "none.sock"), override_settings(RESPONSES_SANDBOX_URL=f"unix:{tmp_path}/none.sock"):
+        assert sandbox_access.missing_socket() is None
+    if not has_ended:
+        (tmp_path / "none.sock").unlink()
     with override_settings(RESPONSES_CODE_INTERPRETER="on", RESPONSES_SANDBOX_URL=f"unix:{tmp_path}/none.sock"):
         status, message = only(host.check_sandbox)
-    assert (status, "none.sock, but no runner has made this socket" in message) == (FAILED, True)
+    assert (status, "none.sock, but no runner listens there" in message) == (FAILED, True)
+
+
+def test_runner_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(host, "local_problem", lambda: None)
+    monkeypatch.setenv("RESPONSES_DATA_DIR", str(tmp_path))
+    runner_failure.write(tmp_path / "sandbox.sock", "No module named 'x'")
+    with override_settings(RESPONSES_CODE_INTERPRETER="on", RESPONSES_SANDBOX_URL=""):
+        assert only(host.check_sandbox) == (FAILED, "The sandbox of the server that runs does not start: No module named 'x'")
 
 
 def test_engines_that_are_away_are_named(tmp_path: Path) -> None:

@@ -153,6 +153,36 @@ def test_each_fault_of_a_proxy_is_named_with_a_remedy(shared: Server, faults: Pr
     assert remedy in findings[name].message
 
 
+def test_slow_preparation_before_a_short_stream_is_no_buffering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "MIN_STREAM_S", 0.0)
+
+    class Slow(SilentHandler):
+        def do_GET(self) -> None:
+            self.answer(b'{"data": [{"id": "m", "status": "ready"}]}')
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(b"data: [DONE]\n\n")
+
+        def answer(self, body: bytes) -> None:
+            self.send_response(200)
+            self.send_header("openai-processing-ms", "60000")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(http_server(Slow)) as server:
+        (finding,) = run_checks([("buffering", lambda: proxy.check_buffering(f"http://127.0.0.1:{server.server_port}", "sk"))])
+    assert (finding.status, "too short to see buffering" in finding.message) == (SKIPPED, True)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "status"), [([0.1, 1.0], OK), ([0.9, 1.0], FAILED), ([0.2, 0.3], SKIPPED), ([], SKIPPED), ([-0.1, 2.0], OK)]
+)
+def test_the_first_piece_of_a_buffered_stream_comes_at_its_end(arrivals: list[float], status: str) -> None:
+    assert proxy.judge_stream("m", arrivals)[0] == status
+
+
 def test_a_server_that_is_away_is_named_and_ends_the_checks() -> None:
     findings = list(run_checks(proxy.checks(f"http://127.0.0.1:{free_port()}", "sk", 0)))
     assert [finding.name for finding in findings] == ["TLS", "proxy"]

@@ -139,3 +139,11 @@ def test_upload_that_cannot_be_kept_is_refused(shared: Server) -> None:
     assert headers["x-request-id"] in shared.output
     assert "a body of a request cannot be kept" in shared.output
     assert "Traceback" not in shared.output
+
+
+def test_short_upload_that_cannot_be_kept_is_refused(shared: Server) -> None:
+    # The limit holds for the log as well, so the log says nothing.
+    with file_limit(shared, 100), head(shared, "/v1/files", 1000, "Authorization: Bearer sk-my-own-key") as client:
+        client.sendall(bytes(1000))
+        status, _, error = answer(client)
+    assert (status, error["code"]) == (507, "insufficient_storage")

@@ -18,9 +18,10 @@ from bench.client_matrix.install import NotInstalled, install_pip
 from responses_app.demo.build import build
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
-from responses_app.server.cli.model_specs import models_setting
+from responses_app.server.cli.model_specs import HARMONY, models_setting
 from tests.support import plain_http
 from tests.support.clients.drive import give_up
+from tests.support.engines.held_script import held_hello
 from tests.support.server.serve_command import Server, free_port
 from tests.support.waiting import wait_until
 
@@ -40,13 +41,15 @@ def granian() -> str:
 
 @pytest.fixture(scope="module", params=["uvicorn", "granian"])
 def other(request: pytest.FixtureRequest, shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start another ASGI server on the database of the shared server and yield its address."""
+    """Start another ASGI server on the database of the shared server and yield its address. Responses of its model `held` pause."""
     port = free_port()
+    models = models_setting((), tape, lambda name: build(name, shared.folder / "models"))
+    script = held_hello(tmp_path_factory.mktemp("held"))
     environ = {
         **os.environ,
         "RESPONSES_DATA_DIR": str(shared.folder),
         "DATABASE_URL": default_url(shared.folder),
-        "RESPONSES_MODELS": models_setting((), tape, lambda name: build(name, shared.folder / "models")),
+        "RESPONSES_MODELS": f"{models} held={script.url}&tokenizer={HARMONY}",
     }
     command = [sys.executable, "-m", request.param, "project.asgi:application", "--port", str(port)]
     if request.param == "granian":
@@ -94,7 +97,7 @@ def test_streams_have_the_bytes_of_our_own_server(other: str, shared: Server) ->
 
 
 def test_run_of_a_client_that_disconnects_is_cancelled(other: str) -> None:
-    body = {"model": "tape", "input": "Hi", "stream": True}
+    body = {"model": "held", "input": "Hi", "stream": True}
     with plain_http.stream("POST", f"http://{other}/v1/responses", json=body, headers=KEY, timeout=180) as answer:
         events = (line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))
         uid = json.loads(next(events))["response"]["id"]

@@ -187,7 +187,8 @@ def test_address_in_use_is_reported() -> None:
 def test_refusal_names_the_limit_of_a_body() -> None:
     from responses_app.server.http.errors import too_large
 
-    assert "64 MiB" in too_large(BODY_LIMIT).message
+    assert too_large(BODY_LIMIT).message == "The body of your request is larger than 64 MiB."
+    assert too_large(513 * 1024 * 1024).message.endswith("A file may have up to 512 MiB.")
 
 
 def test_adopted_socket_of_ipv6_names_its_clients() -> None:

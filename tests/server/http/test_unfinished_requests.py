@@ -66,8 +66,8 @@ def test_request_without_a_valid_key_is_answered_and_its_body_dropped(small: Ech
 def test_time_of_a_refused_request_has_the_look_up_of_its_key(small: Echo) -> None:
     with begin(small, "wrong", 50 * MIB, 0) as client:
         assert answer(client)[0] == 401
-    # The look-up takes a tenth of a second.
-    assert small.get("/made")["refused"] >= 100
+    # The look-up takes a tenth of a second, and the time has whole milliseconds.
+    assert small.get("/made")["refused"] >= 99
 
 
 def test_client_that_sends_all_before_it_reads_receives_the_answer(small: Echo) -> None:

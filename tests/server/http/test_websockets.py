@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from openai.types.websocket_reconnection import ReconnectingEvent
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.engines.held_script import HeldScript, held_hello
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -106,29 +108,6 @@ def test_openai_client_continues_a_conversation(shared: Server) -> None:
 
 
 @DEPRECATED
-def test_openai_client_steers(shared: Server) -> None:
-    with client(shared) as api, api.responses.connect() as connection:
-        connection.response.create(model="tape", input="Hi")
-        events: list[Any] = []
-        ends = 0
-        event: Any
-        for event in connection:
-            events.append(event)
-            if event.type == "response.output_text.delta" and not ends and len(events) < 8:
-                connection.response.steer(previous_response_id=events[0].response.id, input="Stop.")
-                while events[-1].type != "response.steer.accepted":
-                    events.append(connection.recv())
-            ends += events[-1].type in ("response.incomplete", "response.completed")
-            if ends == 2:
-                break
-    steered = next(event for event in events if event.type == "response.incomplete").response
-    assert steered.incomplete_details.reason == "steered"
-    assert events[-1].type == "response.completed"
-    assert events[-1].response.previous_response_id == steered.id
-    assert events[-1].response.output_text == "Hello there!"
-
-
-@DEPRECATED
 def test_asynchronous_openai_client_uses_lanes(shared: Server) -> None:
     from openai.lib.responses_websocket import AsyncResponsesWebSocketSession, ResponsesWebSocketLimits
 
@@ -157,80 +136,118 @@ def test_asynchronous_openai_client_uses_lanes(shared: Server) -> None:
     assert asyncio.run(talk()) == ["Hello there!"] * 5
 
 
-def test_response_of_a_disconnected_client_is_cancelled_and_stored(shared: Server) -> None:
-    with call(shared) as socket:
-        socket.send(create())
-        uid = json.loads(socket.recv(10))["response"]["id"]
-        while json.loads(socket.recv(10))["type"] != "response.output_text.delta":
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> HeldScript:
+    return held_hello(tmp_path_factory.mktemp("script"))
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory, script: HeldScript) -> Iterator[Server]:
+    """A server with two web processes, whose responses pause."""
+    server = Server(tmp_path_factory.mktemp("held") / "data", "--engine", script.url, "--web", "2")
+    yield server.ready()
+    server.end()
+
+
+@DEPRECATED
+def test_openai_client_steers(held: Server, script: HeldScript) -> None:
+    script.hold()
+    with client(held) as api, api.responses.connect() as connection:
+        connection.response.create(model="held", input="Hi")
+        events: list[Any] = []
+        event: Any
+        for event in connection:
+            types = [one.type for one in events]
+            events.append(event)
+            if event.type == "response.output_text.delta" and event.type not in types:
+                connection.response.steer(previous_response_id=events[0].response.id, input="Stop.")
+            elif event.type == "response.incomplete":
+                script.release()
+            elif event.type == "response.completed":
+                break
+    assert "response.steer.accepted" in types
+    steered = next(event for event in events if event.type == "response.incomplete").response
+    assert steered.incomplete_details.reason == "steered"
+    assert events[-1].response.previous_response_id == steered.id
+    assert events[-1].response.output_text == "Hello there!"
+
+
+def test_response_of_a_disconnected_client_is_cancelled_and_stored(held: Server, script: HeldScript) -> None:
+    script.hold()
+    with call(held) as socket:
+        socket.send(create(model="held"))
+        uid = json.loads(socket.recv(30))["response"]["id"]
+        while json.loads(socket.recv(30))["type"] != "response.output_text.delta":
             pass
-    with client(shared) as api:
+    with client(held) as api:
         response = wait_until_ended(api, uid)
     assert response.status == "cancelled"
     assert response.output[0].status == "incomplete"  # type: ignore[union-attr]
 
 
 @DEPRECATED
-def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2").ready()
+def test_response_survives_the_kill_of_its_web_process(held: Server, script: HeldScript) -> None:
+    script.hold()
 
     def create_next(event: ReconnectingEvent) -> None:
         # The client queues this request, and sends it when it is connected again.
         if event.attempt == 1:
-            connection.response.create(model="tape", input="On", previous_response_id=uid)
+            connection.response.create(model="held", input="On", previous_response_id=uid)
 
-    try:
-        with (
-            client(server) as api,
-            api.responses.connect(on_reconnecting=create_next, max_retries=20) as connection,
-        ):
-            connection.response.create(model="tape", input="Hi")
-            seen: list[Any] = []
-            while not seen or seen[-1].type != "response.output_text.delta":
-                seen.append(connection.recv())
-            uid = seen[0].response.id
-            for web in all_named(server.process.pid, "server.processes.web_process"):
-                os.kill(web, signal.SIGKILL)
-            response = wait_until_ended(api, uid)
-            assert (response.status, response.output_text) == ("completed", "Hello there!")
-            # The log begins with the events that came before the kill.
-            replayed = list(api.responses.retrieve(uid, stream=True, include_obfuscation=False))
-            for before, stored in zip(seen, replayed, strict=False):
-                assert before.sequence_number == stored.sequence_number
-                assert before.type == stored.type
-            # The client reconnects by itself, and continues from the stored response. It may have got the first end before the kill.
-            ends = (event.response for event in connection if event.type == "response.completed")
-            assert next(end for end in ends if end.id != uid).previous_response_id == uid
-    finally:
-        server.end()
+    with (
+        client(held) as api,
+        api.responses.connect(on_reconnecting=create_next, max_retries=20) as connection,
+    ):
+        connection.response.create(model="held", input="Hi")
+        seen: list[Any] = []
+        while not seen or seen[-1].type != "response.output_text.delta":
+            seen.append(connection.recv())
+        uid = seen[0].response.id
+        for web in all_named(held.process.pid, "server.processes.web_process"):
+            os.kill(web, signal.SIGKILL)
+        script.release()
+        response = wait_until_ended(api, uid)
+        assert (response.status, response.output_text) == ("completed", "Hello there!")
+        # The log begins with the events that came before the kill.
+        replayed = list(api.responses.retrieve(uid, stream=True, include_obfuscation=False))
+        for before, stored in zip(seen, replayed, strict=False):
+            assert before.sequence_number == stored.sequence_number
+            assert before.type == stored.type
+        # The client reconnects by itself, and continues from the stored response. It may have got the first end before the kill.
+        ends = (event.response for event in connection if event.type == "response.completed")
+        assert next(end for end in ends if end.id != uid).previous_response_id == uid
 
 
-def stop_finishes_responses_and_closes_with_1001(server: Server) -> None:
+def stop_finishes_responses_and_closes_with_1001(server: Server, script: HeldScript) -> None:
     """Stop a server with three connections and a running response."""
+    script.hold()
     with call(server) as busy, call(server) as idle, call(server) as other:
-        busy.send(create())
-        assert json.loads(busy.recv(10))["type"] == "response.created"
+        busy.send(create(model="held"))
+        assert json.loads(busy.recv(30))["type"] == "response.created"
         server.process.send_signal(signal.SIGTERM)
         with pytest.raises(ConnectionClosed) as gone:
-            idle.recv(10)
+            idle.recv(30)
         assert gone.value.rcvd is not None
         assert gone.value.rcvd.code == 1001
+        script.release()
         assert turn(busy)[-1]["type"] == "response.completed"
         for socket in (busy, other):
             with pytest.raises(ConnectionClosed) as gone:
-                socket.recv(10)
+                socket.recv(30)
             assert gone.value.rcvd is not None
             assert gone.value.rcvd.code == 1001
     assert server.process.wait(20) == 0
     assert "Traceback" not in server.output
 
 
-def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_restart(tmp_path: Path, tape: str) -> None:
+def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_restart(tmp_path: Path) -> None:
     """Send two signals to the first server, and a single signal to the second."""
-    server = Server(tmp_path / "data", "--engine", tape).ready()
+    script = held_hello(tmp_path)
+    server = Server(tmp_path / "data", "--engine", script.url).ready()
     try:
         with call(server) as busy:
-            busy.send(create())
-            uid = json.loads(busy.recv(10))["response"]["id"]
+            busy.send(create(model="held"))
+            uid = json.loads(busy.recv(30))["response"]["id"]
             server.process.send_signal(signal.SIGTERM)
             wait_until(lambda: "stopping; responses that run may take" in server.output)
             server.process.send_signal(signal.SIGTERM)
@@ -240,10 +257,11 @@ def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_re
             assert gone.value.rcvd.code == 1001
         assert server.process.wait(20) == 0
         assert "Traceback" not in server.output
-        server = Server(tmp_path / "data", "--engine", tape).ready()
+        script.release()
+        server = Server(tmp_path / "data", "--engine", script.url).ready()
         with client(server) as api:
             response = wait_until_ended(api, uid)
         assert (response.status, response.output_text) == ("completed", "Hello there!")
-        stop_finishes_responses_and_closes_with_1001(server)
+        stop_finishes_responses_and_closes_with_1001(server, script)
     finally:
         server.end()

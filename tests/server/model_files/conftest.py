@@ -9,6 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from responses_app.demo.build import build
+from responses_app.server.model_files import retries
 from tests.support.hub.server import ModelHub
 
 
@@ -22,6 +23,11 @@ def no_cache_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the size of the KV cache that an engine of an earlier test has set. The value of a test ends with the test."""
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "")
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE")
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "PAUSES_S", (0.01,))
 
 
 @pytest.fixture

@@ -51,6 +51,17 @@ def _configure(**more: Any) -> Callable[[Files], None]:
     return change
 
 
+def _template_list(value: Any) -> Callable[[Files], None]:
+    """Return a function that puts chat templates into tokenizer_config.json."""
+
+    def change(files: Files) -> None:
+        files["tokenizer_config.json"] = json.dumps(
+            json.loads(files["tokenizer_config.json"]) | {"chat_template": value}
+        ).encode()
+
+    return change
+
+
 def _write(name: str, content: bytes) -> Callable[[Files], None]:
     """Return a function that replaces a file."""
     return lambda files: files.update({name: content})
@@ -81,6 +92,10 @@ def _lose_a_shard(files: Files) -> None:
         (_remove_tokenizer, "o/m holds no tokenizer (tokenizer.json or tokenizer.model)" + ADVICE),
         (_lose_a_shard, "o/m lacks weights that its index names, model-00002-of-00002.safetensors" + ADVICE),
         (lambda files: files.pop("chat_template.jinja"), "o/m has no chat template, as models that only continue text. Choose"),
+        (_template_list(7), "tokenizer_config.json has a chat_template that is neither a text nor a list: correct the file"),
+        (_template_list(["{{ x }}"]), "tokenizer_config.json has a chat_template whose entry 1 is no object with the texts 'name'"),
+        (_template_list([{"name": "a", "template": "x"}, {"name": "b"}]), "tokenizer_config.json has a chat_template whose entry 2 is no"),
+        (_template_list({"default": 7}), "tokenizer_config.json has a chat_template whose entry 1 is no object with the texts 'name'"),
         (_configure(is_encoder_decoder=True, architectures=["T5ForConditionalGeneration"]), "T5ForConditionalGeneration continues no chat"),
     ],
 )  # fmt: skip

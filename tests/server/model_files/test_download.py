@@ -9,21 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.server.model_files import download as download_module
 from responses_app.server.model_files.download import Download, DownloadStopped
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.repository import list_repository
+from responses_app.server.model_files.retries import MAX_FAILURES
 from tests.support.hub.server import ModelHub
 from tests.support.manual_clock import ManualClock
 from tests.support.waiting import wait_until
 
 WEIGHTS = (bytes(index * index % 251 for index in range(251)) * 3985)[:1_000_000]
 FILES = {"config.json": b'{"a": 1}', "model.safetensors": WEIGHTS}
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download_module, "PAUSES_S", (0.01,))
 
 
 def _download(hub: ModelHub) -> Download:
@@ -83,7 +78,21 @@ def test_download_gives_up_after_connections_without_bytes(hub: ModelHub) -> Non
     hub.cuts = [0] * 50
     with pytest.raises(CannotServe, match=r"^o/m: http://127.0.0.1:\d+ cannot be reached .* Check the connection"):
         _download(hub).run()
-    assert len(hub.ranges("model.safetensors")) == download_module.MAX_FAILURES
+    assert len(hub.ranges("model.safetensors")) == MAX_FAILURES
+
+
+def test_download_goes_on_after_failures_of_the_hub(hub: ModelHub) -> None:
+    pauses: list[str] = []
+    listed = _download(hub).repository
+    download = Download(listed, listed.files, note=pauses.append)
+    hub.first_statuses = [503, 429, 500]
+    download.run()
+    assert _weights(download) == WEIGHTS
+    assert sorted(pause.partition("; ")[0].removeprefix(hub.url.removeprefix("http://")) for pause in pauses) == [
+        " answers 429",
+        " answers 500",
+        " answers 503",
+    ]
 
 
 def test_download_refuses_files_with_another_hash(hub: ModelHub) -> None:
@@ -127,3 +136,7 @@ def test_progress_shows_bytes_rate_and_remaining_time(hub: ModelHub) -> None:
         download._count(file, size)
         clock.now_s += 1
     assert download.detail() == "[#########...........] 49 % of 1.0 MB, 167 kB/s, 3 s left"
+    clock.now_s += 10
+    assert download.detail() == "[#########...........] 49 % of 1.0 MB, waiting for bytes"
+    download._note("the hub answers 503; try 2 of 6 in 1 s")
+    assert download.detail() == "[#########...........] 49 % of 1.0 MB, the hub answers 503; try 2 of 6 in 1 s"

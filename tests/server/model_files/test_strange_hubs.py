@@ -11,8 +11,10 @@ from huggingface_hub import close_session, constants
 
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.model_files import opening
+from responses_app.server.model_files.download import Download
 from responses_app.server.model_files.errors import CannotServe
 from responses_app.server.model_files.prepare import prepare, small_snapshot
+from responses_app.server.model_files.repository import list_repository
 from tests.support.hub.server import ModelHub
 
 POOLING = b'[{"idx": 0, "type": "sentence_transformers.models.Transformer"}, {"idx": 1, "type": "sentence_transformers.models.Pooling"}]'
@@ -63,7 +65,7 @@ def test_a_token_that_cannot_be_sent_is_named(hub: ModelHub, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("after", "token", "sentence"),
     [
-        ("7", "", "(429). Wait 7 s, or set HF_TOKEN, which has a higher limit."),
+        ("90", "", "(429). Wait 90 s, or set HF_TOKEN, which has a higher limit."),
         ("3600", "hf_x", "(429). Wait 60 min."),
         ("", "hf_x", "(429). Wait some minutes."),
     ],
@@ -74,6 +76,20 @@ def test_the_wait_of_a_limit_is_named(
     hub.status, hub.retry_after = 429, after
     monkeypatch.setenv("HF_TOKEN", token)
     assert _problem().endswith(sentence)
+
+
+@pytest.mark.parametrize("failures", [[429], [0, 503], [502, 0, 504], [-1, 0, -1]])
+def test_a_hub_that_fails_for_a_moment_is_asked_again(hub: ModelHub, demo_folder: Path, failures: list[int]) -> None:
+    hub.add_folder("demo/chat", demo_folder)
+    hub.first_statuses, hub.retry_after, hub.page_size = list(failures), "0", 3
+    out = io.StringIO()
+    assert "demo/chat" in prepare("demo/chat=vllm:///demo/chat", Progress(out), False, lambda: False).downloads
+    pauses = [line for line in out.getvalue().splitlines() if "; try 2 of 6 in 0.01 s" in line]
+    assert len(pauses) == sum(map(bool, failures))
+    host = hub.url.removeprefix("http://")
+    assert [line for line in pauses if "answers" in line] == [
+        f"  {host} answers {status}; try 2 of 6 in 0.01 s" for status in failures if status > 0
+    ]
 
 
 @pytest.mark.parametrize("content", [b"<html>Sign in to the network</html>", b"x" * 300_000])
@@ -140,3 +156,19 @@ def test_errors_of_a_tokenizer_begin_with_the_name_of_the_model(hub: ModelHub, d
     problem = _problem()
     assert problem.startswith("demo/chat: ")
     assert str(constants.HF_HUB_CACHE) not in problem
+
+
+def test_the_token_stays_with_the_hub(hub: ModelHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files and further pages of a list may be on other hosts."""
+    monkeypatch.setenv("HF_TOKEN", "mine")
+    with ModelHub() as other:
+        for server in (hub, other):
+            server.page_size = 1
+        files = {"config.json": b"{}", "model.safetensors": b"1"}
+        other.add("o/m", files)
+        hub.add("o/m", files, token="mine")
+        hub.redirects, hub.next_url = {"/o/m/resolve/": other.url}, other.url
+        listed = list_repository("o/m", "main")
+        Download(listed, listed.files).run()
+        assert [file.path for file in listed.files] == sorted(files)
+        assert (hub.tokens, other.tokens) == ({"mine"}, {""})

@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.installation.database_url import superuser_url
 from tests.support import plain_http
-from tests.support.engines.slow_script import WORDS, slow_engine
+from tests.support.engines.held_script import CUT_AT, WORDS, HeldScript, held_words
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -29,16 +29,22 @@ PATHS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("repeated")
-    server = Server(folder / "data", "--engine", slow_engine(folder), "--web", "2")
+def script(tmp_path_factory: pytest.TempPathFactory) -> HeldScript:
+    script = held_words(tmp_path_factory.mktemp("script"))
+    script.release()
+    return script
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, script: HeldScript) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("repeated") / "data", "--engine", script.url, "--web", "2")
     yield server.ready()
     server.end()
 
 
 def events(server: Server, path: str, **headers: str) -> Iterator[dict[str, Any]]:
     """Send the request and yield the events of its stream."""
-    body = {"model": "slow", "messages": HI, "stream": True, **PATHS[path]}
+    body = {"model": "held", "messages": HI, "stream": True, **PATHS[path]}
     headers = {"Authorization": f"Bearer {server.key}", **headers}
     with plain_http.stream("POST", server.url + path, json=body, headers=headers, timeout=60) as answer:
         assert answer.status_code == 200, answer.read()
@@ -48,22 +54,24 @@ def events(server: Server, path: str, **headers: str) -> Iterator[dict[str, Any]
                 yield {key: value for key, value in event.items() if key != "obfuscation"}
 
 
-def cut_stream(server: Server, path: str, **headers: str) -> list[dict[str, Any]]:
+def cut_stream(server: Server, script: HeldScript, path: str) -> list[dict[str, Any]]:
     """Return the first events of a stream, after which the web processes are killed, and wait until these have been replaced."""
+    script.hold()
     seen: list[dict[str, Any]] = []
     old = set(all_named(server.process.pid, WEB))
-    stream = events(server, path, **headers)
+    stream = events(server, path)
     with pytest.raises(httpx2.HTTPError):
         read_and_kill(stream, seen, old)
+    script.release()
     wait_until(lambda: len(set(all_named(server.process.pid, WEB)) - old) == 2 and is_ready(server))
     return seen
 
 
 def read_and_kill(stream: Iterator[dict[str, Any]], seen: list[dict[str, Any]], processes: set[int]) -> None:
-    """Read a stream into `seen`, and kill the processes after 12 events."""
+    """Read a stream into `seen`, and kill the processes at the word CUT_AT."""
     for event in stream:
         seen.append(event)
-        if len(seen) == 12:
+        if CUT_AT in text_of([event]):
             for pid in processes:
                 os.kill(pid, signal.SIGKILL)
 
@@ -90,9 +98,9 @@ def text_of(stream: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_repeated_request_gets_the_same_stream_from_its_start(server: Server, path: str) -> None:
+def test_a_repeated_request_gets_the_same_stream_from_its_start(server: Server, script: HeldScript, path: str) -> None:
     before = count_responses(server)
-    seen = cut_stream(server, path)
+    seen = cut_stream(server, script, path)
     again = list(events(server, path))
     assert again[: len(seen)] == seen
     assert text_of(again) == "Once" + "".join(WORDS)

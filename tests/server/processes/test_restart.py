@@ -17,7 +17,7 @@ import pytest
 
 from responses_app.protocol.conformance import StreamValidator, Violation
 from tests.support import plain_http
-from tests.support.engines.slow_script import WORDS, slow_engine
+from tests.support.engines.held_script import CUT_AT, WORDS, held_words
 from tests.support.server.processes import named
 from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
@@ -27,13 +27,13 @@ class RestartedServer:
     """Server that is started again in the same folder; `server` is the latest."""
 
     def __init__(self, folder: Path) -> None:
-        self.data, self.engine = folder / "data", slow_engine(folder)
+        self.data, self.script = folder / "data", held_words(folder)
         self.server = self.start(max_background=1)
 
     def start(self, max_background: int = 64) -> Server:
         """Start the server again in the same folder."""
         limit = str(max_background)
-        self.server = Server(self.data, "--engine", self.engine, "--drain", "0.3", RESPONSES_MAX_BACKGROUND=limit)
+        self.server = Server(self.data, "--engine", self.script.url, "--drain", "0.3", RESPONSES_MAX_BACKGROUND=limit)
         return self.server
 
 
@@ -56,15 +56,17 @@ def parse_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def read_until_end(server: Server, how: str, seen: list[dict[str, Any]]) -> None:
-    """Read a stream into `seen`; stop or kill the server after 12 events."""
+    """Read a stream into `seen`; stop or kill the server at the word CUT_AT."""
     headers = {"Authorization": f"Bearer {server.key}"}
-    body = {"model": "slow", "input": "Hi", "stream": True}
+    body = {"model": "held", "input": "Hi", "stream": True}
     with plain_http.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=180) as answer:
         for event in parse_events(answer.iter_lines()):
             seen.append(event)
-            if len(seen) == 12 and how == "stopped":
+            if CUT_AT not in event.get("delta", ""):
+                continue
+            if how == "stopped":
                 server.process.send_signal(signal.SIGTERM)
-            elif len(seen) == 12:
+            else:
                 os.kill(named(server.process.pid, "responses_app.server.processes.main"), signal.SIGKILL)
 
 
@@ -100,10 +102,12 @@ def problems(events: list[dict[str, Any]]) -> list[Violation]:
 def test_stream_and_background_responses_continue_after_a_stop(restarted: RestartedServer) -> None:
     """Stop a server with a running and two queued background responses."""
     first = restarted.server
+    restarted.script.hold()
     headers = {"Authorization": f"Bearer {first.key}"}
-    bodies = [{"model": "slow", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
+    bodies = [{"model": "held", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
     uids = [plain_http.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
     seen = cut_stream(first, "stopped")
+    restarted.script.release()
     second = restarted.start().ready()
     continue_stream(second, seen)
     for uid in uids:
@@ -115,15 +119,18 @@ def test_stream_and_background_responses_continue_after_a_stop(restarted: Restar
 
 
 def test_stream_continues_after_a_kill(restarted: RestartedServer) -> None:
+    restarted.script.hold()
     seen = cut_stream(restarted.server, "killed")
+    restarted.script.release()
     continue_stream(restarted.start().ready(), seen)
 
 
 def test_stop_logs_no_traceback(restarted: RestartedServer) -> None:
     """Cut streams, plain requests and followers. Must be the last test of the module, which stops the server."""
     server = restarted.server
+    restarted.script.hold()
     headers = {"Authorization": f"Bearer {server.key}"}
-    body = {"model": "slow", "input": "Hi"}
+    body = {"model": "held", "input": "Hi"}
     with ThreadPoolExecutor(12) as threads, plain_http.client(base_url=server.url, headers=headers, timeout=180) as client:
         earlier = len(client.get("/v1/responses").json()["data"])
         uid = client.post("/v1/responses", json={**body, "background": True}).json()["id"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from responses_app.sandbox import runner_failure
 from responses_app.sandbox.base import ContainerExpired, SandboxUnavailable
 from responses_app.sandbox.client import SandboxClient
 from responses_app.server.processes.sandbox_starter import socket_url, started
@@ -75,3 +76,20 @@ def test_killed_runner_is_started_again_without_its_containers(tmp_path: Path, o
 
     with started(tmp_path, ["--without-packages"]):
         asyncio.run(lost(SandboxClient(socket_url(tmp_path))))
+
+
+def test_calls_get_the_reason_of_a_runner_that_does_not_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def refused(client: SandboxClient) -> None:
+        # The first call waits for the start; the others come while the runner is not started again.
+        for call in (client.create("a"), client.run_once("x", bytes(5_000_000)), client.create("b")):
+            with pytest.raises(SandboxUnavailable, match=r"does not start .*JSONDecodeError"):
+                await call
+        await client.close()
+
+    with started(tmp_path, ["--options", "no json"]):
+        asyncio.run(refused(SandboxClient(socket_url(tmp_path))))
+        assert "JSONDecodeError" in runner_failure.read(tmp_path)
+        assert [record.message.partition(": ")[0] for record in caplog.records][:1] == [
+            "the sandbox does not start, so its calls fail for 1 s"
+        ]
+    assert runner_failure.read(tmp_path) == ""

@@ -29,8 +29,8 @@ CALLS: Final = 3
 HEARTBEAT_S: Final = 1
 # A server looks every two seconds for connections that need a ping.
 MAX_SILENCE_S: Final = HEARTBEAT_S + 3
-# Pause of the engine between two calls.
-PAUSE_S: Final = 1.0
+# The engine pauses between two calls until this file is in the folder.
+CONTINUE: Final = "continue"
 TOOL: Final = {"type": "mcp", "server_label": "clock", "require_approval": "never"}
 # Events with their time of arrival; the type of a heartbeat is the empty text.
 Arrival: TypeAlias = tuple[float, dict[str, Any]]
@@ -71,7 +71,7 @@ def record(folder: Path) -> Path:
         (" use a stamp", [frame("stamp", arguments)]),
     ]
     encoding = HarmonyDialect().encoding
-    recordings = [{"match": encoding.encode(words), "chunks": steps(texts)} for words, texts in lines]
+    recordings = [{"match": encoding.encode(words), "chunks": steps(folder, texts)} for words, texts in lines]
     tape = folder / "tape.jsonl"
     tape.write_text("".join(f"{json.dumps(one)}\n" * 4 * CALLS for one in recordings))
     return tape
@@ -81,12 +81,12 @@ def frame(tool: str, arguments: str, end: str = "<|call|>") -> str:
     return f"<|channel|>commentary to=functions.clock__{tool} <|constrain|>json<|message|>{arguments}{end}"
 
 
-def steps(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the steps of a recording of `texts`, with a pause behind each but the last."""
+def steps(folder: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the steps of a recording of `texts`, with a pause behind each but the last until there is the file CONTINUE."""
     encoding, tape_steps = HarmonyDialect().encoding, list[dict[str, Any]]()
     for text in texts:
         tape_steps += [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]
-        tape_steps.append({"delay": PAUSE_S})
+        tape_steps.append({"until": str(folder / CONTINUE)})
     return tape_steps[:-1]
 
 
@@ -173,16 +173,23 @@ def test_events_of_a_call_arrive_when_the_tool_is_entered_and_left(
 def test_call_runs_while_the_model_writes_the_next_call(
     server: Server, folder: Path, read: Callable[[Server, str, OnEvent], list[Arrival]]
 ) -> None:
+    """The model continues behind the result of the first call."""
     (folder / "gate").touch()
+    (folder / CONTINUE).unlink(missing_ok=True)
     before = len(stamps(folder))
-    arrivals = read(server, " use two tools", lambda event: None)
+
+    def continue_behind_result(event: dict[str, Any]) -> None:
+        if event["type"] == "response.output_item.done" and event["item"]["type"] == "mcp_call":
+            (folder / CONTINUE).touch()
+
+    arrivals = read(server, " use two tools", continue_behind_result)
     entered, left = stamps(folder)[before:]
     ends = [
         at for at, event in arrivals if event["type"] == "response.output_item.done" and event["item"]["type"] == "mcp_call"
     ]
     second = next(at for at, event in reversed(arrivals) if event["type"] == "response.mcp_call.in_progress")
     assert arrival(arrivals, "response.mcp_call_arguments.done") - MAX_DISTANCE_S < entered < left < ends[0]
-    assert ends[0] < second - PAUSE_S / 2 < ends[1]
+    assert ends[0] < second < ends[1]
 
 
 @pytest.mark.parametrize("read", [over_sse, over_websocket])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -74,11 +74,20 @@ class ModelHub:
         self.cuts: list[int] = []
         self.corrupt: set[str] = set()
         self.status = 0
+        # Statuses of the next answers, one for each; 0 for an answer without a failure, -1 for a connection that breaks.
+        self.first_statuses: list[int] = []
+        # Files of a page of a list.
+        self.page_size = 1000
         self.ignores_ranges = False
         # Content in place of the real content of a file, and of every answer of the API.
         self.replaced: dict[str, bytes] = {}
         self.api_page = b""
         self.retry_after = ""
+        # Address to which the hub redirects the paths that begin with a text, and the address of the next pages of lists.
+        self.redirects: dict[str, str] = {}
+        self.next_url = ""
+        # Tokens of the requests, "" for a request without.
+        self.tokens: set[str] = set()
         # Called before each block of a large file.
         self.before_block: Callable[[], object] = lambda: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -137,7 +146,16 @@ class HubRequestHandler:
 
     def send(self) -> None:
         """Send a list, information about a repository, or a file."""
-        if self.hub.status:
+        self.hub.tokens.add(self.token)
+        if target := next((url for begin, url in self.hub.redirects.items() if self.path.startswith(begin)), None):
+            self._send(307, b"", {"Location": target + self.request.path})
+            return
+        failure = self.hub.first_statuses.pop(0) if self.hub.first_statuses else 0
+        if failure < 0:
+            self.request.close_connection = True
+        elif failure:
+            self._error(failure, "", "the hub has a failure")
+        elif self.hub.status:
             self._error(self.hub.status, "", "the hub has a failure")
         elif self.hub.api_page and self.path.startswith("/api/"):
             self._send(200, self.hub.api_page, {"Content-Type": "text/html"})
@@ -162,12 +180,18 @@ class HubRequestHandler:
         if repository is None:
             return
         if tree:
-            self._json(repository.tree())
+            self._tree(repository)
             return
         siblings = [{"rfilename": path} for path in repository.files]
         card = {"cardData": {"base_model": repository.base_model}} if repository.base_model else {}
         gated = {"gated": "auto"} if repository.gated_token else {}
         self._json({"id": name, "sha": repository.commit, "siblings": siblings, **card, **gated})
+
+    def _tree(self, repository: HubRepository) -> None:
+        begin = int(self.query.get("cursor", ["0"])[0])
+        end, entries = begin + self.hub.page_size, repository.tree()
+        url = f"{self.hub.next_url or self.hub.url}{self.path}?recursive=true&cursor={end}"
+        self._json(entries[begin:end], {"Link": f'<{url}>; rel="next"'} if end < len(entries) else {})
 
     def _repository(self, name: str, revision: str) -> HubRepository | None:
         repository = self.hub.repositories.get(name)
@@ -228,8 +252,8 @@ class HubRequestHandler:
         if cut < len(content):
             self.request.close_connection = True
 
-    def _json(self, value: Any) -> None:
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+    def _json(self, value: Any, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
 
     def _error(self, status: int, code: str, message: str) -> None:
         headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}

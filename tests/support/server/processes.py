@@ -1,4 +1,4 @@
-"""Processes of a server: its descendants, and those that are left after the end."""
+"""Processes of a server: the descendants, and processes that are left after the end."""
 
 from __future__ import annotations
 

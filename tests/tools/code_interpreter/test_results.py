@@ -1,4 +1,4 @@
-"""Results of code: what the item shows and what the model reads."""
+"""Results of code: the item, and the text for the model."""
 
 from __future__ import annotations
 

@@ -78,6 +78,16 @@ def test_texts_are_embedded_in_order_and_in_batches(server: EmbeddingsServer) ->
     assert (server.requests[0]["model"], server.headers[0]) == ("words", "Bearer sk-embed")
 
 
+def test_no_proxy_of_the_environment_is_used(server: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("ALL_PROXY", "socks5://127.0.0.1:1"),
+        ("HTTP_PROXY", "http://127.0.0.1:1"),
+        ("NO_PROXY", "none.example"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert len(asyncio.run(embedder.embed(["fox"]))) == len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -37,7 +37,7 @@ def run_ingestion(read_text: TextReader, check: Callable[[], Awaitable[None]]) -
 
 
 async def in_thread(function: Callable[[], Result]) -> Result:
-    """Call a function that uses the database, and close its connection."""
+    """Call a function that uses the database, and close the connection."""
 
     def work() -> Result:
         try:

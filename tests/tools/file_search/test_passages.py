@@ -1,4 +1,4 @@
-"""Passages as the model reads them: numbers, bounds, and texts that imitate markers."""
+"""Passages in the prompt: numbers, bounds, and texts that imitate markers."""
 
 from __future__ import annotations
 

@@ -87,14 +87,18 @@ def test_servers_with_the_same_connector_are_refused() -> None:
 
 
 def test_private_hosts_are_hosts_with_or_without_a_port() -> None:
-    assert parse_private_hosts("RESPONSES_MCP_PRIVATE_HOSTS", ["Tools.local", "[::1]:8000", "10.0.0.7"]) == {
+    assert parse_private_hosts(
+        "RESPONSES_MCP_PRIVATE_HOSTS", ["Tools.local", "[::1]:8000", "10.0.0.7", "my_tool:80", "bücher.local"]
+    ) == {
         "tools.local",
         "[::1]:8000",
         "10.0.0.7",
+        "my_tool:80",
+        "bücher.local",
     }
 
 
-@pytest.mark.parametrize("value", ["http://a", "a/b", "me@a", "a:b", ":80"])
+@pytest.mark.parametrize("value", ["http://a", "a/b", "me@a", "a:b", ":80", "*", "*.a", "{}", "a=b", "10.0.0.0/8", "-a"])
 def test_private_host_of_another_form_is_refused(value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="RESPONSES_MCP_PRIVATE_HOSTS"):
         parse_private_hosts("RESPONSES_MCP_PRIVATE_HOSTS", [value])

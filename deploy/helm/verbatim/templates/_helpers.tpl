@@ -20,12 +20,3 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end -}}
-
-{{/* The URL of the engine, with the key of the secret: Kubernetes replaces $(NAME) in arguments by the variable. */}}
-{{- define "verbatim.engine" -}}
-{{- if .Values.engine.existingSecret -}}
-{{- .Values.engine.url | replace "://" "://:$(RESPONSES_ENGINE_KEY)@" -}}
-{{- else -}}
-{{- .Values.engine.url -}}
-{{- end -}}
-{{- end -}}

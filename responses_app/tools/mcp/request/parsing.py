@@ -11,6 +11,7 @@ from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
 
 from responses_app.errors import InvalidRequest
+from responses_app.outbound_http.addresses import is_host
 from responses_app.tools.http_headers import bearer_header, header_problem, size_problem, value_problem
 from responses_app.tools.mcp.request.schema import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames
 from responses_app.utils.json_setting import split_url
@@ -92,7 +93,7 @@ def _operator_server(tool: McpTool) -> Mapping[str, Any] | None:
 def _url_problem(url: str) -> str | None:
     """Return the reason why the URL of an MCP server is refused; None for an accepted URL."""
     parts = _split(url)
-    if parts is None or parts.scheme not in PORTS or not parts.hostname:
+    if parts is None or parts.scheme not in PORTS or not is_host(parts.hostname or ""):
         return "expected an https URL with a host."
     if "@" in parts.netloc:
         return "a URL with a user name or a password is not allowed; use 'authorization'."
