@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -18,6 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from responses_app.access.api_keys import authenticate
 from responses_app.api_formats.errors import MESSAGES, error_body
 from responses_app.api_formats.messages.message import VERSION_HEADER
+from responses_app.api_formats.messages.rate_limits import rate_limit_headers
 from responses_app.errors import (
     ApiError,
     InvalidRequest,
@@ -30,6 +32,7 @@ from responses_app.runs.ids import new_id
 from responses_app.store import audit_log, refused_requests
 from responses_app.store.refused_requests import RequestPlace
 from responses_app.utils.shares import ProjectShares, ShareExceeded, shares_of
+from responses_app.utils.url_prefix import local_path
 from responses_app.wire.api_errors import to_api_error
 
 logger = logging.getLogger("responses.api")
@@ -74,6 +77,9 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
                 place = RequestPlace(request_id, request.method or "", request.path, key, address)
                 refused_requests.buffer.note(mapped, place)
             response = error_response(mapped, request_id, format_path(request))
+        if format_path(request).startswith(MESSAGES):
+            for name, value in rate_limit_headers(response.headers, datetime.now(UTC)).items():
+                response[name] = value
         return with_headers(response, began, request_id)
 
     return csrf_exempt(view)
@@ -116,7 +122,9 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     handler = handlers.get(request.method or "")
     if handler is None:
         refusal = error_response(
-            MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "", request.path
+            MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."),
+            "",
+            format_path(request),
         )
         refusal["Allow"] = ", ".join(handlers)
         return refusal
@@ -144,7 +152,7 @@ def _audited_action(request: HttpRequest) -> str:
 
 def format_path(request: HttpRequest) -> str:
     """Return the path that names the format of errors: clients of Anthropic's API also ask for models and files."""
-    return MESSAGES if VERSION_HEADER in request.headers else request.path
+    return MESSAGES if VERSION_HEADER in request.headers else local_path(request.path)
 
 
 def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResponse:

@@ -37,7 +37,7 @@ WEBHOOK = API + r"webhook_endpoints/(?P<uid>[^/]+)"
 BATCH = STORE + r"/file_batches/(?P<batch>[^/]+)"
 
 urlpatterns = [
-    re_path(API + r"responses/?$", api_view(GET=response_list.index, POST=responses.create)),
+    re_path(API + r"responses/?$", api_view(GET=response_list.index, POST=responses.create), name="api-responses"),
     re_path(API + r"responses/input_tokens/?$", api_view(POST=responses.input_tokens)),
     re_path(API + r"responses/compact/?$", api_view(POST=responses.compact)),
     re_path(RESPONSE + r"/?$", api_view(GET=responses.retrieve, DELETE=responses.delete)),
@@ -63,6 +63,7 @@ urlpatterns = [
     re_path(
         API + r"files/?$",
         shared_view(GET=by_version(files.index, message_files.index), POST=by_version(files.create, message_files.create)),
+        name="api-files",
     ),
     re_path(
         FILE + r"/?$",
@@ -76,7 +77,11 @@ urlpatterns = [
     re_path(CONTAINER + r"/files/?$", shared_view(GET=container_files.index, POST=container_files.create)),
     re_path(CONTAINER_FILE + r"/?$", shared_view(GET=container_files.retrieve, DELETE=container_files.delete)),
     re_path(CONTAINER_FILE + r"/content/?$", shared_view(GET=container_files.content)),
-    re_path(API + r"vector_stores/?$", shared_view(GET=vector_stores.index, POST=vector_stores.create)),
+    re_path(
+        API + r"vector_stores/?$",
+        shared_view(GET=vector_stores.index, POST=vector_stores.create),
+        name="api-vector-stores",
+    ),
     re_path(STORE + r"/?$", shared_view(GET=vector_stores.retrieve, POST=vector_stores.update, DELETE=vector_stores.delete)),
     re_path(STORE + r"/search/?$", shared_view(POST=vector_stores.search_results)),
     re_path(STORE + r"/files/?$", shared_view(GET=vector_store_files.index, POST=vector_store_files.create)),
@@ -103,7 +108,5 @@ urlpatterns = [
     re_path(r"^metrics/?$", api_view(public=True, GET=metrics.scrape)),
     re_path(r"^health/live/?$", api_view(public=True, GET=health.live, HEAD=health.live)),
     re_path(r"^health(?:/ready)?/?$", api_view(public=True, GET=health.ready, HEAD=health.ready)),
-    # What clients ask for whose base URL lacks the `/v1`. The page of the responses has the path of `POST /v1/responses`.
-    re_path(r"^(?P<path>chat/completions|completions|embeddings|messages|messages/count_tokens)/?$", not_found),
     re_path(API.rstrip("/") + r"(?P<path>/[\s\S]*)?$", not_found),
 ]

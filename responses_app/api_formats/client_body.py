@@ -30,7 +30,7 @@ def dump_client_body(raw: Mapping[str, Any]) -> str:
 
 
 def is_shortened(text: str) -> bool:
-    """Return whether a stored body lacks a part of what was sent."""
+    """Return whether a stored body lacks a part of the request."""
     return LEFT_OUT.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Check of a connection: one request as the client sends it."""
+"""Check of a connection: a request as sent by the client."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def codex_model(facts: ModelFacts, priority: int = 1) -> dict[str, Any]:
         "supports_parallel_tool_calls": True,
         "experimental_supported_tools": [],
         "truncation_policy": {"mode": "tokens", "limit": _command_output(facts)},
-        "context_window": facts.context_window,
-        "max_context_window": facts.context_window,
+        "context_window": facts.context_window or None,
+        "max_context_window": facts.context_window or None,
         "auto_compact_token_limit": None,
         "input_modalities": facts.modalities,
         "supports_image_detail_original": False,
@@ -73,4 +73,5 @@ def codex_models(models: Sequence[ModelFacts]) -> list[dict[str, Any]]:
 
 
 def _command_output(facts: ModelFacts) -> int:
-    return max(1, min(MAX_COMMAND_OUTPUT, facts.context_window // OUTPUT_SHARE))
+    """Return the most tokens of a command's output; the context of a model that is not loaded yet is not known."""
+    return max(1, min(MAX_COMMAND_OUTPUT, facts.context_window // OUTPUT_SHARE)) if facts.context_window else MAX_COMMAND_OUTPUT

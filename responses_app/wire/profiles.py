@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from responses_app.protocol.conformance.spec import EVENTS, ITEMS, RESPONSE_KEYS, is_vendor_type
 from responses_app.protocol.encoding import EventFrame
 from responses_app.protocol.items.registry import FAMILIES
+from responses_app.utils.url_prefix import local_path
 
 OPEN: Final = "/openresponses/"
 SLUG: Final = "openai:"
@@ -34,7 +35,7 @@ Json = Mapping[str, Any]
 
 def is_open(request: HttpRequest) -> bool:
     """Return True if the path belongs to Open Responses."""
-    return request.path.startswith(OPEN)
+    return local_path(request.path).startswith(OPEN)
 
 
 def frame_to_profile(frame: EventFrame) -> EventFrame:

@@ -10,9 +10,9 @@ import orjson
 from django.test import AsyncClient
 from openai.types.responses import Response as WireResponse
 
+from responses_app.dialects.sampling_defaults import SamplingDefaults
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
-from responses_app.runs.models import SamplingDefaults
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, first_event, record_text, sse, tokens
 from tests.support.engines.held_engine import HeldEngine
 from tests.support.store.stored_events import read_stored_events

@@ -29,7 +29,7 @@ def chunks_of(events: Iterable[Event], encoder: ChunkEncoder) -> list[dict[str, 
 
 def joined(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Join chunks as clients do."""
-    message: dict[str, Any] = {"role": "assistant", "content": "", "refusal": None, "annotations": [], "tool_calls": []}
+    message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None, "annotations": [], "tool_calls": []}
     tokens, finish = [], None
     for chunk in chunks:
         for choice in chunk["choices"]:
@@ -73,7 +73,7 @@ def test_joined_chunks_are_the_completion(speech: tuple[list[Delta], str]) -> No
     ChatCompletion.model_validate_json(orjson.dumps(body), strict=True)
     (choice,) = body["choices"]
     of_stream = joined(chunks)
-    message = {"tool_calls": [], **choice["message"], "content": choice["message"]["content"] or ""}
+    message = {"tool_calls": [], **choice["message"]}
     assert of_stream["message"] == message
     assert of_stream["logprobs"] == (choice["logprobs"] or {}).get("content", [])
     assert (of_stream["finish_reason"], of_stream["usage"]) == (choice["finish_reason"], body["usage"])

@@ -86,7 +86,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 
 def _fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form as those of OpenAI's API."""
+    """Return the fields of a form with the names of OpenAI's API."""
     purpose = fields.get("purpose", FilePurpose.USER_DATA.value)
     expiry = {views.ANCHOR: "created_at", views.SECONDS: fields[EXPIRY]} if EXPIRY in fields else {}
     return {"purpose": purpose, **expiry}

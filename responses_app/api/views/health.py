@@ -19,6 +19,7 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.health import DatabaseHealth, DatabaseProbe
 from responses_app.store.storage_report.storage_state import storage_state
+from responses_app.tools import sandbox_access
 
 logger = logging.getLogger("responses.health")
 
@@ -27,6 +28,7 @@ ENGINE_LIMIT_S: Final = 4.0
 READY, AWAY, LOADING = "ready", "away", "loading"
 # Migrations that a message names.
 MAX_NAMES: Final = 3
+SANDBOX_FAILS: Final = "The sandbox does not start: code and files are refused. `manage.py doctor` names the reason."
 NO_MODELS: Final = "No model is served. Set RESPONSES_MODELS (name=engine-url)."
 
 _probe: Final = DatabaseProbe()
@@ -36,7 +38,7 @@ _failed: list[str] = []
 
 @dataclass(frozen=True, slots=True)
 class PartHealth:
-    """Result of the check of one part: `problem` is a sentence, empty if the part works; `more` are further fields."""
+    """Result of the check of a part: `problem` is a sentence, empty if the part works; `more` are further fields."""
 
     problem: str = ""
     more: dict[str, Any] = field(default_factory=dict)
@@ -62,6 +64,7 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
         hub.services.warm_up.start()
         is_warm = hub.services.warm_up.is_done
     database, engine = await asyncio.gather(_probe.check(), _check_engines(hub))
+    sandbox_failure = await asyncio.to_thread(sandbox_access.start_failure)
     checks = {
         "database": PartHealth(database.problem),
         "migrations": _check_migrations(database),
@@ -71,6 +74,8 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
         "warm_up": PartHealth("" if is_warm else "The first prompt of each model is being made."),
     }
     failed = [name for name, check in checks.items() if check.problem]
+    # Responses without code and files are served.
+    checks["sandbox"] = PartHealth(SANDBOX_FAILS if sandbox_failure else "")
     _log_change(failed)
     shown = {name: check.as_json() for name, check in checks.items()}
     body = {"status": "not_ready" if failed else "ready", "failed": failed, "checks": shown}

@@ -69,8 +69,8 @@ def _checked_model(key: ApiKey, name: str) -> ServedModel:
 
 def _shape(key: ApiKey, name: str, served: ServedModel) -> dict[str, object]:
     shape: dict[str, object] = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
-    if served.base is not None:
-        shape["parent"] = served.base.name
+    if served.parent:
+        shape["parent"] = served.parent
     return {
         **shape,
         **model_facts(name, served).as_json(),

@@ -21,6 +21,8 @@ from responses_app.utils.user_model import User
 LIMITS: Final = {"1m": (60, 1440), "1h": (24, 168), "1d": (7, 31)}
 GROUPS: Final = {"project_id": "project", "user_id": "user", "api_key_id": "key", "model": "model"}
 FILTERS: Final = {"project_ids": "project", "user_ids": "user", "api_key_ids": "key", "models": "model"}
+# Groups of OpenAI's that hold a single value here. Each usage is of an ordinary request: there are no batches, tiers or agents.
+CONSTANTS: Final = {"batch": False, "service_tier": "default", "api_source": "unlabeled"}
 MAX_TIME: Final = 4_102_444_800  # The year 2100.
 NUMBERS: Final = ("user", "key")
 
@@ -37,9 +39,10 @@ async def completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     first = query.integer(request, "page", start // seconds * seconds, least=0, most=MAX_TIME)
     last = min(first + limit * seconds, end)
     groups = _list(request, "group_by")
-    if unknown := [name for name in groups if name not in GROUPS]:
+    if unknown := [name for name in groups if name not in GROUPS and name not in CONSTANTS]:
+        names = ", ".join((*GROUPS, *CONSTANTS))
         raise InvalidRequest(
-            f"Invalid value: '{unknown[0]}'. Supported values are: {', '.join(GROUPS)}.", param="group_by", code="invalid_value"
+            f"Invalid value: '{unknown[0]}'. Supported values are: {names}.", param="group_by", code="invalid_value"
         )
     filters = {column: values for name, column in FILTERS.items() if (values := _values(request, name, column))}
     if not await sync_to_async(_sees_all)(key):
@@ -47,8 +50,9 @@ async def completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
             raise Forbidden("This key shows the usage of its own project alone.", code="project_not_allowed")
         filters["project"] = [key.project]
     begin, stop = (datetime.fromtimestamp(time, UTC) for time in (max(first, start), last))
-    usage = UsageQuery(begin, stop, width, [GROUPS[name] for name in groups], filters)
-    rows = await sync_to_async(lambda: list(sums(usage)))() if begin < stop else []
+    usage = UsageQuery(begin, stop, width, [GROUPS[name] for name in groups if name in GROUPS], filters)
+    is_empty = begin >= stop or query.boolean(request, "batch")
+    rows = [] if is_empty else await sync_to_async(lambda: list(sums(usage)))()
     results: dict[datetime, list[dict[str, Any]]] = {}
     for row in rows:
         results.setdefault(row["bucket"], []).append(_result(row, groups))
@@ -81,8 +85,7 @@ def _result(row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:
         "output_audio_tokens": 0,
         "num_model_requests": row["sum_requests"],
         **ids,
-        "batch": None,
-        "service_tier": None,
+        **{name: value if name in groups else None for name, value in CONSTANTS.items()},
     }
 
 

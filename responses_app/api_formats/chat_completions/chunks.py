@@ -12,6 +12,7 @@ from responses_app.api_formats.chat_completions.completion import (
     completion_id,
     finish_reason,
     is_url,
+    message,
     tool_call,
     url_citation,
     usage,
@@ -93,7 +94,7 @@ class ChunkEncoder:
         }
         self._head = orjson.dumps(shared)[:-1] + b',"choices":[{"index":0,"delta":'
         self._tail = b',"logprobs":null,"finish_reason":null}]' + (b',"usage":null}' if self._include_usage else b"}")
-        return self._chunk(frame, b'{"role":"assistant","content":""}')
+        return self._chunk(frame, b'{"role":"assistant"}')
 
     def _text(self, frame: EventFrame, key: bytes) -> bytes:
         """Encode more text. The JSON is cut out of the event, without decoding."""
@@ -123,7 +124,9 @@ class ChunkEncoder:
         if response["status"] in ("failed", "cancelled"):
             return _sse(orjson.dumps({"error": failure(response)}))
         reason = b'"finish_reason":"%b"' % finish_reason(response).encode()
-        chunk = self._chunk(frame, b"{}", self._tail.replace(b'"finish_reason":null', reason))
+        # Without any delta of a text a client would have joined a null.
+        delta = b'{"content":""}' if message(response["output"])["content"] == "" else b"{}"
+        chunk = self._chunk(frame, delta, self._tail.replace(b'"finish_reason":null', reason))
         if not self._include_usage:
             return chunk
         shared = self._head[: self._head.index(b',"choices":')]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from responses_app.schemas.options import CacheBreakpoint, CacheControl
 from responses_app.validation.base import Array, CalledName, CallId, LongText, StrictModel
 
 
@@ -12,7 +13,7 @@ class ChatMessage(StrictModel):
     """Message. LiteLLM marks whole messages for the cache, which has no effect: every prefix is cached."""
 
     name: str | None = None
-    cache_control: dict[str, Any] | None = None
+    cache_control: CacheControl | None = None
 
 
 class InstructionMessage(ChatMessage):
@@ -106,8 +107,8 @@ class ChatFile(StrictModel):
 class ChatPart(StrictModel):
     """Part of a message. Every prefix is cached, so marks of OpenAI's and Anthropic's clients for the cache have no effect."""
 
-    prompt_cache_breakpoint: dict[str, Any] | None = None
-    cache_control: dict[str, Any] | None = None
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
+    cache_control: CacheControl | None = None
 
 
 class ChatTextPart(ChatPart):

@@ -116,7 +116,7 @@ class ChatRequest:
 
 
 def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> ChatRequest:
-    """Validate the body and translate it. Raises InvalidRequest with a path of the body."""
+    """Validate and translate the body. Raises InvalidRequest with a path of the body."""
     for name, reason in REFUSED.items():
         if raw.get(name) not in EMPTY:
             raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
@@ -125,7 +125,9 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
         message = f"Unsupported value: 'n' is {body.n}. This server makes one completion for each request."
         raise InvalidRequest(message, param="n", code="unsupported_value")
     effort, path = _effort(body)
-    paths = RequestPaths({**FIELDS, "reasoning.effort": path}, INSIDE, INSIDE_TOOLS, WORDS)
+    limit_path = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
+    fields_of_body = {**FIELDS, "reasoning.effort": path, "max_output_tokens": limit_path}
+    paths = RequestPaths(fields_of_body, INSIDE, INSIDE_TOOLS, WORDS)
     items, paths.items = convert_messages(body.messages)
     fields = _fields(body, effort)
     paths.tools = [

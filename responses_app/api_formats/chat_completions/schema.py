@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from responses_app.schemas.options import CacheControl
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, Effort, Objects, StrictModel
 
@@ -33,7 +34,7 @@ class FunctionDefinition(StrictModel):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
-    cache_control: dict[str, Any] | None = None
+    cache_control: CacheControl | None = None
 
 
 class ChatFunctionTool(StrictModel):
@@ -41,7 +42,7 @@ class ChatFunctionTool(StrictModel):
 
     type: Literal["function"]
     function: FunctionDefinition
-    cache_control: dict[str, Any] | None = None
+    cache_control: CacheControl | None = None
 
 
 class ChatGrammarFormat(StrictModel):

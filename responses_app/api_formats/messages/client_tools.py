@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
+from responses_app.schemas.options import CacheControl
 from responses_app.validation.base import Array, StrictModel, validate
 from responses_app.validation.errors import Loc, invalid_value, json_path
 
@@ -49,9 +50,9 @@ class KnownTool(StrictModel):
     allowed_callers: Array[Literal["direct"]] | None = None
     defer_loading: bool | None = None
     # Without an effect: prompts are cached anyway, and the schema is that of the type.
-    cache_control: dict[str, Any] | None = None
+    cache_control: CacheControl | None = None
     strict: bool | None = None
-    input_examples: Any = None
+    input_examples: Array[dict[str, Any]] | None = None
 
 
 class EditorTool(KnownTool):

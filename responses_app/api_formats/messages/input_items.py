@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from responses_app.api_formats.call_results import check_results
 from responses_app.api_formats.messages.schema import BLOCKS, SystemOptions
 from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES
+from responses_app.api_formats.messages.unread import EarlierCodeResult, FoundPage, ToolError
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
 
@@ -172,7 +173,7 @@ class InputItems:
 
 
 def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
-    """Yield the blocks of a content, checked one by one. Raises InvalidRequest."""
+    """Yield the checked blocks of a content. Raises InvalidRequest."""
     if isinstance(raw, str):
         yield {"type": "text", "text": raw}, loc
         return
@@ -274,18 +275,16 @@ def _server_result(block: Item, loc: Loc) -> Item:
         texts = "".join(inner["text"] for inner, _ in _blocks(content, loc, _TEXTS))
         return {"error": texts} if block.get("is_error") else {"output": texts}
     if block["type"] == "code_execution_tool_result":
-        logs = drop_nulls(content, loc).get("stdout", "")
-        if not isinstance(logs, str):
-            raise wrong_type(json_path((*loc, "stdout")), "a string", logs)
+        if isinstance(content, dict) and content.get("type") == "code_execution_tool_result_error":
+            validate(ToolError, content, loc)
+            return {"status": "failed"}
+        logs = validate(EarlierCodeResult, content, loc).stdout
         return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
     if isinstance(content, dict):
+        validate(ToolError, content, loc)
         return {"status": "failed"}
     if not isinstance(content, list):
         raise wrong_type(json_path(loc), "an object or an array", content)
-    results = [drop_nulls(one, (*loc, index)) for index, one in enumerate(content)]
-    for index, one in enumerate(results):
-        for name in ("url", "title"):
-            if not isinstance(one.get(name, ""), str):
-                raise wrong_type(json_path((*loc, index, name)), "a string", one[name])
-    pages = [{"url": one["url"], "title": one.get("title", "")} for one in results if "url" in one]
+    results = [validate(FoundPage, one, (*loc, index)) for index, one in enumerate(content)]
+    pages = [{"url": one.url, "title": one.title or ""} for one in results if one.url is not None]
     return {"results": pages, "status": "completed"}

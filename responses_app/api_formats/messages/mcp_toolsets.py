@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from responses_app.schemas.options import CacheControl
 from responses_app.validation.base import Array, StrictModel, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, json_path
 
@@ -49,7 +50,7 @@ class McpToolset(StrictModel):
     mcp_server_name: str
     default_config: McpToolConfig = McpToolConfig()
     configs: ToolConfigs | None = None
-    cache_control: Any = None
+    cache_control: CacheControl | None = None
 
 
 def mcp_tools(tools: Sequence[dict[str, Any]], servers: Sequence[McpServerUrl]) -> Iterator[tuple[dict[str, Any], Loc]]:

@@ -41,5 +41,5 @@ def model_info(name: str, served: ServedModel) -> dict[str, Any]:
         "display_name": name,
         "created_at": datetime.fromtimestamp(served.created, UTC).isoformat().replace("+00:00", "Z"),
         "lifecycle": "active",
-        "max_input_tokens": served.engine.max_model_len,
+        "max_input_tokens": served.context_window,
     }

@@ -19,24 +19,26 @@ from responses_app.api_formats.messages.schema import (
     REFUSED,
     ClientTool,
     CodeTool,
+    JsonOutput,
     MessagesRequest,
     SearchTool,
     ToolChoice,
 )
 from responses_app.api_formats.messages.tool_changes import Entry, changed_tools
+from responses_app.api_formats.messages.unread import check_edits
 from responses_app.api_formats.paths import RequestPaths
 from responses_app.errors import InvalidRequest
 from responses_app.models import ApiFormat, ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
-from responses_app.schemas.create_response import EMPTY
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing
 
 _SCHEMA_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # Parameters that Responses has under other names.
 FIELDS: Mapping[str, str] = {
+    "max_output_tokens": "max_tokens",
     "input": "messages",
     "stop": "stop_sequences",
     "text.format": "output_config.format",
@@ -103,22 +105,24 @@ class ParsedMessages:
 
 
 def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, needs_limit: bool = True) -> ParsedMessages:
-    """Validate the body and translate it. Raises InvalidRequest with a path of the body.
+    """Validate and translate the body. Raises InvalidRequest with a path of the body.
 
     Without `needs_limit`, as for counting tokens, `max_tokens` may be absent.
     """
     for name, reason in REFUSED.items():
-        if raw.get(name) not in EMPTY:
+        if raw.get(name) not in (None, []):
             code = NO_THREADS if name == "thread" else "unsupported_parameter"
             raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code=code)
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
+    check_edits(body.context_management)
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
     inputs = InputItems(spaced=_is_spaced(body.model))
     inputs.add_system(body.system)
     inputs.add(body.messages)
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
-    paths = RequestPaths(FIELDS, INSIDE, INSIDE_TOOLS, WORDS)
+    names = FIELDS if body.output_format is None else {**FIELDS, "text.format": "output_format"}
+    paths = RequestPaths(names, INSIDE, INSIDE_TOOLS, WORDS)
     entries, added = changed_tools(body.tools or (), inputs.tool_changes)
     tools, paths.tools = _tools(body, entries, inputs.loaded_tools | added)
     paths.items, paths.parts = inputs.paths, inputs.parts
@@ -127,6 +131,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
             {**_fields(body, effort, entries), "tools": tools, "input": inputs.items},
             key,
             request_id=request_id,
+            any_schema=True,
         )
     order = replace(
         order,
@@ -150,7 +155,7 @@ def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry])
 
     `effort` is that of a message or of the body.
     """
-    config, choice = body.output_config, body.tool_choice
+    output, choice = _output_format(body), body.tool_choice
     fields: dict[str, Any] = {
         "model": body.model,
         "stream": body.stream,
@@ -163,14 +168,22 @@ def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry])
         "max_tool_calls": _max_uses(entries, body.mcp_servers or ()),
         "include": [encrypted_content.INCLUDE, "code_interpreter_call.outputs", "web_search_call.results"],
     }
-    if config is not None and config.format is not None:
-        schema = config.format.schema_
-        fields["text"] = {"format": {"type": "json_schema", "name": _schema_name(schema), "schema": schema, "strict": True}}
+    if output is not None:
+        fields["text"] = {"format": {"type": "json_schema", "name": _schema_name(output.schema_), "schema": output.schema_}}
     if body.metadata is not None and body.metadata.user_id is not None:
         fields["metadata"] = {"user_id": body.metadata.user_id}
     if choice is not None:
         fields |= _choice(choice, [tool for tool, _ in entries])
     return fields
+
+
+def _output_format(body: MessagesRequest) -> JsonOutput | None:
+    """Return the format of the output, from either of its two names. Raises InvalidRequest for both."""
+    named = body.output_config.format if body.output_config else None
+    if named is not None and body.output_format is not None:
+        message = "Mutually exclusive parameters: 'output_format' and 'output_config.format'. Send the latter alone."
+        raise InvalidRequest(message, param="output_format", code="mutually_exclusive_parameters")
+    return named or body.output_format
 
 
 def _reasoning(body: MessagesRequest, effort: str | None) -> dict[str, Any] | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from responses_app.api_formats.messages.mcp_toolsets import McpServerUrl
 from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES, ToolChange
+from responses_app.api_formats.messages.unread import CitationsConfig, ContextEdits, EarlierCitation, ToolCaller
+from responses_app.schemas.options import CacheControl
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
 
-# Fields that are refused unless they are empty, with the reason.
+# Fields that are refused, with the reason.
 REFUSED: Mapping[str, str] = {
     "billing_policy": "this server bills nobody",
     "compaction": "this server compacts with '/v1/responses/compact' alone",
@@ -26,8 +28,11 @@ REFUSED: Mapping[str, str] = {
     "workspace_id": "the project of the key is the workspace",
 }
 
-# Without an effect: prefixes are cached anyway.
-CacheMark: TypeAlias = dict[str, Any] | None
+
+class BlockBinding(StrictModel):
+    """What happens to reasoning that is sent back in another conversation."""
+
+    prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
 
 
 class Thinking(StrictModel):
@@ -37,6 +42,8 @@ class Thinking(StrictModel):
     budget_tokens: Annotated[int, Field(ge=1)] | None = None
     # Without an effect: the reasoning is shown as it is.
     display: Literal["summarized", "omitted", "updates"] | None = None
+    # Without an effect: reasoning belongs to no conversation here.
+    block_binding: BlockBinding | None = None
 
 
 class JsonOutput(StrictModel):
@@ -89,9 +96,9 @@ class ClientTool(StrictModel):
     description: str | None = None
     strict: bool | None = None
     # Without an effect here: prompts are cached anyway, and arguments are always streamed.
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
     eager_input_streaming: bool | None = None
-    input_examples: Any = None
+    input_examples: Array[dict[str, Any]] | None = None
     allowed_callers: Array[Literal["direct"]] | None = None
     # A deferred tool is offered when a result refers to it.
     defer_loading: bool | None = None
@@ -106,7 +113,7 @@ class SearchTool(StrictModel):
     blocked_domains: Array[str] | None = None
     max_uses: Annotated[int, Field(ge=1)] | None = None
     user_location: dict[str, Any] | None = None
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
     allowed_callers: Array[Literal["direct"]] | None = None
     defer_loading: bool | None = None
     strict: bool | None = None
@@ -117,7 +124,7 @@ class CodeTool(StrictModel):
 
     type: str
     name: Literal["code_execution"]
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
     allowed_callers: Array[Literal["direct"]] | None = None
     defer_loading: bool | None = None
     strict: bool | None = None
@@ -139,6 +146,8 @@ class MessagesRequest(StrictModel):
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
+    # The name of `output_config.format` in the beta before, which older clients send.
+    output_format: JsonOutput | None = None
     mcp_servers: Array[McpServerUrl] | None = None
     metadata: MessageMetadata | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
@@ -146,8 +155,8 @@ class MessagesRequest(StrictModel):
     # Not in Anthropic's API.
     seed: int | None = None
     # Without an effect: prefixes are cached anyway, and no context is edited.
-    cache_control: CacheMark = None
-    context_management: dict[str, Any] | None = None
+    cache_control: CacheControl | None = None
+    context_management: ContextEdits | None = None
     inference_geo: str | None = None
 
 
@@ -167,8 +176,8 @@ class TextBlock(StrictModel):
 
     type: Literal["text"]
     text: LongText
-    citations: Any = None
-    cache_control: CacheMark = None
+    citations: Array[EarlierCitation] | None = None
+    cache_control: CacheControl | None = None
 
 
 class ImageBlock(StrictModel):
@@ -176,7 +185,7 @@ class ImageBlock(StrictModel):
 
     type: Literal["image"]
     source: SourceData
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
 
 
 class DocumentBlock(StrictModel):
@@ -186,8 +195,8 @@ class DocumentBlock(StrictModel):
     source: SourceData
     title: str | None = None
     context: str | None = None
-    citations: Any = None
-    cache_control: CacheMark = None
+    citations: CitationsConfig | None = None
+    cache_control: CacheControl | None = None
 
 
 class SearchResultBlock(StrictModel):
@@ -197,8 +206,8 @@ class SearchResultBlock(StrictModel):
     source: str
     title: str
     content: list[Any]
-    citations: Any = None
-    cache_control: CacheMark = None
+    citations: CitationsConfig | None = None
+    cache_control: CacheControl | None = None
 
 
 class ThinkingBlock(StrictModel):
@@ -223,8 +232,9 @@ class ToolUseBlock(StrictModel):
     id: CallId
     name: str
     input: dict[str, Any]
-    caller: Any = None
-    cache_control: CacheMark = None
+    caller: ToolCaller | None = None
+    toolset_name: str | None = None
+    cache_control: CacheControl | None = None
 
 
 class ToolResultBlock(StrictModel):
@@ -234,7 +244,8 @@ class ToolResultBlock(StrictModel):
     tool_use_id: CallId
     content: Any = None
     is_error: bool | None = None
-    cache_control: CacheMark = None
+    toolset_name: str | None = None
+    cache_control: CacheControl | None = None
 
 
 class ToolReferenceBlock(StrictModel):
@@ -242,7 +253,7 @@ class ToolReferenceBlock(StrictModel):
 
     type: Literal["tool_reference"]
     tool_name: str
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
 
 
 class ServerUseBlock(StrictModel):
@@ -252,8 +263,8 @@ class ServerUseBlock(StrictModel):
     id: CallId
     name: str
     input: dict[str, Any]
-    caller: Any = None
-    cache_control: CacheMark = None
+    caller: ToolCaller | None = None
+    cache_control: CacheControl | None = None
 
 
 class McpUseBlock(StrictModel):
@@ -264,7 +275,7 @@ class McpUseBlock(StrictModel):
     name: str
     server_name: str
     input: dict[str, Any]
-    cache_control: CacheMark = None
+    cache_control: CacheControl | None = None
 
 
 class ServerResultBlock(StrictModel):
@@ -274,8 +285,8 @@ class ServerResultBlock(StrictModel):
     tool_use_id: CallId
     content: Any = None
     is_error: bool | None = None
-    caller: Any = None
-    cache_control: CacheMark = None
+    caller: ToolCaller | None = None
+    cache_control: CacheControl | None = None
 
 
 BLOCKS: Mapping[str, type[StrictModel]] = {

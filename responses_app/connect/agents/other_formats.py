@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from responses_app.connect.connection import Agent, ConfigFile, Connection
-from responses_app.connect.edits import jsonc
+from responses_app.connect.edits import jsonc, yaml_list
 from responses_app.connect.edits.errors import CannotEdit
 
 
@@ -54,9 +54,11 @@ def _continue(connection: Connection, home: Path, environ: Mapping[str, str]) ->
     def edit(text: str) -> str:
         if not text.strip() or _is_own(text):
             return text_of_config
-        raise CannotEdit(
-            f"it has other models. Add this one to 'models' by hand: {json.dumps({**entry, 'apiKey': 'YOUR_KEY'})}"
-        )
+        try:
+            return yaml_list.set_entry_below(text, "models", "name", entry)
+        except CannotEdit as error:
+            by_hand = json.dumps({**entry, "apiKey": "YOUR_KEY"})
+            raise CannotEdit(f"{error}. Add this model to 'models' by hand: {by_hand}") from error
 
     folder = Path(environ.get("CONTINUE_GLOBAL_DIR") or home / ".continue")
     return [ConfigFile(folder / "config.yaml", edit, is_secret=True)]

@@ -28,16 +28,24 @@ class _Node:
 
 
 def set_value(text: str, path: Sequence[Step], value: Any) -> str:
-    """Set the value at `path`, and add what is missing on the way. Raises CannotEdit."""
+    """Set the value at `path`, indented as the text is, and add what is missing on the way. Raises CannotEdit."""
     if not text[_skip(text, 0) :]:
         return text + json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
     node = _parse(text)
+    unit = _unit(text, node.start)
     for depth, step in enumerate(path):
         child = _find(node, step)
         if child is None:
-            return _insert(text, node, step, _nested(path[depth + 1 :], value), depth)
+            return _insert(text, node, step, _nested(path[depth + 1 :], value), (depth, unit))
         node = child
-    return text[: node.start] + _dump(value, len(path)) + text[node.end :]
+    return text[: node.start] + _dump(value, len(path), unit) + text[node.end :]
+
+
+def _unit(text: str, start: int) -> str:
+    """Return the white space before the first value in the object or array at `start`, two blanks if it begins no line."""
+    at = _skip(text, start + 1)
+    line = text.rfind("\n", start, at) + 1
+    return text[line:at] if line and text[line:at].isspace() else "  "
 
 
 def parse(text: str) -> Any:
@@ -96,12 +104,13 @@ def _find(node: _Node, step: Step) -> _Node | None:
     )
 
 
-def _insert(text: str, node: _Node, step: Step, value: Any, depth: int) -> str:
-    indent = "  " * (depth + 1)
+def _insert(text: str, node: _Node, step: Step, value: Any, indent: tuple[int, str]) -> str:
+    """Insert a value into a node. `indent` is the depth of the node, and the white space of a level."""
+    depth, unit = indent
     key = f"{json.dumps(step)}: " if isinstance(step, str) else ""
-    added = f"\n{indent}{key}{_dump(value, depth + 1)}"
+    added = f"\n{unit * (depth + 1)}{key}{_dump(value, depth + 1, unit)}"
     if not node.children:
-        return f"{text[: node.start + 1]}{added}\n{'  ' * depth}{text[node.end - 1 :]}"
+        return f"{text[: node.start + 1]}{added}\n{unit * depth}{text[node.end - 1 :]}"
     last = node.children[-1][1].end
     comma = _skip(text, last)
     # Behind a trailing comma, and behind a comment in the line of the last value.
@@ -117,8 +126,8 @@ def _nested(path: Sequence[Step], value: Any) -> Any:
     return value
 
 
-def _dump(value: Any, depth: int) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n" + "  " * depth)
+def _dump(value: Any, depth: int, unit: str) -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", "\n" + unit * depth)
 
 
 def _skip(text: str, at: int) -> int:

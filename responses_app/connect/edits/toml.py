@@ -8,8 +8,11 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from responses_app.connect.edits.comments import comments_at_end
 from responses_app.connect.edits.errors import CannotEdit
 
+# Value in a line, and the comment behind it.
+_COMMENT: Final = re.compile(r"""[ \t]*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^"'#]*?)([ \t]*#.*)""")
 _HEADER: Final = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]")
 
 
@@ -44,23 +47,25 @@ def _with_values(top: str, values: Mapping[str, str]) -> str:
     added: list[str] = []
     for key, value in values.items():
         line = f"{key} = {_dump(value)}"
-        old = re.search(rf"^{re.escape(key)}[ \t]*=.*$", top, flags=re.MULTILINE)
+        old = re.search(rf"^{re.escape(key)}[ \t]*=(.*)$", top, flags=re.MULTILINE)
         if old:
-            top = top[: old.start()] + line + top[old.end() :]
+            comment = _COMMENT.fullmatch(old[1])
+            top = top[: old.start()] + line + (comment[1] if comment else "") + top[old.end() :]
         else:
             added.append(line + "\n")
     return "".join(added) + ("\n" if added and top.strip() else "") + top
 
 
 def _without_table(lines: list[str], table: str) -> str:
-    kept_lines, inside = [], False
+    kept_lines: list[str] = []
+    inside, removed = False, list[str]()
     for line in lines:
         header = _HEADER.match(line)
         if header:
-            inside = header[1] == table or header[1].startswith(table + ".")
-        if not inside:
-            kept_lines.append(line)
-    return "".join(kept_lines)
+            kept_lines += comments_at_end(removed)
+            inside, removed = header[1] == table or header[1].startswith(table + "."), []
+        (removed if inside else kept_lines).append(line)
+    return "".join([*kept_lines, *comments_at_end(removed)])
 
 
 def _table(name: str, content: Mapping[str, Any]) -> str:

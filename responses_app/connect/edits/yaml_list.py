@@ -1,15 +1,17 @@
-"""Edits of a YAML file that is a list of objects."""
+"""Edits of a list of objects in a YAML file: the file itself, or one of its keys."""
 
 from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import yaml
 
+from responses_app.connect.edits.comments import comments_at_end
 from responses_app.connect.edits.errors import CannotEdit
 
 
@@ -26,7 +28,7 @@ def set_entry(text: str, key: str, entry: Mapping[str, Any]) -> str:
         number
         for (start, end), one in zip(spans, entries, strict=True)
         if one not in kept_entries
-        for number in range(start, end)
+        for number in range(start, end - len(comments_at_end(lines[start:end])))
     }
     without_entry = "".join(line for number, line in enumerate(lines) if number not in removed)
     edited = f"{without_entry.rstrip()}\n" if without_entry.strip() else ""
@@ -37,11 +39,51 @@ def set_entry(text: str, key: str, entry: Mapping[str, Any]) -> str:
     return edited
 
 
-def _parse(text: str) -> list[dict[str, Any]]:
+def set_entry_below(text: str, place: str, key: str, entry: Mapping[str, Any]) -> str:
+    """Set an entry as `set_entry` does, in the list at the key `place` of an object. Raises CannotEdit."""
+    before = _load(text) or {}
+    if not isinstance(before, dict):
+        raise CannotEdit("no object")
+    listed = before.get(place) or []
+    lines = text.splitlines(keepends=True)
+    if place not in before:
+        lines = [*_ended(lines), f"{place}:\n"]
+    start = next((number for number, line in enumerate(lines, 1) if re.match(rf"{re.escape(place)}:\s*(#.*)?$", line)), None)
+    if start is None or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise CannotEdit(f"{place!r} is not written as a list with one '- ' for each entry")
+    end = _end(lines, start)
+    block, following = _ended(lines[start:end]), "".join(lines[end:])
+    indent = next((line[: line.index("-")] for line in block if line.lstrip().startswith("-")), "  ")
+    dedented = "".join(line.removeprefix(indent) for line in block)
+    edited = textwrap.indent(set_entry(dedented, key, entry), indent)
+    edited = "".join(_ended(lines[:start])) + edited + following
+    if _load(edited) != {**before, place: [*(one for one in listed if one.get(key) != entry[key]), dict(entry)]}:
+        raise CannotEdit("its form cannot be edited: change the file by hand")
+    return edited
+
+
+def _end(lines: list[str], start: int) -> int:
+    """Return the end of the list that begins at `start`: blank lines and comments before the next key do not belong to it."""
+    end = next((number for number in range(start, len(lines)) if re.match(r"[^\s#-]", lines[number])), len(lines))
+    while end < len(lines) and end > start and re.match(r"#|\s*$", lines[end - 1]):
+        end -= 1
+    return end
+
+
+def _ended(lines: list[str]) -> list[str]:
+    """Return lines of which the last has an end."""
+    return [*lines[:-1], f"{lines[-1].rstrip()}\n"] if lines else []
+
+
+def _load(text: str) -> Any:
     try:
-        entries = yaml.safe_load(text) or []
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise CannotEdit(f"no YAML: {' '.join(str(error).split())[:200]}") from error
+
+
+def _parse(text: str) -> list[dict[str, Any]]:
+    entries = _load(text) or []
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise CannotEdit("no list of objects")
     return entries

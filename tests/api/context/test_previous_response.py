@@ -148,3 +148,29 @@ class ChainTest(ApiCase):
                 headers=headers,
             )
             self.refused(response, 400, "previous_response_not_found", "previous_response_id")
+
+    async def test_an_id_of_another_kind_gets_a_hint(self) -> None:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
+            made = await self.made(client)
+            body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+            path = "/v1/chat/completions"
+            stored = orjson.loads((await client.post(path, {**body, "store": True}, content_type="application/json")).content)
+            lost = orjson.loads((await client.post(path, body, content_type="application/json")).content)
+            response_id = stored["id"].replace("chatcmpl-", "resp_")
+            hints = {
+                stored["id"]: f" Send the id of its response: '{response_id}'.",
+                stored["id"].replace("chatcmpl-", "msg_"): f" Send the id of its response: '{response_id}'.",
+                made["output"][0]["id"]: f" Send the id of its response: '{made['id']}'.",
+                lost["id"]: " if its request had 'store': true.",
+                lost["id"].replace("chatcmpl-", "msg_"): " Its response was not stored, so it cannot be continued.",
+                "conv_1": " send it as 'conversation'.",
+                "msg_1": " The id of a response begins with 'resp_'.",
+                "resp_1": " not found.",
+            }
+            for uid, hint in hints.items():
+                request = {"model": "m", "input": "x", "previous_response_id": uid}
+                response = await client.post("/v1/responses", request, content_type="application/json")
+                self.refused(response, 400, "previous_response_not_found", "previous_response_id")
+                message = orjson.loads(response.content)["error"]["message"]
+                assert message.startswith(f"Previous response with id '{uid}' not found.")
+                assert message.endswith(hint)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import orjson
 from django.test import AsyncClient
 
-from tests.support.api.case import THOUGHT, TOOL, ApiCase, record_text
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text
 
 Message: TypeAlias = dict[str, Any]
 FUNCTION = {key: value for key, value in TOOL.items() if key != "type"}
@@ -60,6 +60,19 @@ class ChatClientsTest(ApiCase):
         async with self.serving() as client:
             response = await self.chat(client, messages=[{"role": "user", "content": parts[1:]}])
             self.refused(response, 400, "unknown_parameter", "messages[0].content[0].role")
+
+    async def test_a_call_of_a_tool_that_the_model_invented_may_be_sent_back(self) -> None:
+        invented = WEATHER.replace("functions.get_weather", "functions.mcp__weather.get:now")
+        async with self.serving(*[record_text(text) for text in (invented, THOUGHT) * 2]) as client:
+            (_, call) = (await self.made(client, input="Hi", tools=[TOOL]))["output"]
+            self.assertEqual(call["name"], "mcp__weather.get:now")
+            result = {"type": "function_call_output", "call_id": call["call_id"], "output": "unsupported call"}
+            await self.made(client, input=[{"role": "user", "content": "Hi"}, call, result], tools=[TOOL])
+            tools = [{"type": "function", "function": FUNCTION}]
+            answer = orjson.loads((await self.chat(client, messages=[HI], tools=tools)).content)["choices"][0]["message"]
+            result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "unsupported call"}
+            response = await self.chat(client, messages=[HI, answer, result], tools=tools)
+            self.assertEqual(response.status_code, 200, response.content)
 
     async def test_clients_know_a_context_that_is_too_long_by_the_words_of_openai(self) -> None:
         async with self.serving() as client:

@@ -156,6 +156,12 @@ class ChatCompletionsTest(ApiCase):
             plain, *marked = (request.prompt for request in self.engine.requests)
             self.assertEqual(marked, [plain, plain])
 
+    async def test_an_unknown_field_of_a_mark_for_the_cache_is_refused(self) -> None:
+        async with self.serving() as client:
+            part = {"type": "text", "text": "Hi", "prompt_cache_breakpoint": {"mode": "explicit", "x": 1}}
+            answer = await self.chat(client, messages=[{"role": "user", "content": [part]}])
+            self.refused(answer, 400, "unknown_parameter", "messages[0].content[0].prompt_cache_breakpoint.x")
+
     async def test_errors_have_the_words_of_the_format(self) -> None:
         image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
         cases: list[tuple[dict[str, Any], str]] = [

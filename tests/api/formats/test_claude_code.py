@@ -47,7 +47,7 @@ BODY: dict[str, Any] = {
     "tools": [READ, PLACEHOLDER],
     "metadata": USER_ID,
     "max_tokens": 8192,
-    "thinking": {"type": "adaptive", "display": "omitted"},
+    "thinking": {"type": "adaptive", "display": "omitted", "block_binding": {"prefix_mismatch_behavior": "drop_block"}},
     "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
     "output_config": {"effort": "high"},
     "stream": True,

@@ -125,6 +125,40 @@ class MessagesTest(MessagesCase):
                 of_messages, of_response = self.engine.requests[-2:]
                 self.assertEqual(of_messages.prompt, of_response.prompt)
 
+    async def test_schemas_need_not_follow_the_strict_mode_of_responses(self) -> None:
+        optional = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+        for schema in (optional, {"type": "array", "items": optional}, {"anyOf": [optional, {"allOf": [optional]}]}):
+            async with self.serving(record_text(THOUGHT)) as client:
+                await self.message(client, output_config={"format": {"type": "json_schema", "schema": schema}})
+                self.assertIn(orjson.dumps(optional), orjson.dumps(self.engine.requests[-1].constraint))
+        tool = {"name": "f", "input_schema": {**optional, "oneOf": [{"type": "object"}]}}
+        async with self.serving(*[record_text(THOUGHT)] * 2) as client:
+            for strict in (True, False):
+                await self.message(client, tools=[{**tool, "strict": strict}])
+            constraints = [request.constraint for request in self.engine.requests[-2:]]
+            self.assertIn(b"oneOf", orjson.dumps(constraints[0]))
+            self.assertNotIn(b"oneOf", orjson.dumps(constraints[1]))
+
+    async def test_the_format_of_an_earlier_beta_is_the_same(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+        output = {"type": "json_schema", "schema": schema}
+        async with self.serving(*[record_text(THOUGHT)] * 2) as client:
+            await self.message(client, output_config={"format": output})
+            await self.message(client, output_format=output)
+            now, before = self.engine.requests
+            self.assertEqual((now.prompt, now.constraint), (before.prompt, before.constraint))
+            self.assertIsNotNone(before.constraint)
+            for wrong, path in (
+                ({"output_format": {**output, "x": 1}}, "'output_format.x'"),
+                (
+                    {"output_format": output, "output_config": {"format": output}},
+                    "Mutually exclusive parameters: 'output_format'",
+                ),
+            ):
+                answer = await self.send(client, **wrong)
+                self.assertEqual(answer.status_code, 400)
+                self.assertIn(path, orjson.loads(answer.content)["error"]["message"])
+
     async def test_calls_have_the_blanks_that_the_model_writes(self) -> None:
         call = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris", "days": [1, 2]}}
         result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}

@@ -31,6 +31,11 @@ def ran(name: str, arguments: dict[str, Any], content: Any = None, other: str = 
     return {"messages": [{"role": "assistant", "content": [call, result]}]}
 
 
+def edited(kind: str, **fields: Any) -> dict[str, Any]:
+    """Return `context_management` with an edit."""
+    return {"context_management": {"edits": [{"type": kind, **fields}]}}
+
+
 class MessagesErrorsTest(MessagesCase):
     """Errors of a server of a scripted model in the harmony format."""
 
@@ -144,3 +149,41 @@ class MessagesErrorsTest(MessagesCase):
                 response = await self.send(client, **body)
                 self.assertEqual(response.status_code, 400, response.content)
                 self.assertIn(words, orjson.loads(response.content)["error"]["message"])
+
+    async def test_unknown_keys_of_fields_without_an_effect_are_refused_by_path(self) -> None:
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"diagnostics": {}}, "diagnostics"),
+            (asked({"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "colour": 1}}), "cache_control.colour"),
+            (asked({"type": "text", "text": "x", "citations": [{"type": "y", "colour": 1}]}), "citations[0].colour"),
+            (asked({**DOCUMENT, "citations": {"colour": 1}}), "content[0].citations.colour"),
+            (edited("keep_all"), "context_management.edits[0].type"),
+            (edited("clear_thinking_20251015", colour=1), "context_management.edits[0].colour"),
+            (edited("clear_tool_uses_20250919", keep={"type": "tool_uses", "colour": 1}), "edits[0].keep.colour"),
+            (ran("web_search", {}, [{"colour": 1}]), "messages[0].content[1].content[0].colour"),
+            (ran("code_execution", {}, {"colour": 1}), "messages[0].content[1].content.colour"),
+        ]
+        async with self.serving() as client:
+            for body, path in cases:
+                with self.subTest(path=path):
+                    response = await self.send(client, **body)
+                    self.assertEqual(response.status_code, 400, response.content)
+                    self.assertIn(path, orjson.loads(response.content)["error"]["message"])
+
+    async def test_fields_that_clients_send_without_an_effect_are_accepted(self) -> None:
+        location = {"type": "char_location", "cited_text": "x", "document_index": 0, "document_title": None, "file_id": "f"}
+        error = {"type": "code_execution_tool_result_error", "error_code": "unavailable"}
+        page = {"type": "web_search_result", "url": "https://x.y", "title": "A", "encrypted_content": "e", "page_age": "1 day"}
+        answered = {"role": "user", "content": "Go on"}
+        bodies: list[dict[str, Any]] = [
+            asked({"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h", "scope": "global"}}),
+            asked({"type": "text", "text": "x", "citations": [location]}),
+            edited("clear_thinking_20251015", keep="all"),
+            edited("clear_tool_uses_20250919", clear_tool_inputs=True, keep={"type": "tool_uses", "value": 3}),
+            {"messages": [*ran("web_search", {"query": "x"}, [page])["messages"], answered]},
+            {"messages": [*ran("code_execution", {"code": "x"}, error)["messages"], answered]},
+        ]
+        async with self.serving() as client:
+            for body in bodies:
+                with self.subTest(body=body):
+                    response = await self.send(client, f"{PATH}/count_tokens", **body)
+                    self.assertEqual(response.status_code, 200, response.content)

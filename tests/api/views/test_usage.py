@@ -45,6 +45,16 @@ class UsageTest(ApiCase):
             self.assertEqual((shown["num_model_requests"], shown["output_tokens"]), (2, 2 * made["usage"]["output_tokens"]))
             self.assertEqual(shown["input_tokens"], 2 * made["usage"]["input_tokens"])
 
+    async def test_usage_is_of_no_batch_and_of_the_default_tier(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            await self.made(client)
+            page = await self.report(client, group_by=["batch", "service_tier", "api_source"], batch="false")
+            (result,) = [result.model_dump() for bucket in page.data for result in bucket.results]
+            shown = [result[name] for name in ("batch", "service_tier", "api_source", "num_model_requests", "model")]
+            self.assertEqual(shown, [False, "default", "unlabeled", 1, None])
+            page = await self.report(client, batch="true")
+            self.assertEqual([bucket.results for bucket in page.data if bucket.results], [])
+
     async def test_key_of_another_project_sees_nothing(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
             await self.made(client)

@@ -120,7 +120,7 @@ ENDINGS: dict[str, Ending] = {
 
 
 def write_response(pieces: Iterable[Delta], ending: str = "complete", **changes: Any) -> tuple[list[Event], Writer]:
-    """Write a whole response, and return the events and its writer."""
+    """Write a whole response, and return the events and the writer."""
     w = writer(**changes)
     events = w.open()
     if changes.get("status") == "queued":
