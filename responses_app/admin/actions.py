@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Final
 
 import orjson
 from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 
 from responses_app.errors import ApiError
@@ -19,6 +19,10 @@ from responses_app.store import audit_log
 from responses_app.store.content.deletion import orphaned_items
 from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
+from responses_app.store.paging import batches
+
+# Responses of one deletion. A form has at most 1,000 fields, and the page of a deletion counts the items of each response.
+MAX_DELETED: Final = 500
 
 
 @admin.action(description="Cancel running responses", permissions=["end"])
@@ -32,13 +36,14 @@ def cancel(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[
 
 @admin.action(description="Delete responses", permissions=["end"])
 def delete(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> HttpResponse | None:
-    """Delete the selected responses and unshared items, after a confirmation page."""
-    rows = list(selected)
+    """Delete the selected responses, at most the first `MAX_DELETED`, and unshared items, after a confirmation page."""
+    rows = list(selected[:MAX_DELETED])
     if "confirmed" not in request.POST:
         context = {
             **responses.admin_site.each_context(request),
             "opts": responses.opts,
             "title": "Delete responses",
+            "more": max(selected.count() - len(rows), 0),
             "rows": [(row, reader.last_number(row.pk) + 1, len(orphaned_items(row))) for row in rows],
         }
         return TemplateResponse(request, "admin/responses_app/response/delete.html", context)
@@ -49,11 +54,14 @@ def delete(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[
 
 
 @admin.action(description="Export as JSONL", permissions=["view"])
-def export(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> HttpResponse:
+def export(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> StreamingHttpResponse:
     """Export the selected responses as JSON lines, oldest first: terminal snapshots, or id and status while running."""
     del responses
-    _record(request, "response.export", selected)
-    response = HttpResponse(b"".join(_lines(selected)), content_type="application/x-ndjson; charset=utf-8")
+    if request.POST.get("select_across") == "1":
+        _record_list(request, selected.count())
+    else:
+        _record(request, "response.export", selected)
+    response = StreamingHttpResponse(_lines(selected), content_type="application/x-ndjson; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
     return response
 
@@ -66,11 +74,20 @@ def _record(request: HttpRequest, action: str, rows: Iterable[Response]) -> None
         audit_log.record(audit_log.actor_of(request), action, f"response {row.uid}", row.project)
 
 
-def _lines(selected: QuerySet[Response]) -> Iterator[bytes]:
-    for row in reader.with_last_event(selected).order_by("pk"):
-        yield (
-            reader.terminal_snapshot(row) or orjson.dumps({"id": row.uid, "object": "response", "status": row.status})
-        ) + b"\n"
+def _record_list(request: HttpRequest, count: int) -> None:
+    """Record the export of a whole list: the number of responses, and the filters that chose these."""
+    chosen = f"{count} responses" + (f" with {request.GET.urlencode()}" if request.GET else "")
+    audit_log.record(audit_log.actor_of(request), "response.export", chosen)
+
+
+async def _lines(selected: QuerySet[Response]) -> AsyncIterator[bytes]:
+    async for rows in batches(reader.with_last_event(selected)):
+        yield b"".join(map(_line, rows))
+
+
+def _line(row: Response) -> bytes:
+    snapshot = reader.terminal_snapshot(row)
+    return (snapshot or orjson.dumps({"id": row.uid, "object": "response", "status": row.status})) + b"\n"
 
 
 def _cancel(request: HttpRequest, row: Response) -> bool:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AdminSplitDateTime
+from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, QuerySet
 from django.forms import SplitDateTimeField
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from responses_app.access.permissions import visible_responses
 from responses_app.admin.actions import ACTIONS
 from responses_app.admin.audit import Audited
-from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
+from responses_app.admin.filters import HasTimeFilter, NewestFilter
+from responses_app.admin.links import joined
+from responses_app.admin.project_names import NamesProject
+from responses_app.admin.read_only import READ_ONLY, PlainTitleAdmin, ReadOnlyAdmin
 from responses_app.models import (
     ApiKey,
     Conversation,
@@ -32,26 +36,11 @@ from responses_app.models import (
 )
 from responses_app.protocol.ids import PREFIXES
 from responses_app.store import audit_log
+from responses_app.web.keys.expiry import FutureExpiry
 from responses_app.web.render.sanitize import visible
 
 # Large columns of a response, not shown in lists. The history of a long chain has thousands of keys.
 LARGE_COLUMNS = ("history", "metadata")
-
-
-class HasTimeFilter(admin.EmptyFieldListFilter):
-    """Filter by whether a time is set, as of "revoked at", with the words "revoked", Yes and No."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Name the filter after the field, without "at"."""
-        super().__init__(*args, **kwargs)
-        self.title = str(self.title).removesuffix(" at")
-
-    def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """Return All, Yes and No. Django has the words Empty and Not empty."""
-        every, is_null, is_set = super().choices(changelist)
-        yield every
-        yield {**is_set, "display": "Yes"}
-        yield {**is_null, "display": "No"}
 
 
 class LabelledDateTime(AdminSplitDateTime):
@@ -68,8 +57,9 @@ class LabelledDateTime(AdminSplitDateTime):
 class ResponseAdmin(ReadOnlyAdmin):
     """Responses, newest first, with links to the page with the log, to items, conversation and chain."""
 
+    read_only = READ_ONLY + " To delete responses with their log, check them in the list and choose “Delete responses”."
     list_display = ("uid", "model", "status", "project", "input_tokens", "output_tokens", "created_at")
-    list_filter = ("status", "background", "created_at", "key")
+    list_filter = ("status", "background", "created_at", ("key", NewestFilter))
     search_fields = ("uid__startswith", "thread__exact")
     actions = ACTIONS
     fields = (
@@ -82,6 +72,7 @@ class ResponseAdmin(ReadOnlyAdmin):
         ("links", "log_form"),
     )
     readonly_fields = ("previous", "conversation_link", "links")
+    request_fields = ("conversation_link", "links")
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may cancel and delete responses through the actions."""
@@ -104,24 +95,17 @@ class ResponseAdmin(ReadOnlyAdmin):
         return format_html('<a href="{}?q={}">{}</a>', url, row.previous_uid, row.previous_uid)
 
     @admin.display(description="conversation")
-    def conversation_link(self, row: Response) -> str | SafeString:
+    def conversation_link(self, request: HttpRequest, row: Response) -> str | SafeString:
         """Link to the conversation."""
-        if row.conversation is None:
-            return "None"
-        url = reverse("admin:responses_app_conversation_change", args=[row.conversation_id])
-        return format_html('<a href="{}">{}</a>', url, row.conversation.uid)
+        return self.link(request, row.conversation, "None")
 
     @admin.display(description="links")
-    def links(self, row: Response) -> SafeString:
+    def links(self, request: HttpRequest, row: Response) -> SafeString:
         """Link to the page of the response, to the items and to the thread."""
-        return format_html(
-            '<a href="{}">Open page</a> · <a href="{}?response__id__exact={}">Items</a> · <a href="{}?q={}">Thread</a>',
-            reverse("response", args=[row.uid]),
-            reverse("admin:responses_app_item_changelist"),
-            row.pk,
-            reverse("admin:responses_app_response_changelist"),
-            row.thread,
-        )
+        is_visible = visible_responses(request.user).filter(pk=row.pk).exists()
+        page = [(reverse("response", args=[row.uid]), "Open page")] if is_visible else []
+        items = self.list_link(request, Item, f"response__id__exact={row.pk}", "Items")
+        return joined([*page, *items, *self.list_link(request, Response, urlencode({"q": row.thread}), "Thread")])
 
 
 @admin.register(Item)
@@ -134,6 +118,7 @@ class ItemAdmin(ReadOnlyAdmin):
     search_help_text = "An item ID or its beginning, or a response ID."
     fields = (("uid", "type", "direction"), ("response_link", "project"), "wire")
     readonly_fields = ("response_link", "wire")
+    request_fields = ("response_link",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
         """Defer the bodies, not shown in lists."""
@@ -165,12 +150,9 @@ class ItemAdmin(ReadOnlyAdmin):
         return row
 
     @admin.display(description="response")
-    def response_link(self, row: Item) -> str | SafeString:
+    def response_link(self, request: HttpRequest, row: Item) -> str | SafeString:
         """Link to the response."""
-        if row.response is None:
-            return "Deleted"
-        url = reverse("admin:responses_app_response_change", args=[row.response_id])
-        return format_html('<a href="{}">{}</a>', url, row.response.uid)
+        return self.link(request, row.response, "Deleted")
 
     @admin.display(description="body")
     def wire(self, row: Item) -> SafeString:
@@ -191,18 +173,13 @@ class ConversationAdmin(ReadOnlyAdmin):
     list_display = ("uid", "project", "created_at")
     search_fields = ("uid__startswith",)
     fields = (("uid", "project", "created_at"), "metadata", "links")
-    readonly_fields = ("links",)
+    readonly_fields = request_fields = ("links",)
 
     @admin.display(description="links")
-    def links(self, row: Conversation) -> SafeString:
+    def links(self, request: HttpRequest, row: Conversation) -> SafeString:
         """Link to the items and to the responses."""
-        return format_html(
-            '<a href="{}?q={}">Items</a> · <a href="{}?conversation__id__exact={}">Responses</a>',
-            reverse("admin:responses_app_conversationitem_changelist"),
-            row.uid,
-            reverse("admin:responses_app_response_changelist"),
-            row.pk,
-        )
+        items = self.list_link(request, ConversationItem, f"q={row.uid}", "Items")
+        return joined([*items, *self.list_link(request, Response, f"conversation__id__exact={row.pk}", "Responses")])
 
 
 @admin.register(ConversationItem)
@@ -221,11 +198,12 @@ class ConversationItemAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(Audited, PlainTitleAdmin):
+class ApiKeyAdmin(Audited, NamesProject, PlainTitleAdmin):
     """API keys, to rename or revoke. The key page and `manage.py createkey` create keys, and show the secret."""
 
     list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
     list_filter = ("project", ("revoked_at", HasTimeFilter))
+    form = FutureExpiry
     formfield_overrides = {DateTimeField: {"widget": LabelledDateTime, "form_class": SplitDateTimeField}}  # noqa: RUF012 (so declared by Django)
     readonly_fields = ("prefix", "created_at", "last_used_at")
 
@@ -233,6 +211,11 @@ class ApiKeyAdmin(Audited, PlainTitleAdmin):
         """Deny: the admin cannot show the secret of a new key."""
         del request
         return False
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Deny, with the page that creates keys."""
+        del request, form_url, extra_context
+        raise PermissionDenied("To create a key, open the page “Keys”, which shows the secret once.")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Deny: responses refer to the key, also after revocation."""
@@ -244,6 +227,7 @@ class ApiKeyAdmin(Audited, PlainTitleAdmin):
 class WebhookEndpointAdmin(ReadOnlyAdmin):
     """Webhook endpoints of all projects. The page of webhooks and the API create and change these."""
 
+    read_only = "To add, change or delete a webhook, open the page “Webhooks”, or use the API."
     list_display = ("uid", "name", "project", "url", "created_at", "disabled_at")
     list_filter = ("project", ("disabled_at", HasTimeFilter))
     search_fields = ("uid__startswith", "name")
@@ -260,7 +244,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Membership)
-class MembershipAdmin(Audited, PlainTitleAdmin):
+class MembershipAdmin(Audited, NamesProject, PlainTitleAdmin):
     """Memberships of users in projects."""
 
     list_display = ("user", "project", "role")
@@ -271,8 +255,9 @@ class MembershipAdmin(Audited, PlainTitleAdmin):
 
 
 @admin.register(Project)
-class ProjectAdmin(Audited, PlainTitleAdmin):
+class ProjectAdmin(Audited, NamesProject, PlainTitleAdmin):
     """Limits and retention of projects. A project without limits has no row."""
 
+    project_field = "name"
     list_display = ("name", "tokens_per_minute", "tokens_per_day", "spend_per_month", "retention_days")
     search_fields = ("name",)

@@ -16,6 +16,7 @@ from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.served import model_facts
 from responses_app.installation.data_dir import IS_CHECKOUT
 from responses_app.runs import manager
+from responses_app.utils.url_prefix import api_url
 
 KEY = "YOUR_API_KEY"
 # Program of the commands: in the folder of a checkout, or that of the wheel.
@@ -41,7 +42,7 @@ async def show(request: HttpRequest) -> HttpResponse:
     if name is not None:
         if name not in served:
             raise Http404(f"no model {name!r}")
-        connection = Connection(request.build_absolute_uri("/v1"), KEY, model_facts(name, served[name]))
+        connection = Connection(api_url(request), KEY, model_facts(name, served[name]))
         context |= {"models": list(served), "facts": connection.model, "key": KEY}
         context["configurations"] = list(_configurations(connection))
     # Rendering queries the session and the user, which must not block the event loop.

@@ -1,33 +1,54 @@
-"""Page for an exception of a view: 503 while the database does not answer or its disk is full, else 500."""
+"""Pages of errors: 403 and 404; 503 while the database does not answer or its disk is full, else 500; and 405."""
 
 from __future__ import annotations
 
 import sys
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template import loader
 from django.utils.log import log_response
-from django.views import csrf, defaults
+from django.views import defaults
 
-from responses_app.errors import NotFound
 from responses_app.observability.records import current_request
+from responses_app.store.db import release_connection
 from responses_app.store.storage_report.storage_state import is_disk_full
+from responses_app.web.delivery.middleware import response_middleware
 
 RETRY_AFTER_S: Final = 10
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
-    """Return the page for a form from elsewhere, or an API error for a client whose base URL lacks the `/v1`."""
-    if request.path.rstrip("/") != "/responses":
-        return csrf.csrf_failure(request, reason)
-    message = (
-        "Invalid URL (POST /responses). The API is below '/v1': '/v1/responses'. Add '/v1' to the base URL of your client."
-    )
-    return JsonResponse(NotFound(message).body(), status=HTTPStatus.NOT_FOUND)
+def _with_page(response: HttpResponseBase) -> HttpResponseBase:
+    """Add a page to a 405 without content, for which browsers show an error."""
+    if isinstance(response, HttpResponseNotAllowed) and not response.content:
+        response.content = loader.get_template("405.html").render()
+    return response
+
+
+not_allowed_middleware = response_middleware(_with_page)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the page of a 403."""
+    return _with_connection_returned(defaults.permission_denied, request, exception)
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the page of a 404."""
+    return _with_connection_returned(defaults.page_not_found, request, exception)
+
+
+def _with_connection_returned(
+    make: Callable[[HttpRequest, Exception], HttpResponse], request: HttpRequest, exception: Exception
+) -> HttpResponse:
+    """Make a page that asks the database. For async views this is in a thread in which Django ends no request."""
+    try:
+        return make(request, exception)
+    finally:
+        release_connection()
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -14,6 +14,7 @@ from responses_app.engines.pool.engine import EnginePool
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
+from responses_app.utils.url_prefix import api_url
 from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.models import real_model_command, state
 from responses_app.web.overview.page import ServedEngine, overview_context
@@ -25,7 +26,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     models = list(manager.current().served.values())
     states = await asyncio.gather(*(state(model) for model in models))
     context = {
-        "base_url": request.build_absolute_uri("/v1"),
+        "base_url": api_url(request),
         "served": [
             ServedEngine(model.name, one, model.family, _members(model)) for model, one in zip(models, states, strict=True)
         ],

@@ -43,10 +43,12 @@ class ModelRow:
 async def show(request: HttpRequest) -> HttpResponse:
     """Render GET /models."""
     models = list(manager.current().served.values())
+    rows = [await _row(model) for model in models]
     context = {
         "section": "models",
-        "rows": [await _row(model) for model in models],
-        "is_opening": manager.current().opening,
+        "rows": rows,
+        # The page of models that are all ready stays as it is.
+        "refresh_s": 2 if manager.current().opening else 0 if all(row.is_ready for row in rows) else 5,
         "command": settings.RESPONSES_SERVE_COMMAND,
         "real_model_command": real_model_command(models),
     }
@@ -83,5 +85,12 @@ async def _row(model: ServedModel) -> ModelRow:
         "images": facts.supports_images,
     }
     works = ["text", *(name for name, has in abilities.items() if has)]
-    base = "" if model.base is None else model.base.name
-    return ModelRow(model.name, await state(model), _percent(model), model.family, facts.context_window, ", ".join(works), base)
+    return ModelRow(
+        model.name,
+        await state(model),
+        _percent(model),
+        model.family,
+        facts.context_window,
+        ", ".join(works),
+        model.parent,
+    )

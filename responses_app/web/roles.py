@@ -32,7 +32,6 @@ NEEDED: Final[Mapping[str, tuple[Role, Role]]] = {
             "key-revoke",
             "key-rotate",
             "response-delete",
-            "response-rerun",
             "response-rerun-column",
             "response-rerun-context",
             "vector-store-delete",
@@ -40,8 +39,8 @@ NEEDED: Final[Mapping[str, tuple[Role, Role]]] = {
         ),
         (Role.MEMBER, Role.MEMBER),
     ),
-    **dict.fromkeys(("webhooks", "webhook", "webhook-delete", "webhook-resend"), (Role.VIEWER, Role.ADMIN)),
-    **dict.fromkeys(("members", "member"), (Role.ADMIN, Role.ADMIN)),
+    **dict.fromkeys(("webhooks", "webhook", "webhook-resend"), (Role.VIEWER, Role.ADMIN)),
+    **dict.fromkeys(("members", "member", "webhook-delete"), (Role.ADMIN, Role.ADMIN)),
 }
 
 

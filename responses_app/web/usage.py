@@ -17,7 +17,9 @@ from responses_app.store.limits.usage_report import UsageQuery, sums
 from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.private import private
 
-DAYS: Final = ("1", "7", "30", "90")
+# Limits of spend are by calendar month.
+MONTH: Final = "month"
+RANGES: Final = {"1": "1 day", "7": "7 days", "30": "30 days", MONTH: "This month", "90": "90 days"}
 COLUMNS: Final = (
     "day",
     "project",
@@ -47,7 +49,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "overview",
         "days": days,
-        "choices": DAYS,
+        "choices": RANGES.items(),
         "by_day": by_day[::-1],
         "most": most,
         "groups": sorted(groups.values(), key=lambda row: -row["input_tokens"] - row["output_tokens"]),
@@ -71,13 +73,14 @@ def export(request: HttpRequest) -> HttpResponse:
 
 def _days(request: HttpRequest) -> str:
     days = request.GET.get("days", "")
-    return days if days in DAYS else "30"
+    return days if days in RANGES else "30"
 
 
 def _usage(request: HttpRequest, days: str, group_by: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the usage that the user may see, with the names of keys, in days of UTC."""
     now = datetime.now(UTC)
-    start = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=int(days) - 1)
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    start = today.replace(day=1) if days == MONTH else today - timedelta(days=int(days) - 1)
     projects = restricted_to(request.user)
     filters = {} if projects is None else {"project": projects}
     rows = list(sums(UsageQuery(start, now + timedelta(seconds=1), "1d", group_by, filters)))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from unittest import mock
 
 import orjson
 from django.contrib.auth.models import Permission, User
+from django.http import StreamingHttpResponse
 from django.test import TestCase
 from django.utils import timezone
 
-from responses_app.models import Conversation, Item, Response
-from tests.support.web.page_case import item, made, snapshot
+from responses_app.admin import actions
+from responses_app.models import AuditEntry, Conversation, Item, Response
+from responses_app.store import paging
+from tests.support.web.page_case import collect, item, made, snapshot
 
 LIST = "/admin/responses_app/response/"
 
@@ -38,13 +42,37 @@ class ActionsTest(TestCase):
         self.assertFalse(Response.objects.filter(pk=one.pk).exists())
         self.assertTrue(Item.objects.filter(uid="msg_in_resp_1").exists())
 
+    def test_a_deletion_takes_a_number_of_responses_that_a_form_can_send(self) -> None:
+        rows = [made(f"resp_{number}") for number in range(3)]
+        with mock.patch.object(actions, "MAX_DELETED", 2):
+            page = self.client.post(LIST, self.chosen("delete", rows[0], select_across="1")).content.decode()
+        self.assertIn("Kept: 1 more selected response.", page)
+        chosen = re.findall(r'name="_selected_action" value="(\d+)"', page)
+        self.assertEqual(chosen, [str(rows[2].pk), str(rows[1].pk)])
+        self.client.post(LIST, {"action": "delete", "confirmed": "yes", "_selected_action": chosen})
+        self.assertEqual([row.uid for row in Response.objects.all()], ["resp_0"])
+
     def test_export_has_a_line_for_each(self) -> None:
         rows = [made(f"resp_{number}") for number in range(3)]
         for row in rows[:2]:
             snapshot(row, [])
-        lines = self.client.post(LIST, self.chosen("export", *rows)).content.splitlines()
+        answer = self.client.post(LIST, self.chosen("export", *rows))
+        # Of an iterator that is not asynchronous, the server would first collect everything.
+        assert isinstance(answer, StreamingHttpResponse)
+        self.assertTrue(answer.is_async)
+        lines = collect(answer).splitlines()
         self.assertEqual([orjson.loads(line)["id"] for line in lines[:2]], ["resp_0", "resp_1"])
         self.assertEqual(len(lines), 3)
+        self.assertEqual(AuditEntry.objects.filter(action="response.export").count(), 3)
+
+    def test_export_of_a_whole_list_is_one_entry_of_the_audit_log(self) -> None:
+        names = [f"resp_{number}" for number in range(paging.BATCH * 2 + 1)]
+        rows = Response.objects.bulk_create(Response(uid=name, thread=name, created_at=timezone.now()) for name in names)
+        sent = {**self.chosen("export", rows[0]), "select_across": "1"}
+        lines = collect(self.client.post(f"{LIST}?status__exact={rows[0].status}", sent)).splitlines()
+        self.assertEqual([orjson.loads(line)["id"] for line in lines], names)
+        entry = AuditEntry.objects.get(action="response.export")
+        self.assertEqual(entry.object, f"{len(rows)} responses with status__exact={rows[0].status}")
 
     def test_stopping_those_that_have_ended_does_nothing(self) -> None:
         page = self.client.post(LIST, self.chosen("cancel", made()), follow=True).content.decode()

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from html import unescape
 from unittest import mock
 
 from asgiref.sync import async_to_sync
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
+from responses_app.admin.filters import MAX_CHOICES
 from responses_app.admin.read_only import MAX_EXACT_COUNT, CappedPaginator
-from responses_app.models import ApiKey, Event, Item, Response
+from responses_app.models import ApiKey, Conversation, Event, Item, Membership, Response
 from responses_app.store.log.writer import LogWriter
 from responses_app.web.delivery import csp
 from tests.support.store.log_records import log
 from tests.support.store.response_chains import chain
 from tests.support.web.page_case import INLINE
+
+NOW = datetime.now(UTC)
 
 OURS = re.compile(r"FROM \"responses_app_(response|item|event|page)\"")
 # What may be read without a limit: a row by its key, and what belongs to one response.
@@ -103,9 +108,9 @@ class AdminTest(TestCase):
         ):
             with self.subTest(name=name):
                 base = f"/admin/responses_app/{name}/"
-                self.assertEqual(self.client.get(f"{base}add/").status_code, 403)
-                self.assertEqual(self.client.post(f"{base}{row.pk}/change/", {}).status_code, 403)
-                self.assertEqual(self.client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code, 403)
+                for path, sent in (("add", {}), (f"{row.pk}/change", {}), (f"{row.pk}/delete", {"post": "yes"})):
+                    reason = f"Nobody can add, change or delete {name}s on this page"
+                    self.assertContains(self.client.post(f"{base}{path}/", sent), reason, status_code=403)
         self.assertEqual(Response.objects.count(), 63)
 
     def test_a_key_can_be_revoked_but_not_made_here(self) -> None:
@@ -116,11 +121,27 @@ class AdminTest(TestCase):
         self.assertEqual(self.client.post(f"{base}{key.pk}/change/", form).status_code, 302)
         self.assertIsNone(ApiKey.find(secret))
 
+    def test_names_of_projects_are_suggested_and_new_ones_named(self) -> None:
+        ApiKey.make("known", project="known")
+        ada, base = User.objects.create_user("ada"), "/admin/responses_app/membership/"
+        self.assertContains(self.client.get(f"{base}add/"), '<option value="known">')
+        for project, is_new in (("known", False), ("knwon", True)):
+            page = self.client.post(f"{base}add/", {"user": ada.pk, "project": project, "role": 1}, follow=True)
+            self.assertEqual("is a new project" in page.content.decode(), is_new)
+        page = self.client.post("/admin/responses_app/project/add/", {"name": "knownn"}, follow=True)
+        self.assertContains(page, "“knownn” is a new project")
+
     def test_each_input_of_a_key_has_a_label(self) -> None:
         key, _ = ApiKey.make("labelled")
         page = self.client.get(f"/admin/responses_app/apikey/{key.pk}/change/").content.decode()
         inputs = re.findall(r'<input[^>]* name="(?:revoked_at|expires_at)_[01]"[^>]*>', page)
         self.assertEqual([re.findall('aria-label="([^"]+)"', one) for one in inputs], [["Date"], ["Time"]] * 2)
+
+    def test_a_key_gets_no_expiry_date_in_the_past(self) -> None:
+        key, _ = ApiKey.make("kept")
+        form = {"name": "kept", "project": key.project, "expires_at_0": "1999-01-01", "expires_at_1": "00:00:00"}
+        page = self.client.post(f"/admin/responses_app/apikey/{key.pk}/change/", form)
+        self.assertContains(page, "This time is in the past.")
 
     def test_lists_of_keys_are_filtered_by_revoked_with_yes_and_no(self) -> None:
         key, _ = ApiKey.make("lost")
@@ -134,6 +155,16 @@ class AdminTest(TestCase):
             shown = self.client.get(f"/admin/responses_app/apikey/{link[1]}").content.decode()
             self.assertEqual(re.findall(r"field-name[^>]*><a[^>]*>([^<]+)", shown), names)
 
+    def test_responses_are_filtered_by_the_newest_keys_and_the_chosen_one(self) -> None:
+        oldest = ApiKey.objects.get()
+        ApiKey.objects.bulk_create([ApiKey(name=f"many {n}", project="p", digest=str(n)) for n in range(MAX_CHOICES)])
+        lists = "/admin/responses_app/response/"
+        page = self.client.get(lists).content.decode()
+        self.assertIn(f">many {MAX_CHOICES - 1}", page)
+        self.assertNotIn(f'?key__id__exact={oldest.pk}"', page)
+        self.assertContains(self.client.get(f"{lists}?key__id__exact={oldest.pk}"), f'?key__id__exact={oldest.pk}"')
+        self.assertRedirects(self.client.get(f"{lists}?key__id__exact=x"), f"{lists}?e=1")
+
     def test_items_are_found_by_the_id_of_their_response(self) -> None:
         page = self.client.get("/admin/responses_app/item/?q=resp_1").content.decode()
         self.assertEqual(sorted(re.findall(r"field-uid[^>]*><a[^>]*>([^<]+)", page)), ["msg_resp_1", "msg_resp_1_out"])
@@ -145,6 +176,32 @@ class AdminTest(TestCase):
                     self.client.get(f"/admin/responses_app/{name}/")
                 for query in queries.captured_queries:
                     self.assertNotRegex(query["sql"], r'SELECT.* "\w+"\."(body|data|history|metadata)"[, ]')
+
+    def test_a_later_page_reads_the_rows_that_it_shows_alone(self) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            page = self.client.get("/admin/responses_app/item/?p=2")
+        newest = list(Item.objects.order_by("-pk").values_list("uid", flat=True))
+        self.assertEqual([row.uid for row in page.context["cl"].result_list], newest[50:100])
+        skipping = [query["sql"] for query in queries.captured_queries if "OFFSET" in query["sql"]]
+        self.assertRegex(skipping[0], r'IN \(SELECT \w+\."id" .* OFFSET 50\)')
+
+    def test_staff_see_links_alone_to_pages_that_they_may_open(self) -> None:
+        staff = User.objects.create_user("staff", is_staff=True)
+        conversation = Conversation.objects.create(uid="conv_1", project="p", metadata="{}", created_at=NOW)
+        row = Response.objects.get(uid="resp_1")
+        Response.objects.filter(pk=row.pk).update(conversation=conversation, key=ApiKey.objects.first())
+        member = Membership.objects.create(user=staff, project="else")
+        shown = (row, Item.objects.filter(response=row)[0], conversation, member)
+        self.client.force_login(staff)
+        for names in (["response"], ["response", "item", "conversation", "membership"], ["membership"]):
+            staff.user_permissions.set(Permission.objects.filter(codename__in=[f"view_{name}" for name in names]))
+            for one in shown:
+                name = str(one._meta.model_name)
+                page = self.client.get(f"/admin/responses_app/{name}/{one.pk}/change/")
+                self.assertEqual(page.status_code, 200 if name in names else 403)
+                main = page.content.decode().partition('id="content-main"')[2]
+                for link in re.findall(r'<a href="(/[^"]+)"', main):
+                    self.assertLess(self.client.get(unescape(link)).status_code, 400, (names, link))
 
     def test_no_page_lies_deeper_than_postgres_would_step(self) -> None:
         with mock.patch.object(CappedPaginator, "count", 30_000_000):

@@ -10,8 +10,8 @@ from unittest import mock
 
 import psycopg
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
-from django.test import Client, RequestFactory, override_settings
+from django.db import OperationalError, connection, connections
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.views.defaults import bad_request
@@ -20,6 +20,13 @@ from responses_app.models import Direction, Membership
 from responses_app.web.delivery import csp
 from responses_app.web.error_pages import server_error
 from tests.support.web.page_case import WebCase, item, made
+
+
+def connections_in_use() -> int:
+    """Return the number of connections that were taken from the pool and not returned."""
+    pool: Any = connections["default"]
+    statistics = pool.pool.get_stats()
+    return int(statistics["pool_size"] - statistics["pool_available"])
 
 
 class ErrorPagesTest(WebCase):
@@ -49,6 +56,15 @@ class ErrorPagesTest(WebCase):
         page = self.error("/nowhere", 404, Client())
         self.assertIn('href="/sign-in"', page)
 
+    async def test_page_of_an_async_view_returns_its_connection_to_the_pool(self) -> None:
+        ada = await User.objects.acreate(username="ada")
+        client = AsyncClient()
+        await client.aforce_login(ada)
+        before = connections_in_use()
+        self.assertEqual((await client.get("/chat/resp_none/turns")).status_code, 404)
+        self.assertEqual((await client.get("/chat")).status_code, 403)
+        self.assertEqual(connections_in_use(), before)
+
     def test_an_unknown_response_is_named_in_the_404(self) -> None:
         made()
         self.assertIn("No response with this ID in your projects.", self.error("/responses/resp_none", 404))
@@ -72,6 +88,13 @@ class ErrorPagesTest(WebCase):
         Membership.objects.create(user=ada, project="q")
         self.client.force_login(ada)
         self.assertIn("You’re not a member of this project.", self.error("/chat?project=p", 403))
+
+    def test_the_address_of_a_form_says_that_it_is_no_page(self) -> None:
+        for path in ("/sign-out", "/responses/selection"):
+            with self.subTest(path=path):
+                answer = self.client.get(path)
+                self.assertContains(answer, "This address shows no page", status_code=405)
+                self.assertEqual(int(answer["Content-Length"]), len(answer.content))
 
     def test_an_expired_form_has_an_explanation(self) -> None:
         strict = Client(enforce_csrf_checks=True)

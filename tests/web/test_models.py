@@ -11,6 +11,8 @@ from tests.support.api.case import HELLO, ApiCase, record_text
 
 COMMAND = "bin/serve --model m"
 REAL_MODEL = "<code>bin/serve --model Qwen/Qwen3-0.6B</code>"
+# Without it, the key of the requests marks a client of the API.
+BROWSER = {"accept": "text/html"}
 
 
 class LoadingEngine(ReplayEngine):
@@ -32,14 +34,16 @@ class ModelPagesTest(ApiCase):
     async def test_models_page_shows_context_and_abilities_of_a_ready_model(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
-            page = (await client.get("/models")).content.decode()
+            page = (await client.get("/models", headers=BROWSER)).content.decode()
             self.assertInHTML('<td data-name="State"><span class="ok">ready</span></td>', page)
             self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
             self.assertNotIn("http-equiv", page)
             self.assertInHTML('<a href="/connect?model=m">Connect a client</a>', page)
             self.assertInHTML('<a href="/responses?model=m">Responses</a>', page)
             self.engine.fail_for()
-            self.assertContains(await client.get("/models"), '<span class="bad">away</span>')
+            answer = await client.get("/models", headers=BROWSER)
+            self.assertContains(answer, '<span class="bad">away</span>')
+            self.assertContains(answer, '<meta http-equiv="refresh" content="5">')
 
     async def test_download_is_shown_and_requests_get_503_until_the_model_is_ready(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
@@ -49,25 +53,25 @@ class ModelPagesTest(ApiCase):
             model.downloaded, self.hub.opening = (lambda: percent), True
             engine, model.engine = model.engine, LoadingEngine([])
             for path in ("/models", "/"):
-                self.assertContains(await client.get(path), "downloading 40 %")
-            self.assertContains(await client.get("/models"), '<progress max="100" value="40"')
+                self.assertContains(await client.get(path, headers=BROWSER), "downloading 40 %")
+            self.assertContains(await client.get("/models", headers=BROWSER), '<progress max="100" value="40"')
             response = await self.post(client)
             self.assertEqual((response.status_code, response.headers["Retry-After"]), (503, "2"))
             self.assertIn("The model 'm' is being downloaded (40 %). Try again", response.json()["error"]["message"])
             percent = 100
-            self.assertContains(await client.get("/models"), '<span class="bad">loading</span>')
+            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="bad">loading</span>')
             self.assertIn("The model 'm' is being loaded.", (await self.post(client)).json()["error"]["message"])
             model.engine, self.hub.opening = engine, False
             self.assertEqual((await self.post(client)).status_code, 200)
-            self.assertContains(await client.get("/models"), '<span class="ok">ready</span>')
+            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="ok">ready</span>')
 
     @override_settings(RESPONSES_SERVE_COMMAND=COMMAND)
     async def test_staff_see_the_command_that_has_started_the_server(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
-            self.assertNotContains(await client.get("/models"), COMMAND)
+            self.assertNotContains(await client.get("/models", headers=BROWSER), COMMAND)
             await client.aforce_login(await User.objects.acreate_user("ada", is_staff=True))
-            self.assertContains(await client.get("/models"), COMMAND)
+            self.assertContains(await client.get("/models", headers=BROWSER), COMMAND)
 
     async def test_pages_name_a_real_model_where_demo_models_alone_are_served(self) -> None:
         async with self.serving() as client:
@@ -76,4 +80,4 @@ class ModelPagesTest(ApiCase):
             for source, count in (("/srv/models/demo-chat", 1), ("/srv/models/other", 0)):
                 self.hub.served["m"].source = source
                 for path in ("/", "/models", "/chat"):
-                    self.assertContains(await client.get(path, follow=True), REAL_MODEL, count)
+                    self.assertContains(await client.get(path, follow=True, headers=BROWSER), REAL_MODEL, count)

@@ -2,19 +2,19 @@
 import { Api } from "./chat/protocol.js";
 
 const ACTIONS = {
-  async upload(api, { files }) {
-    for (const file of files) await upload(api("/v1/files"), file, "user_data");
+  async upload(api, { form, files }) {
+    for (const file of files) await upload(api(form.dataset.files), file, "user_data");
     location.assign(location.pathname);
   },
   async store(api, { form }) {
-    const { id } = await post(api("/v1/vector_stores"), { name: form.elements.name.value });
-    location.assign(`/vector-stores/${id}`);
+    const { id } = await post(api(form.dataset.stores), { name: form.elements.name.value });
+    location.assign(`${location.pathname}/${id}`);
   },
   async add(api, { form, files }) {
     const ids = [];
-    for (const file of files) ids.push((await upload(api("/v1/files"), file, "assistants")).id);
+    for (const file of files) ids.push((await upload(api(form.dataset.files), file, "assistants")).id);
     if (!files.length) ids.push(form.elements.file_id.value);
-    for (const id of ids) await post(api(`/v1/vector_stores/${form.dataset.store}/files`), { file_id: id });
+    for (const id of ids) await post(api(`${form.dataset.stores}/${form.dataset.store}/files`), { file_id: id });
     location.assign(location.pathname);
   },
 };
@@ -25,7 +25,12 @@ async function upload(api, file, purpose) {
   const body = new FormData();
   body.append("purpose", purpose);
   body.append("file", file);
-  return (await api.request("", { method: "POST", body })).json();
+  try {
+    return await (await api.request("", { method: "POST", body })).json();
+  } catch (error) {
+    // One of several files: its name tells which.
+    throw error instanceof TypeError ? error : new Error(`${file.name}: ${error.message}`);
+  }
 }
 
 for (const form of document.querySelectorAll("form.change")) {

@@ -1,4 +1,4 @@
-// Keyboard navigation: j and k move in a list, / focuses the search field, Esc goes back.
+// Keyboard navigation: j and k move in a list, / focuses the search field, Esc closes a menu or goes back.
 
 const isTextField = (target) => target.closest("input, textarea, select, [contenteditable]");
 
@@ -6,7 +6,9 @@ export function keyboard({ links, search, back }) {
   const act = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
-      if (isTextField(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
+      const menu = document.querySelector("details.menu[open]");
+      if (menu) (menu.open = false, menu.querySelector("summary").focus());
+      else if (isTextField(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
       else if (back) back();
       return;
     }

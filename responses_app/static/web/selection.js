@@ -41,6 +41,7 @@ function move(place) {
   for (const option of options) option.classList.remove("active");
   const option = options[Math.min(Math.max(place, 0), options.length - 1)];
   option.classList.add("active");
+  option.scrollIntoView({ block: "nearest" });
   timeline.setAttribute("aria-activedescendant", option.id);
 }
 
@@ -76,7 +77,7 @@ export function selection() {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches(".view [data-item]")) select(event.target.dataset.item);
     // The page of an event always shows the item of the event.
-    else if (event.key === "Escape" && current && !document.querySelector("#event") && !event.target.closest("input, textarea, dialog")) {
+    else if (event.key === "Escape" && current && !document.querySelector("#event, details.menu[open]") && !event.target.closest("input, textarea, dialog")) {
       event.preventDefault();
       event.stopImmediatePropagation();
       select(null);

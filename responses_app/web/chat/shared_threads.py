@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import has_role
-from responses_app.models import ChatThread, Response, Role
+from responses_app.models import ChatThread, Response, Role, Status
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.chat import threads, turns
 from responses_app.web.render.markdown import markdown
@@ -31,6 +31,8 @@ TOOL_NAMES: Final = {
     "web_search_call": "Web search",
     "file_search_call": "File search",
 }
+# Endings on the page. The message of an error is for the members of the project.
+ENDINGS: Final = {Status.FAILED: "This answer failed.", Status.CANCELLED: "Stopped."}
 # Types of items that are shown as a call.
 CALL_TYPES: Final = frozenset({*FAMILIES.calls_by_output.values(), *TOOL_NAMES, "mcp_call"})
 
@@ -43,7 +45,7 @@ def path_of(choices: ChatThread) -> str:
 @never_cache
 @require_safe
 def show(request: HttpRequest, token: str) -> HttpResponse:
-    """Render GET /shared/TOKEN: messages and names of tools. Instructions, reasoning, arguments, ids and metadata are left out."""
+    """Render GET /shared/TOKEN: messages, names of tools and endings. Instructions, reasoning, arguments, ids and metadata are left out."""
     if _is_too_frequent(str(request.META.get("REMOTE_ADDR"))):
         response = render(
             request, "web/shared_thread.html", {"refused": "Too many requests. Try again in a minute."}, status=429
@@ -90,15 +92,26 @@ def _is_too_frequent(address: str) -> bool:
 
 
 def _messages(turn: Mapping[str, Any]) -> Iterator[tuple[str, str, SafeString | str]]:
-    """Yield speaker, kind (`text`, `markdown` or `tool`) and content of the items of a turn."""
+    """Yield speaker, kind (`text`, `markdown`, `tool` or `ending`) and content of the items of a turn."""
+    response = turn["response"] or {}
     for item in turn["input"]:
         if item.get("type", "message") == "message" and item.get("role") == "user":
             yield "User", "text", _text(item.get("content"))
-    for item in (turn["response"] or {}).get("output", ()):
-        if item["type"] == "message":
-            yield turn["model"], "markdown", markdown(_text(item.get("content")))
-        elif item["type"] in CALL_TYPES:
-            yield turn["model"], "tool", str(item.get("name") or TOOL_NAMES.get(item["type"], item["type"]))
+        else:
+            # The client may have sent what a model wrote elsewhere.
+            yield from _of_model(item, "Assistant")
+    for item in response.get("output", ()):
+        yield from _of_model(item, turn["model"])
+    if ending := turn["times"]["ending"] or ENDINGS.get(turn["status"], ""):
+        yield turn["model"], "ending", ending
+
+
+def _of_model(item: Mapping[str, Any], speaker: str) -> Iterator[tuple[str, str, SafeString | str]]:
+    kind = item.get("type", "message")
+    if kind == "message" and item.get("role") == "assistant":
+        yield speaker, "markdown", markdown(_text(item.get("content")))
+    elif kind in CALL_TYPES:
+        yield speaker, "tool", str(item.get("name") or TOOL_NAMES.get(kind, kind))
 
 
 def _text(content: Any) -> str:

@@ -201,8 +201,9 @@ def _dedupe(rows: Iterable[Response]) -> list[Response]:
 
 def _search(rows: QuerySet[Response], project: str, words: str) -> list[int]:
     """Return the keys of the newest responses with `words` in the input or the output."""
-    newest = rows.order_by("-pk").values_list("pk", flat=True)[: responses_search.RECENT_WINDOW]
-    keys = set(responses_search.search_recent(words, list(newest)))
-    if len(keys) < MAX_SEARCH_RESULTS:
+    newest = list(rows.order_by("-pk").values_list("pk", flat=True)[: responses_search.RECENT_WINDOW])
+    keys = set(responses_search.search_recent(words, newest))
+    # The index has the items of all people in the project. Few rows have been searched whole.
+    if len(newest) == responses_search.RECENT_WINDOW and len(keys) < MAX_SEARCH_RESULTS:
         keys.update(responses_search.search_indexed(words, [project]) or ())
     return sorted(keys, reverse=True)[:MAX_SEARCH_RESULTS]

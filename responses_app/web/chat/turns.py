@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 import orjson
 from django.db.models import Q
 
-from responses_app.models import Direction, Item, Response
+from responses_app.models import Direction, Item, Response, Status
 from responses_app.store.log import reader
 from responses_app.web.chat.threads import BRANCH
 from responses_app.web.render.item_blocks import ItemBlock
 from responses_app.web.response import items as response_items
+from responses_app.web.response.outcome import ending
 from responses_app.web.response.timelines.times import times_of
 from responses_app.web.responses.parameters import parameters
 
@@ -149,7 +150,8 @@ def _turns(chain: Sequence[Response]) -> list[dict[str, Any]]:
 
 
 def _turn(row: Any, input_items: list[dict[str, Any]]) -> dict[str, Any]:
-    snapshot = reader.terminal_snapshot(row)
+    stored = reader.terminal_snapshot(row)
+    snapshot = orjson.loads(stored) if stored else {}
     return {
         "id": row.uid,
         "model": row.model,
@@ -157,10 +159,8 @@ def _turn(row: Any, input_items: list[dict[str, Any]]) -> dict[str, Any]:
         "metadata": row.metadata,
         "input": input_items,
         "speakers": {item["id"]: _speaker(item) for item in input_items},
-        "times": times_of(row),
-        "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN_FIELDS}
-        if snapshot
-        else None,
+        "times": {**times_of(row), "ending": ending(snapshot) if row.status == Status.INCOMPLETE else ""},
+        "response": {name: value for name, value in snapshot.items() if name in SHOWN_FIELDS} or None,
     }
 
 

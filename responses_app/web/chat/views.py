@@ -19,6 +19,7 @@ from responses_app.web.models import real_model_command
 from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import detail
+from responses_app.web.response.outcome import ending_of
 from responses_app.web.response.timelines.times import times_of
 from responses_app.web.roles import check_role, needed_role
 
@@ -60,8 +61,9 @@ def turns(request: HttpRequest, uid: str) -> HttpResponse:
 
 @private("GET")
 def times(request: HttpRequest, uid: str) -> HttpResponse:
-    """Return GET /chat/ID/times as JSON: the times shown below an answer."""
-    return JsonResponse(times_of(detail.get_response(request, uid)))
+    """Return GET /chat/ID/times as JSON: the times shown below an answer, and the reason of an incomplete answer."""
+    row = detail.get_response(request, uid)
+    return JsonResponse({**times_of(row), "ending": ending_of(row)})
 
 
 @private("GET")

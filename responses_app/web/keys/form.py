@@ -12,6 +12,7 @@ from responses_app.access import tool_access
 from responses_app.access.permissions import has_role, projects
 from responses_app.models import ApiKey, Role
 from responses_app.runs import manager
+from responses_app.web.keys.expiry import FutureExpiry
 
 LIMITS = (
     "requests_per_minute",
@@ -29,7 +30,7 @@ LIMITS = (
 )
 
 
-class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
+class KeyForm(FutureExpiry):
     """Form for the name and the limits of an API key. An empty field means no limit."""
 
     allowed_models = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Allowed models")

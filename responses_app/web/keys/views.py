@@ -16,6 +16,7 @@ from django.utils.cache import patch_cache_control
 from responses_app.access.permissions import has_role, projects
 from responses_app.models import ApiKey, Role
 from responses_app.store import audit_log
+from responses_app.utils.url_prefix import api_url
 from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
 from responses_app.web.private import private
@@ -45,7 +46,7 @@ def index(request: HttpRequest) -> HttpResponse:
         .order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
         "form": form,
         "secret": new_secret.take(request),
-        "base_url": request.build_absolute_uri("/v1"),
+        "base_url": api_url(request),
     }
     page = render(request, "web/keys.html", context)
     if context["secret"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from math import exp
+from math import exp, floor
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,10 +14,10 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from responses_app.access.permissions import projects, visible_responses
+from responses_app.access.permissions import NO_PROJECT, projects, projects_with_role, visible_responses
 from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
-from responses_app.models import ApiFormat, ApiKey, Response, Status
+from responses_app.models import ApiFormat, ApiKey, Response, Role, Status
 from responses_app.web.overview.charts import Chart, chart
 from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused, refused_by_key
 from responses_app.web.overview.percentiles import STEPS
@@ -113,6 +113,9 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     drawn = chart(overview, time_range, refused)
     return {
         "section": "overview",
+        "projects": projects(request.user),
+        "no_project": NO_PROJECT,
+        "may_chat": bool(projects_with_role(request.user, Role.MEMBER)),
         "list": reverse("responses"),
         "ranges": [(one, label, urlencode({**narrowing, "range": one})) for one, (label, _, _) in RANGES.items()],
         "selected": name,
@@ -156,8 +159,8 @@ def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumb
 
 
 def _minimum(name: str, value: float | None) -> dict[str, str]:
-    """Return the filter by a percentile, which is exact to PRECISION."""
-    return {} if value is None else {name: f"{value / PRECISION:.3f}"}
+    """Return the filter by a percentile, which is exact to PRECISION. It is rounded down, so that the list has the percentile."""
+    return {} if value is None else {name: f"{floor(value / PRECISION * 1000) / 1000:.3f}"}
 
 
 def significant(value: float | None) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
+from django.urls import reverse
+
 from responses_app.images.decode import ImageSize
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.content.tool_outputs import ToolOutputSummary
@@ -63,8 +65,8 @@ def _link(annotation: Mapping[str, Any], before: str) -> str:
     label = re.sub(r"([\\`*_~])", r"\\\1", name)
     file = quote(annotation["file_id"], safe="")
     if annotation["type"] == "file_citation":
-        return f" ([{label}](/files/{file}/content))"
-    url = f"/containers/{quote(annotation['container_id'], safe='')}/files/{file}/content"
+        return f" ([{label}]({reverse('files')}/{file}/content))"
+    url = f"{reverse('containers')}/{quote(annotation['container_id'], safe='')}/files/{file}/content"
     # Within a Markdown link the address takes the place of the path; a path alone becomes a link.
     return url if before.endswith("](") else f"[{label}]({url})"
 

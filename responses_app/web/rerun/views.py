@@ -10,6 +10,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from responses_app.access.permissions import has_role
+from responses_app.models import Role
 from responses_app.runs import manager
 from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
@@ -24,16 +26,22 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 @private("GET", "HEAD")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Render GET /responses/ID/rerun. `column` names the columns beside the original, `tools` how tools are answered."""
+    """Render GET /responses/ID/rerun. `column` names the columns beside the original, `tools` how tools are answered.
+
+    A viewer reads the columns, without the request to edit.
+    """
     row = get_response(request, uid)
     turn = load_turn(row)
     columns, base = load_columns(request, row, turn)
+    compares = any(column.is_compared for column in columns)
+    may_run = has_role(request.user, row.project, Role.MEMBER)
     context = {
         "section": "responses",
         "row": row,
         "question": question_of(row),
         "columns": [original_column(row, turn, columns), *columns],
-        "compares": any(column.is_compared for column in columns),
+        "title": f"{'Compare' if compares else 'Edit'} and rerun" if may_run else "Compare",
+        "may_run": may_run,
         "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
         "history": editors.history_titles(row),
@@ -52,7 +60,7 @@ def column(request: HttpRequest, uid: str) -> HttpResponse:
     row = get_response(request, uid)
     run = get_response(request, request.GET.get("run", ""))
     shown = run_column(number(request, "place", 1), run, load_turn(row), mode_of(request))
-    return render(request, "web/rerun_result.html", {"column": shown, "row": row})
+    return render(request, "web/rerun_result.html", {"column": shown, "row": row, "may_run": True})
 
 
 @private("GET", "HEAD")

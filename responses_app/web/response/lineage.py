@@ -24,12 +24,16 @@ MAX_DEPTH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class LineageBranch:
-    """Response in the tree. `is_fork` marks all continuations of a response except the first; `is_orphan` lacks the previous response."""
+    """Response in the tree. `is_fork` marks all continuations of a response except the first; `is_orphan` lacks the previous response.
+
+    `turn` is its place from the first response, that of the original for a rerun; None behind a response that is not shown.
+    """
 
     line: ResponseRow
     depth: int
     is_fork: bool
     is_orphan: bool
+    turn: int | None
 
 
 @private("GET", "HEAD")
@@ -44,12 +48,15 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     uids = [one.uid for one in newest[:MAX_RESPONSES]]
     reruns = list(light.filter(rerun_of__in=uids).exclude(thread__in=threads)[:MAX_RERUNS])
     shown = sorted([*newest[:MAX_RESPONSES], *reruns], key=lambda one: one.pk)
+    branches = _tree(rows(shown))
     return render_page(
         request,
         row,
         "response-chain",
         "web/lineage.html",
-        branches=_tree(rows(shown)),
+        branches=branches,
+        turn=next((branch.turn for branch in branches if branch.line.response.pk == row.pk), None),
+        turns=max((branch.turn or 0 for branch in branches), default=0),
         more=len(newest) > MAX_RESPONSES,
         max_responses=MAX_RESPONSES,
         parent=visible.filter(uid=row.previous_uid).first() if row.previous_uid else None,
@@ -71,16 +78,25 @@ def _tree(lines: Sequence[ResponseRow]) -> list[LineageBranch]:
         else:
             children.setdefault(response.previous_uid if response.previous_uid in by_uid else None, []).append(line)
     ordered: list[LineageBranch] = []
+    turns: dict[str, int | None] = {}
     # A stack instead of recursion, because a chain may have any length.
     stack = [(line, 0, False) for line in reversed(children.get(None, []))]
     while stack:
         line, depth, is_fork = stack.pop()
         response = line.response
         is_orphan = bool(response.previous_uid) and response.previous_uid not in by_uid
-        ordered.append(LineageBranch(line, min(depth, MAX_DEPTH), is_fork, is_orphan))
+        before = turns.get(response.previous_uid or "") if response.previous_uid else _roots_before(response, ordered)
+        turns[response.uid] = turn = None if is_orphan or before is None else before + 1
+        ordered.append(LineageBranch(line, min(depth, MAX_DEPTH), is_fork, is_orphan, turn))
         stack += _continuations(children.get(response.uid, []), depth)
         stack += [(one, depth + 1, False) for one in reversed(reruns.get(response.uid, []))]
     return ordered
+
+
+def _roots_before(response: Response, ordered: Sequence[LineageBranch]) -> int:
+    """Return the number of responses of the same conversation above the first response of a thread."""
+    same = (branch.line.response.conversation_id == response.conversation_id for branch in ordered)
+    return sum(same) if response.conversation_id else 0
 
 
 def _is_below_original(response: Response, by_uid: Mapping[str, ResponseRow]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from responses_app.models import Response, Status
 from responses_app.web.render.sanitize import visible
+from responses_app.web.responses.failures import last_snapshots, reason_of
 
 TITLES: Final = {
     Status.FAILED: "Response failed",
@@ -15,12 +16,15 @@ TITLES: Final = {
     Status.CANCELLED: "Response cancelled",
 }
 REASONS: Final = {
-    "max_output_tokens": "Stopped at the output token limit.",
-    "content_filter": "Stopped by the content filter.",
+    "max_output_tokens": "Stopped at the output token limit of {limit}. Ask the model to continue, or raise max_output_tokens.",
+    "content_filter": "Stopped by the content filter. Ask in other words.",
     "max_messages": "Stopped at the message limit.",
-    "max_run_seconds": "Stopped at the limit of the running time.",
+    "max_run_seconds": "Stopped at the limit of the running time. Ask the model to continue; the key or the server sets the limit.",
     "steered": "Stopped because the client sent new input. A later response continues from here.",
 }
+CONTEXT_FULL: Final = (
+    "Stopped at the end of the context, or at the model’s own limit of output. Shorten the input, or begin a new conversation."
+)
 NO_TEXT_TITLE: Final = "No text"
 NO_TEXT: Final = "The model returned no text."
 NO_MESSAGE: Final = "The server recorded no error message."
@@ -53,9 +57,23 @@ def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
     elif row.status == Status.CANCELLED:
         message, code = CANCELLED, ""
     else:
-        code = str((snapshot.get("incomplete_details") or {}).get("reason") or "")
-        message = REASONS.get(code, UNFINISHED)
+        code, message = reason_of(snapshot), ending(snapshot)
     return Outcome(title, visible(message[:MAX_MESSAGE_CHARS]), visible(code), failed)
+
+
+def ending_of(row: Response) -> str:
+    """Return the reason of a stored incomplete response and the remedy, in a sentence; nothing for another response."""
+    return ending(last_snapshots([row.pk]).get(row.pk, {})) if row.status == Status.INCOMPLETE else ""
+
+
+def ending(snapshot: Mapping[str, Any]) -> str:
+    """Return the reason of an incomplete response and the remedy, in a sentence, from the last snapshot."""
+    reason = reason_of(snapshot)
+    limit, used = snapshot.get("max_output_tokens"), (snapshot.get("usage") or {}).get("output_tokens", 0)
+    if reason == "max_output_tokens" and (limit is None or used < limit):
+        # The API has one reason for both.
+        return CONTEXT_FULL
+    return REASONS.get(reason, UNFINISHED).format(limit=limit)
 
 
 def _has_content(item: Mapping[str, Any]) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from responses_app.models import Response
-from responses_app.store.log import reader
 from responses_app.web.render.sanitize import visible
+from responses_app.web.responses.failures import last_snapshots
 
 MAX_TEXT_CHARS: Final = 400
 
@@ -39,5 +38,4 @@ def problem_notices(snapshot: Mapping[str, Any]) -> list[ProblemNotice]:
 
 def problems_of(row: Response) -> list[ProblemNotice]:
     """Return the notices of a stored response, none while it is running."""
-    last = reader.terminal_snapshot(reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").get())
-    return problem_notices(json.loads(last)) if last is not None else []
+    return problem_notices(last_snapshots([row.pk]).get(row.pk, {}))

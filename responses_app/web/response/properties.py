@@ -10,8 +10,8 @@ from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.store.log import reader
 from responses_app.web.render.sanitize import visible
+from responses_app.web.responses.failures import last_snapshots, reason_of
 from responses_app.web.responses.parameters import request_parameters, stored_request
 
 MAX_VALUE_CHARS: Final = 200
@@ -81,17 +81,12 @@ def finish_reason(row: Response, snapshot: Mapping[str, Any], *, has_calls: bool
     """Return why an ended response ended, in the words of the API. With `has_calls` the client has calls to answer."""
     if row.status == Status.COMPLETED:
         return "tool calls" if has_calls else "stop"
-    reason = (snapshot.get("incomplete_details") or {}).get("reason") or row.error_code
-    return visible(str(reason or row.get_status_display()))
+    return visible(reason_of(snapshot) or row.error_code or row.get_status_display())
 
 
 def _finish(row: Response) -> str:
     """Return the finish reason of a stored response; only an incomplete one has the reason in its snapshot."""
-    snapshot: Mapping[str, Any] = {}
-    if row.status == Status.INCOMPLETE:
-        ended = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").first()
-        stored = reader.terminal_snapshot(ended) if ended is not None else None
-        snapshot = json.loads(stored) if stored else {}
+    snapshot = last_snapshots([row.pk]).get(row.pk, {}) if row.status == Status.INCOMPLETE else {}
     calls = Item.objects.filter(response=row, direction=Direction.OUTPUT, type__in=FAMILIES.calls_by_output.values())
     return finish_reason(row, snapshot, has_calls=calls.exists())
 

@@ -121,7 +121,7 @@ class ListFilters:
             rows = rows.filter(output_tokens__gte=F("generation") * (self.rate / 1000))
         if self.text:
             keys = list(rows.order_by().values_list("pk", flat=True))
-            rows = rows.filter(pk__in=[*search.search_recent(self.text, keys), *search_errors(self.text, keys)])
+            rows = rows.filter(search.HasKey([*search.search_recent(self.text, keys), *search_errors(self.text, keys)]))
         return rows
 
     def sorted_rows(self, rows: QuerySet[Response], after: int | None) -> QuerySet[Response]:
@@ -145,7 +145,7 @@ class ListFilters:
         keys = search.search_indexed(self.text, projects) if self.text else None
         if keys is None:
             return None
-        rows = rows.filter(pk__in=[key for key in keys if key <= floor.pk])
+        rows = rows.filter(search.HasKey(key for key in keys if key <= floor.pk))
         return replace(self, text="").searched(rows)
 
     def _within_times(self, rows: QuerySet[Response]) -> QuerySet[Response]:

@@ -15,6 +15,7 @@ from django.shortcuts import redirect, render
 from responses_app.access.permissions import projects, restricted_to, visible_responses
 from responses_app.models import ApiFormat, ApiKey, Response, SavedView, Status
 from responses_app.runs import manager
+from responses_app.utils.url_prefix import api_url
 from responses_app.utils.user_model import User
 from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.private import private
@@ -55,6 +56,7 @@ def index(request: HttpRequest) -> HttpResponse:
     selected = filters.parse_filters(request.GET)
     filter_values = filters.given_filters(request.GET)
     own_projects = projects(request.user)
+    views, query = list(SavedView.objects.filter(user=cast(User, request.user))), urlencode(filter_values)
     context: dict[str, Any] = {
         "section": "responses",
         "selected": selected,
@@ -72,11 +74,12 @@ def index(request: HttpRequest) -> HttpResponse:
         "query_without_sort": _query(request.GET, *PAGE_PARAMETERS, "sort"),
         "is_behind": "after" in request.GET,
         "models": sorted(manager.current().served),
-        "base_url": request.build_absolute_uri("/v1"),
+        "base_url": api_url(request),
         "keys": ApiKey.objects.filter(project__in=own_projects).order_by("project", "name", "pk"),
         "projects": own_projects,
-        "views": SavedView.objects.filter(user=cast(User, request.user)),
-        "filter_query": urlencode(filter_values),
+        "views": views,
+        "filter_query": query,
+        "view_name": next((view.name for view in views if view.query == query), ""),
     }
     return render(request, "web/responses.html", context)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
 from responses_app.models import Direction, Response, Status
 from responses_app.store.replica import read_connection
 from responses_app.web.render.sanitize import visible
-from responses_app.web.responses.failures import error_messages
+from responses_app.web.responses.failures import last_snapshots, message_of, reason_of
 
 # The first text, arguments, input or output in the JSON of an item, at most 160 characters.
 EXCERPT = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})')
@@ -69,24 +70,30 @@ class ResponseStats:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """Row of the list with excerpts of input and output, and the error message of a failed response."""
+    """Row of the list with excerpts of input and output, the code of the end, and the error message of a failed response."""
 
     response: Response
     stats: ResponseStats
     asked: str
     answered: str
+    code: str = ""
     problem: str = ""
 
 
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
-    """Build the rows of the responses, with two queries, and one more if a response has failed."""
+    """Build the rows of the responses, with two queries, and one more if a response has failed or is incomplete."""
     texts = excerpts([row.pk for row in responses])
     asked, answered = ([_shorten(texts.get((row.pk, side), "")) for row in responses] for side in Direction.values)
-    problems = error_messages([row.pk for row in responses if row.status == Status.FAILED])
+    ends = last_snapshots([row.pk for row in responses if row.status in (Status.FAILED, Status.INCOMPLETE)])
     return [
-        ResponseRow(row, ResponseStats(row), question, answer, visible(problems.get(row.pk, "")[:MAX_PROBLEM_CHARS]))
+        ResponseRow(row, ResponseStats(row), question, answer, *_end(row, ends.get(row.pk, {})))
         for row, question, answer in zip(responses, asked, answered, strict=True)
     ]
+
+
+def _end(row: Response, snapshot: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the code of the error or the reason, and the error message."""
+    return visible(row.error_code or reason_of(snapshot)), visible(message_of(snapshot)[:MAX_PROBLEM_CHARS])
 
 
 def _shorten(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -22,16 +23,17 @@ MAX_QUERY_CHARS = 2_000
 
 @private("POST")
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the filters in `query` under `name` at POST /responses/views. The same name replaces a view."""
+    """Save the filters in `query` under `name` at POST /responses/views. The same name replaces a view, the same filters rename it."""
     name = request.POST.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
     given = QueryDict(request.POST.get("query", "").replace("\0", "")[:MAX_QUERY_CHARS])
     query = urlencode(given_filters(given))
     views = SavedView.objects.filter(user=cast(User, request.user))
     if not name or not query:
         messages.error(request, "A view needs a name and at least one filter.")
-    elif not views.filter(name=name).exists() and views.count() >= MAX_VIEWS:
+    elif not views.filter(Q(name=name) | Q(query=query)).exists() and views.count() >= MAX_VIEWS:
         messages.error(request, f"You have {MAX_VIEWS} views, which is the limit. Delete one first.")
     else:
+        views.filter(query=query).exclude(name=name).delete()
         views.update_or_create(user=cast(User, request.user), name=name, defaults={"query": query})
     return redirect(f"{reverse('responses')}?{query}".rstrip("?"))
 

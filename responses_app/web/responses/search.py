@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchQuery
 from django.db import OperationalError, transaction
+from django.db.models import BigIntegerField, BooleanField, F, Func, Value
 
 from responses_app.models import PROJECT_TERM_PREFIX, SEARCH_VECTOR, Item
 from responses_app.store.replica import read_connection
@@ -41,6 +43,17 @@ class InProjects(SearchQuery):
         # In a tsquery a quoted word has its quotes and backslashes doubled.
         words = [(PROJECT_TERM_PREFIX + name).replace("\\", "\\\\").replace("'", "''") for name in projects]
         super().__init__(" | ".join(f"'{word}'" for word in words))
+
+
+class HasKey(Func):
+    """Condition: the primary key is one of `keys`, an array. As the values of `IN`, thousands of keys take 30 ms for each query."""
+
+    template = "%(expressions)s)"
+    arg_joiner = " = ANY("
+    output_field = BooleanField()
+
+    def __init__(self, keys: Iterable[int]) -> None:
+        super().__init__(F("pk"), Value(list(keys), output_field=ArrayField(BigIntegerField())))
 
 
 def search_recent(text: str, keys: Sequence[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
@@ -19,6 +19,7 @@ from responses_app.runs import manager
 from responses_app.store import audit_log
 from responses_app.store.content.erasure import erase_rows
 from responses_app.store.log import reader
+from responses_app.store.paging import batches
 from responses_app.web.private import private
 from responses_app.web.responses.numbers import plural
 from responses_app.web.responses.rows import rows as list_rows
@@ -72,11 +73,10 @@ def _record(request: HttpRequest, action: str, rows: Sequence[Response]) -> None
         audit_log.record(audit_log.actor_of(request), action, f"response {row.uid}", row.project)
 
 
-def _lines(rows: Sequence[Response]) -> Iterator[bytes]:
+async def _lines(rows: Sequence[Response]) -> AsyncIterator[bytes]:
     """Yield each response that has ended as a line of JSON."""
-    for row in reader.with_last_event(Response.objects.filter(pk__in=[row.pk for row in rows])).only("pk").order_by("pk"):
-        snapshot = reader.terminal_snapshot(row)
-        if snapshot is not None:
+    async for batch in batches(reader.with_last_event(Response.objects.filter(pk__in=[row.pk for row in rows])).only("pk")):
+        for snapshot in filter(None, map(reader.terminal_snapshot, batch)):
             yield snapshot + b"\n"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,12 @@ print("<b>hi</b>")
 ```
 
 <script>document.title = "owned"</script><img src=x onerror="document.title='owned'">"""
+# Place in a generated text at which the answer pauses within `held`.
+HOLD = "\0"
 SLOWLY = " ".join(f"word{number}" for number in range(60))
-BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
-GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
+HELD = SLOWLY.replace(" word10 ", f"{HOLD} word10 ")
+BROODING = f"<|channel|>analysis<|message|>{HELD}<|end|><|start|>assistant"
+GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{HELD}"
 FORMULAS = f"A sum:\n\n$$\\sum_{{i=1}}^n \\frac{{1}}{{i^2}}$$\n\nand $x^2$ in a line.\n\n```python\nprint(sum(range(9)))\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
 REMOTE_CALL = '<|channel|>commentary to=functions.demo__get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
@@ -42,9 +46,9 @@ PICTURE_CALL = "<|channel|>commentary to=functions.files__picture <|constrain|>j
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
     ("markdown", f"{FINAL}{HOSTILE}<|return|>", 0.0),
-    ("slowly", f"{FINAL}{SLOWLY}<|return|>", 0.05),
-    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.3),
-    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.3),
+    ("slowly", f"{FINAL}{HELD}<|return|>", 0.05),
+    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.05),
+    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.05),
     (" greetings", f"{FINAL}Hello again!<|return|>", 0.0),
     (" twice", f"{FINAL}The only answer.<|return|>", 0.0),
     ("twice", f"{FINAL}The first answer.<|return|>", 0.0),
@@ -63,14 +67,13 @@ LINES = [
     ("mathematically", f"{FINAL}{FORMULAS}<|return|>", 0.0),
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),
-    ("pensively", f"{THOUGHT}{FINAL}{SLOWLY}<|return|>", 0.1),
+    ("pensively", f"{THOUGHT}{FINAL}{HELD}<|return|>", 0.1),
     ("pictorially", PICTURE_CALL, 0.0),
     # The end of the notice that stands for a picture.
     (" the user alone.]", f"{FINAL}A red pixel.<|return|>", 0.0),
-    # Six seconds of reasoning first: time to open a page before the text begins.
     ("dreamily", f"{BROODING}{FINAL}{SLOWLY}<|return|>", 0.05),
     ("structurally", f'{FINAL}{{"name":"Ada","age":36}}<|return|>', 0.0),
-    ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
+    ("endlessly", f"{FINAL}{HELD}<|return|>", 0.0),
 ]
 
 
@@ -79,14 +82,18 @@ def tape(folder: Path) -> str:
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
+    gate = _gate(folder)
+    gate.touch()
 
     def line(word: str, text: str, pause: float) -> dict[str, Any]:
         steps: list[dict[str, Any]] = []
-        ids = encoding.encode(text, allowed_special="all")
-        # A single chunk, or a chunk per token.
-        for tokens in [ids] if pause < 0 else [[token] for token in ids]:
-            steps += [{"tokens": tokens}, *([{"delay": pause}] if pause > 0 else [])]
-        return {"match": matched(word), "chunks": steps}
+        for part in text.split(HOLD):
+            ids = encoding.encode(part, allowed_special="all")
+            # A single chunk, or a chunk per token.
+            for tokens in [ids] if pause < 0 else [[token] for token in ids]:
+                steps += [{"tokens": tokens}, *([{"delay": pause}] if pause > 0 else [])]
+            steps.append({"until": str(gate)})
+        return {"match": matched(word), "chunks": steps[:-1]}
 
     def matched(word: str) -> list[int]:
         ids: list[int] = encoding.encode(f"{word}<|end|><|start|>assistant", allowed_special="all")
@@ -102,14 +109,15 @@ def tape(folder: Path) -> str:
 def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]], pauses: Mapping[str, float] | None = None) -> str:
     """Write recordings of the generated texts by the end of the message that each answers. Return the URL of the engine.
 
-    `pauses` has the seconds behind each token of the answers to a message; other answers come as one chunk. `FOLDER` in a text
-    stands for `folder`. All prompts of a conversation contain its message: a used recording moves to the end, so that each is used
-    in turn.
+    `pauses` has the seconds behind each token of the answers to a message, which pause at HOLD within `held`; other answers come as
+    one chunk. `FOLDER` in a text stands for `folder`. All prompts of a conversation contain its message: a used recording moves to
+    the end, so that each is used in turn.
     """
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
-    path = folder / "tools.jsonl"
+    path, gate = folder / "tools.jsonl", _gate(folder)
+    gate.touch()
 
     def ids(text: str) -> list[int]:
         token_ids: list[int] = encoding.encode(text.replace("FOLDER", str(folder)), allowed_special="all")
@@ -118,7 +126,8 @@ def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]], pauses: Mapp
     def chunks(text: str, pause: float | None) -> list[dict[str, Any]]:
         if pause is None:
             return [{"tokens": ids(text)}]
-        return [step for token in ids(text) for step in ({"tokens": [token]}, {"delay": pause})]
+        parts = [[step for token in ids(part) for step in ({"tokens": [token]}, {"delay": pause})] for part in text.split(HOLD)]
+        return [step for part in parts for step in (*part, {"until": str(gate)})][:-1]
 
     lines = [
         {"match": ids(f"{message}<|end|>"), "chunks": chunks(text, (pauses or {}).get(message))}
@@ -127,6 +136,21 @@ def matching_tape(folder: Path, texts: Mapping[str, Sequence[str]], pauses: Mapp
     ]
     path.write_text("\n".join(map(json.dumps, lines)) + "\n")
     return f"script://{path}?loop=1"
+
+
+def _gate(folder: Path) -> Path:
+    return folder / "released"
+
+
+@contextmanager
+def held(server: Server) -> Iterator[Callable[[], None]]:
+    """Let answers of the server, whose tape is beside its data folder, pause at HOLD. Yields the function that releases them."""
+    gate = _gate(server.folder.parent)
+    gate.unlink()
+    try:
+        yield gate.touch
+    finally:
+        gate.touch()
 
 
 class Visitor:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.test import Client, override_settings
-from django.urls import URLPattern, URLResolver, reverse
+from django.urls import URLPattern, URLResolver, resolve, reverse
 
 from responses_app.models import (
     ApiKey,
@@ -46,6 +49,9 @@ ROLES: Final = {"viewer": Role.VIEWER, "member": Role.MEMBER, "project admin": R
 # PNG of one pixel.
 PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 NOBODY: Final = "–"
+# Links to pages and forms that are not sent by a script.
+INTERNAL_LINK: Final = re.compile(r'<a [^>]*?href="((?:/(?!static/|admin/)|\?)[^"#]*)')
+FORM: Final = re.compile(r'<form (?=[^>]*method="post")(?:[^>]*?action="([^"]*)")?')
 # Query of pages without an object in the path.
 QUERIES: Final = {
     "chat": "project=p",
@@ -177,6 +183,51 @@ class RolesTest(WebCase):
                 shown[name] = cells
                 self.assertEqual(documented.get(name, [None])[:2], cells, f"| `{name}` | {' | '.join(cells)} |")
         self.assertEqual(set(documented), set(shown))
+
+    @pytest.mark.slow
+    def test_pages_show_a_viewer_no_link_and_no_form_that_is_refused(self) -> None:
+        self.objects()
+        seen: dict[str, str] = {}
+        waiting = [reverse("home")]
+        while waiting:
+            path = waiting.pop()
+            name = str(resolve(urlsplit(path).path).url_name)
+            if name in seen:
+                continue
+            seen[name] = path
+            answer = self.signed_in("viewer").get(path)
+            self.assertNotIn(answer.status_code, (403, 404), path)
+            text = collect(answer).decode(errors="replace") if answer.streaming else answer.content.decode()
+            if answer["Content-Type"].startswith("text/html"):
+                waiting += [urljoin(path, html.unescape(link)) for link in INTERNAL_LINK.findall(text)]
+                for action in map(html.unescape, FORM.findall(text)):
+                    with transaction.atomic():
+                        posted = self.signed_in("viewer").post(urljoin(path, action or path))
+                        transaction.set_rollback(True)
+                    self.assertNotEqual(posted.status_code, 403, (path, action))
+        self.assertLessEqual({"files", "containers", "vector-stores", "vector-store", "response", "keys", "models"}, set(seen))
+
+    def signed_in(self, person: str) -> Client:
+        """Return a client that is signed in as the person."""
+        client, user = Client(), self.users[person]
+        assert isinstance(user, User)
+        client.force_login(user)
+        return client
+
+    def test_viewer_can_only_compare_and_export_the_checked_responses(self) -> None:
+        made()
+        for person, actions in (("viewer", ["compare", "export"]), ("member", ["compare", "export", "cancel", "delete"])):
+            shown = self.signed_in(person).get("/responses").content.decode()
+            self.assertEqual(re.findall(r'name="action" value="(\w+)"', shown), actions)
+
+    def test_a_viewer_reads_a_comparison_without_the_request_to_run(self) -> None:
+        made()
+        made("resp_2")
+        parts = ['class="pane editors"', "data-add", "data-continue", "<select", "<template"]
+        for person, shown in (("viewer", []), ("member", parts)):
+            page = self.signed_in(person).get("/responses/resp_1/rerun?column=resp_2").content.decode()
+            self.assertIn("Differences from response 1", page)
+            self.assertEqual([part for part in parts if part in page], shown)
 
     def test_table_of_roles_names_pages_alone(self) -> None:
         self.assertLessEqual(set(NEEDED), {name for name, _ in pages()})

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, StorageState, ViewportSize, expect
 
 from tests.support.server.serve_command import Server
-from tests.support.web.chat_visitor import LOW_CONTRAST, UNNAMED_CONTROLS, Visitor
+from tests.support.web.chat_visitor import LOW_CONTRAST, UNNAMED_CONTROLS, Visitor, held
 
 pytestmark = pytest.mark.browser
 
@@ -70,17 +70,18 @@ def test_all_of_it_can_be_read_and_named(
 
 
 def test_the_end_of_an_answer_is_announced_and_a_dialog_takes_escape_first(visitor: Visitor) -> None:
-    visitor.send("slowly")
-    expect(visitor.last).to_contain_text("word1")
-    visitor.page.get_by_role("link", name="Options of slowly").first.click()
-    dialog = visitor.page.get_by_role("dialog")
-    expect(dialog).to_be_visible()
-    visitor.page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    stop = visitor.page.get_by_role("button", name="Stop")
-    expect(stop).to_be_visible()
-    expect(visitor.last).to_contain_text("word5")
-    visitor.page.keyboard.press("Escape")
-    region = visitor.page.locator("#chat > [role=status]")
-    expect(region).to_contain_text("Stopped. word0 word1")
-    expect(stop).to_be_hidden()
+    with held(visitor.server):
+        visitor.send("slowly")
+        expect(visitor.last).to_contain_text("word1")
+        visitor.page.get_by_role("link", name="Options of slowly").first.click()
+        dialog = visitor.page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        visitor.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        stop = visitor.page.get_by_role("button", name="Stop")
+        expect(stop).to_be_visible()
+        expect(visitor.last).to_contain_text("word5")
+        visitor.page.keyboard.press("Escape")
+        region = visitor.page.locator("#chat > [role=status]")
+        expect(region).to_contain_text("Stopped. word0 word1")
+        expect(stop).to_be_hidden()

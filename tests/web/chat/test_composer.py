@@ -93,6 +93,7 @@ def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> Non
     visitor.page.evaluate(GIVE_TEXT)
     expect(attached.get_by_role("listitem")).to_have_text(["notes <b>.txt", "dropped.txt"])
     attached.get_by_role("button", name="Remove dropped.txt").click()
+    expect(attached.get_by_role("button", name="Remove notes <b>.txt")).to_be_focused()
     visitor.send_and_wait("greetings", "Hello")
     expect(attached.get_by_role("listitem")).to_have_count(0)
     message = visitor.page.locator("article.person").last

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Request, Route, expect
 
 from tests.support import plain_http
-from tests.support.web.chat_visitor import SLOWLY, Visitor
+from tests.support.web.chat_visitor import SLOWLY, Visitor, held
 
 pytestmark = pytest.mark.browser
 
@@ -57,36 +57,25 @@ def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_output_problem_is_a_notice_beside_the_answer(visitor: Visitor) -> None:
-    visitor.send_and_wait("brokenly", "Well.")
-    notice = visitor.last.locator("details.problems")
-    expect(notice.locator("summary")).to_have_text("1 output problem")
-    expect(notice.locator("li")).not_to_be_visible()
-    notice.locator("summary").click()
-    expect(notice.locator("li")).to_have_text("A message has an unknown channel. The message is part of the answer. musings")
-    visitor.page.reload()
-    expect(visitor.last.locator("details.problems summary")).to_have_text("1 output problem")
-    visitor.last.get_by_role("link", name="Events").click()
-    expect(visitor.page.get_by_role("region", name="Output problems")).to_contain_text("unknown_channel")
-
-
 def test_stop_ends_it_at_the_server_too(visitor: Visitor) -> None:
-    visitor.send("endlessly")
-    expect(visitor.last).to_contain_text("word2")
-    visitor.page.keyboard.press("Escape")
-    expect(visitor.last).to_contain_text("Stopped.")
-    expect(visitor.last).to_contain_text("word2")
+    with held(visitor.server):
+        visitor.send("endlessly")
+        expect(visitor.last).to_contain_text("word2")
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.last).to_contain_text("Stopped.")
+        expect(visitor.last).to_contain_text("word2")
     assert visitor.fetched(visitor.uid)["status"] == "cancelled"
     expect(visitor.page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     visitor.send_and_wait("greetings", "Hello there!")
 
 
 def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
-    visitor.send("slowly")
-    expect(visitor.last).to_contain_text("word4")
-    visitor.page.reload()
-    expect(visitor.page.locator("article.person")).to_contain_text("slowly")
-    expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
+    with held(visitor.server):
+        visitor.send("slowly")
+        expect(visitor.last).to_contain_text("word4")
+        visitor.page.reload()
+        expect(visitor.page.locator("article.person")).to_contain_text("slowly")
+        expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
     visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     visitor.page.reload()
@@ -95,19 +84,20 @@ def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
 
 def test_a_thought_goes_on_over_a_reload_and_is_stopped_there(visitor: Visitor) -> None:
     thinking = visitor.last.locator(".reasoning .latest")
-    visitor.send("broodingly")
-    expect(thinking).to_contain_text("word")
-    visitor.page.keyboard.press("Escape")
-    expect(visitor.last).to_contain_text("Stopped.")
-    stopped = visitor.page.url
-    visitor.last.get_by_role("button", name="Regenerate").click()
-    expect(visitor.page).not_to_have_url(stopped)
-    expect(thinking).to_contain_text("word")
-    visitor.page.reload()
-    expect(visitor.answers).to_have_count(1)
-    expect(thinking).to_contain_text("word")
-    visitor.page.get_by_role("button", name="Stop", exact=True).click()
-    expect(visitor.last).to_contain_text("Stopped.")
+    with held(visitor.server):
+        visitor.send("broodingly")
+        expect(thinking).to_contain_text("word")
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.last).to_contain_text("Stopped.")
+        stopped = visitor.page.url
+        visitor.last.get_by_role("button", name="Regenerate").click()
+        expect(visitor.page).not_to_have_url(stopped)
+        expect(thinking).to_contain_text("word")
+        visitor.page.reload()
+        expect(visitor.answers).to_have_count(1)
+        expect(thinking).to_contain_text("word")
+        visitor.page.get_by_role("button", name="Stop", exact=True).click()
+        expect(visitor.last).to_contain_text("Stopped.")
     expect(visitor.last).to_contain_text("2 of 2")
     thought = visitor.fetched(visitor.uid)["output"][0]["content"][0]["text"]
     assert visitor.last.locator(".reasoning .plain").text_content() == thought
@@ -129,10 +119,17 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
         whole = blocks[: blocks.rindex("\n\n") + 2]
         route.fulfill(status=200, content_type="text/event-stream", body=whole + "event: response.output_te")
 
-    visitor.page.route(re.compile(r"/v1/responses$"), cut)
-    visitor.page.on("request", lambda request: requests.append(request.url) if "starting_after" in request.url else None)
-    visitor.send("slowly")
-    visitor.wait_for_end()
+    with held(visitor.server) as release:
+        visitor.page.route(re.compile(r"/v1/responses$"), cut)
+
+        def note(request: Request) -> None:
+            if "starting_after" in request.url:
+                requests.append(request.url)
+                release()
+
+        visitor.page.on("request", note)
+        visitor.send("slowly")
+        visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     assert [re.search(r"starting_after=\d+", url) is not None for url in requests] == [True]
 
@@ -216,14 +213,6 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     expect(visitor.page.locator(".threads [aria-current=page]")).to_have_count(1)
 
 
-def test_an_answer_is_copied_as_the_model_wrote_it(visitor: Visitor) -> None:
-    visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    visitor.send_and_wait("markdown", "A title")
-    visitor.last.get_by_role("button", name="Copy", exact=True).last.click()
-    expect(visitor.last.get_by_role("button", name="Copied")).to_be_visible()
-    assert "Some **bold**, `code`" in visitor.page.evaluate("navigator.clipboard.readText()")
-
-
 def test_conversations_are_listed_under_their_first_words_and_found(visitor: Visitor) -> None:
     visitor.send_and_wait("<b>xylophones</b> twice", "answer.")
     first = visitor.uid
@@ -264,6 +253,39 @@ def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
     assert len(requests) == 2
     assert all(secret.startswith("Bearer sk-web-") for secret in requests)
     assert [trouble.partition(" ")[0] for trouble in visitor.errors.seen] == ["401", "Failed"]
+    visitor.errors.seen.clear()
+
+
+def test_the_end_of_an_answer_is_in_view_unless_the_person_has_scrolled_up(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 800, "height": 320})
+    at_end = "() => document.documentElement.scrollHeight - innerHeight - scrollY < 2"
+    for word in ("markdown", "mathematically"):
+        visitor.send_and_wait(word, "print(")
+        page.wait_for_function(at_end)
+    with held(visitor.server):
+        visitor.send("gradually")
+        expect(visitor.last).to_contain_text("word9")
+        page.evaluate(
+            "() => new Promise((done) => (addEventListener('scroll', done), scrollTo({ top: 0, behavior: 'instant' })))"
+        )
+    visitor.wait_for_end()
+    expect(visitor.last.get_by_role("link", name="Events")).to_be_attached()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_a_message_that_did_not_arrive_is_in_the_field_after_a_reload(visitor: Visitor) -> None:
+    for ends_well in (False, True):
+        visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
+        visitor.send("greetings")
+        expect(visitor.last.get_by_role("alert")).to_be_visible()
+        expect(visitor.field).to_have_value("")
+        visitor.page.unroute_all()
+        if ends_well:
+            visitor.last.get_by_role("button", name="Try again").click()
+            expect(visitor.last).to_contain_text("Hello there!")
+        visitor.page.reload()
+        expect(visitor.field).to_have_value("" if ends_well else "greetings")
     visitor.errors.seen.clear()
 
 

@@ -93,14 +93,19 @@ def test_a_message_denies_an_open_approval(demo_visitor: Visitor) -> None:
     expect(approval).to_contain_text("Denied")
 
 
+def ask_without_script(visitor: Visitor) -> list[Route]:
+    """Let an answer end with a request for an approval, and return the held request for the script of the calls."""
+    held: list[Route] = []
+    visitor.page.route("**/tool_calls.js", lambda route: held.append(route))
+    visitor.send("remotely")
+    expect(card(visitor, "Approval for get_weather of demo")).to_contain_text("Approval needed")
+    visitor.wait_for_end()
+    return held
+
+
 def test_a_message_before_the_script_of_calls_has_loaded_answers_the_approval(demo_visitor: Visitor) -> None:
     # The page loads the script when the first call has ended; a person may type the next message meanwhile.
-    held: list[Route] = []
-    page = demo_visitor.page
-    page.route("**/tool_calls.js", lambda route: held.append(route))
-    demo_visitor.send("remotely")
-    expect(card(demo_visitor, "Approval for get_weather of demo")).to_contain_text("Approval needed")
-    demo_visitor.wait_for_end()
+    page, held = demo_visitor.page, ask_without_script(demo_visitor)
     demo_visitor.send_and_wait("greetings", "Hello there!")
     answered = demo_visitor.uid
     (script,) = held
@@ -110,6 +115,14 @@ def test_a_message_before_the_script_of_calls_has_loaded_answers_the_approval(de
     page.evaluate("async (url) => { await import(url) }", script.request.url)
     expect(demo_visitor.answers).to_have_count(2)
     assert demo_visitor.uid == answered
+
+
+def test_an_approval_takes_no_focus_from_a_message_that_is_being_written(demo_visitor: Visitor) -> None:
+    page, held = demo_visitor.page, ask_without_script(demo_visitor)
+    demo_visitor.field.fill("A draft")
+    held[0].continue_()
+    expect(page.get_by_role("button", name="Approve get_weather")).to_be_visible()
+    expect(demo_visitor.field).to_be_focused()
 
 
 def test_server_is_offered_only_where_it_is_chosen(demo_visitor: Visitor) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.web.chat_visitor import Visitor
+from tests.support.web.chat_visitor import Visitor, held
 
 SHIFT = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
   .observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done(0), 300))"""
@@ -32,13 +32,14 @@ COST = """async (text) => {
 
 
 def test_markdown_is_rendered_while_it_is_streamed(visitor: Visitor) -> None:
-    visitor.send("gradually")
-    message = visitor.last.locator(".message")
-    expect(message.locator("strong")).to_have_text("bold")
-    expect(message.locator("pre code")).to_have_text("print(1)")
-    expect(message).to_contain_text("word1")
-    expect(visitor.last).to_have_attribute("aria-busy", "true")
-    message.locator("strong").evaluate("one => (one.isFirst = true)")
+    with held(visitor.server):
+        visitor.send("gradually")
+        message = visitor.last.locator(".message")
+        expect(message.locator("strong")).to_have_text("bold")
+        expect(message.locator("pre code")).to_have_text("print(1)")
+        expect(message).to_contain_text("word1")
+        expect(visitor.last).to_have_attribute("aria-busy", "true")
+        message.locator("strong").evaluate("one => (one.isFirst = true)")
     visitor.wait_for_end()
     # What was there stays the same element: nothing is laid out anew at the end.
     assert message.locator("strong").evaluate("one => one.isFirst")
@@ -62,12 +63,13 @@ def test_code_is_as_large_in_a_block_as_in_a_line(visitor: Visitor) -> None:
 
 
 def test_the_time_of_reasoning_is_that_of_the_log(visitor: Visitor) -> None:
-    visitor.send("pensively")
-    label = visitor.last.locator(".reasoning .label")
-    # The page is opened again when the reasoning is over: its own clock has not seen it.
-    expect(visitor.last).to_contain_text("word2")
-    visitor.page.reload()
-    expect(label).to_contain_text("Thought for")
+    with held(visitor.server):
+        visitor.send("pensively")
+        label = visitor.last.locator(".reasoning .label")
+        # The page is opened again when the reasoning is over: its own clock has not seen it.
+        expect(visitor.last).to_contain_text("word2")
+        visitor.page.reload()
+        expect(label).to_contain_text("Thought for")
     visitor.wait_for_end()
     thought = label.inner_text()
     assert float(thought.split()[2]) >= 0.5
@@ -123,3 +125,28 @@ def test_a_shared_conversation_has_lines_tables_and_colours(visitor: Visitor) ->
     assert page.locator("div.plain").inner_text() == "In\nmarkdown"
     assert page.locator(".markdown td").first.evaluate("cell => getComputedStyle(cell).borderTopStyle") == "solid"
     expect(page.locator(".hljs-built_in")).to_have_text("print")
+    # Wide tables and long lines of code scroll in their own place.
+    page.set_viewport_size({"width": 160, "height": 600})
+    page.locator(".markdown pre code").evaluate("code => (code.textContent += 'x'.repeat(500))")
+    assert page.locator("article").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
+
+
+def test_an_answer_is_copied_as_the_model_wrote_it(visitor: Visitor) -> None:
+    visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.send_and_wait("markdown", "A title")
+    visitor.last.get_by_role("button", name="Copy", exact=True).last.click()
+    expect(visitor.last.get_by_role("button", name="Copied")).to_be_visible()
+    assert "Some **bold**, `code`" in visitor.page.evaluate("navigator.clipboard.readText()")
+
+
+def test_output_problem_is_a_notice_beside_the_answer(visitor: Visitor) -> None:
+    visitor.send_and_wait("brokenly", "Well.")
+    notice = visitor.last.locator("details.problems")
+    expect(notice.locator("summary")).to_have_text("1 output problem")
+    expect(notice.locator("li")).not_to_be_visible()
+    notice.locator("summary").click()
+    expect(notice.locator("li")).to_have_text("A message has an unknown channel. The message is part of the answer. musings")
+    visitor.page.reload()
+    expect(visitor.last.locator("details.problems summary")).to_have_text("1 output problem")
+    visitor.last.get_by_role("link", name="Events").click()
+    expect(visitor.page.get_by_role("region", name="Output problems")).to_contain_text("unknown_channel")

@@ -42,6 +42,7 @@ TEXTS = {
     "Do fail": (call("fail", reason="no <disk>"), answer("Well.")),
     "Do long": (call("long", size=5000), answer("Well.")),
     "Do structured": (call("structured", name="Ada"), answer("Well.")),
+    "Do twenty": (*(call("structured", name=f"Ada {n}") for n in range(20)), answer("Well.")),
     "Do picture": (call("picture"), answer("Well.")),
 }
 
@@ -115,3 +116,28 @@ def test_image_of_a_result_is_shown(visitor: Visitor) -> None:
     uid = visitor.page.url.rpartition("/")[2]
     visitor.page.goto(f"{visitor.server.url}/responses/{uid}")
     assert visitor.page.get_by_role("img", name="Image 1 of this item").evaluate(WIDTH) == 1
+
+
+def test_rounds_of_many_calls_leave_the_question_in_view(visitor: Visitor) -> None:
+    tool = {"type": "mcp", "server_label": "files", "require_approval": "never"}
+    uid = visitor.server.ask(model="tools", input="Do twenty", tools=[tool]).json()["id"]
+    page = visitor.page
+    page.set_viewport_size({"width": 1280, "height": 620})
+    page.goto(f"{visitor.server.url}/responses/{uid}")
+    expect(page.locator(".round")).to_have_count(21)
+    expect(page.locator("#response .view").get_by_text("Do twenty")).to_be_in_viewport()
+    page.get_by_role("listbox", name="Timeline").press("End")
+    expect(page.locator(".round [role=option]").last).to_be_in_viewport()
+
+
+def test_a_long_state_breaks_no_word_of_the_title_on_a_phone(visitor: Visitor) -> None:
+    tool = {"type": "mcp", "server_label": "files", "require_approval": "never"}
+    uid = visitor.server.ask(model="tools", input="Do long", tools=[tool]).json()["id"]
+    page = visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{visitor.server.url}/responses/{uid}")
+    head = page.locator(".card .head").last
+    head.locator(".state").evaluate("one => (one.textContent = 'Done, the code raised ZeroDivisionError · 234 ms')")
+    assert head.locator("code").evaluate(
+        "one => one.getBoundingClientRect().height < 1.5 * parseFloat(getComputedStyle(one).lineHeight)"
+    )

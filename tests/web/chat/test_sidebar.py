@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.web.axe import violations
-from tests.support.web.chat_visitor import SLOWLY, Visitor
+from tests.support.web.chat_visitor import SLOWLY, Visitor, held
 
 pytestmark = pytest.mark.browser
 ODD = "\x1b[31m \u202e greetings"
@@ -33,16 +33,17 @@ def test_titles_show_control_characters_by_name(visitor: Visitor) -> None:
 
 def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> None:
     visitor.send_and_wait("okapi greetings", "Hello")
-    visitor.send("slowly")
-    expect(visitor.last).to_contain_text("word2")
-    search = visitor.page.get_by_role("searchbox")
-    search.fill("okapi")
-    search.press("Enter")
-    threads = visitor.page.locator(".threads")
-    expect(threads.locator("li")).to_have_count(1)
-    expect(visitor.page.get_by_role("navigation", name="Conversations").get_by_role("status")).to_have_text("1 result")
-    expect(visitor.answers).to_have_count(2)
-    expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
+    with held(visitor.server):
+        visitor.send("slowly")
+        expect(visitor.last).to_contain_text("word2")
+        search = visitor.page.get_by_role("searchbox")
+        search.fill("okapi")
+        search.press("Enter")
+        threads = visitor.page.locator(".threads")
+        expect(threads.locator("li")).to_have_count(1)
+        expect(visitor.page.get_by_role("navigation", name="Conversations").get_by_role("status")).to_have_text("1 result")
+        expect(visitor.answers).to_have_count(2)
+        expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
     visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     # A hit keeps the search, and so does a reload.

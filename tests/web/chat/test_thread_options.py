@@ -33,7 +33,7 @@ class ThreadOptionsTest(ApiCase):
         for user in (cls.ada, cls.eve):
             Membership.objects.create(user=user, project=cls.key.project)
 
-    async def asked(self, user: User, text: str, **fields: Any) -> str:
+    async def asked(self, user: User, text: str | list[dict[str, Any]], **fields: Any) -> str:
         """Send a message from the chat page of `user`. Return the id of the response."""
         browser = await self.browser(user)
         secret = orjson.loads((await browser.get("/chat/secret")).content)["secret"]
@@ -153,6 +153,23 @@ class ThreadOptionsTest(ApiCase):
             await Membership.objects.acreate(user=self.ada, project=self.key.project)
             await (await self.browser(self.ada)).post(f"/chat/{first}/options", {"action": "revoke"})
             self.assertEqual((await AsyncClient().get(renewed)).status_code, 404)
+
+    async def test_a_link_shows_what_a_client_sent_and_how_an_answer_ended(self) -> None:
+        sent: list[dict[str, Any]] = [
+            {"role": "developer", "content": SECRET_WORD},
+            {"role": "user", "content": "And the weather?"},
+            {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": f'{{"a":"{SECRET_WORD}"}}'},
+            {"type": "function_call_output", "call_id": "call_1", "output": SECRET_WORD},
+            {"role": "assistant", "content": "It **rains**."},
+            {"role": "user", "content": "Thanks"},
+        ]
+        async with self.serving(record_text(HELLO)):
+            link = await self.shared(await self.asked(self.ada, sent, max_output_tokens=16))
+            await Response.objects.aupdate(status="cancelled")
+            page = (await AsyncClient().get(link)).content.decode()
+            parts = ("And the weather?", "Used the tool get_weather.", "It <strong>rains</strong>.", "Thanks", "Stopped.")
+            self.assertEqual(sorted(parts, key=page.index), list(parts))
+            self.assertNotIn(SECRET_WORD, page)
 
     async def test_links_have_a_limit_per_address(self) -> None:
         async with self.serving(record_text(HELLO)):

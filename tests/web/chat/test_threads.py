@@ -14,6 +14,7 @@ from responses_app.models import ApiKey, Event, Membership, Response
 from responses_app.store.log.archive import archive_log
 from responses_app.web.chat import threads
 from responses_app.web.chat import turns as chat_turns
+from responses_app.web.responses import search
 from tests.support.api.case import HELLO, THOUGHT, ApiCase, record_text
 
 
@@ -114,6 +115,18 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(words='"xylophone"'), ["Begin"])
             self.assertEqual(await self.listed(words="50%"), ["Begin"])
             self.assertEqual(await self.listed(words="e_"), [])
+
+    async def test_a_search_reads_the_index_of_the_project_only_behind_the_newest_rows(self) -> None:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
+            await self.made(client, input="Xylophone")
+            await self.made(client, input="Elsewhere")
+            indexed = mock.patch.object(search, "search_indexed", wraps=search.search_indexed)
+            with indexed as far:
+                self.assertEqual(await self.listed(words="xylophone"), ["Xylophone"])
+            far.assert_not_called()
+            with indexed as far, mock.patch.object(search, "RECENT_WINDOW", 1):
+                self.assertEqual(await self.listed(words="xylophone"), ["Xylophone"])
+            far.assert_called_once()
 
     async def test_turns_have_their_branches(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 4) as client:

@@ -50,7 +50,7 @@ class Scales:
 
     @property
     def compressed(self) -> int:
-        """Return the sum of the files as they were sent."""
+        """Return the sum of the sent bytes of the files."""
         return sum(int(one.headers["content-length"]) for one in self._ours if not ON_FIRST_USE.search(one.url))
 
     @property

@@ -39,11 +39,23 @@ def test_an_uploaded_file_is_added_to_a_new_store(visitor: Visitor, axe: str) ->
         )
 
 
+def test_a_long_name_has_the_width_of_words_on_a_tablet(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 768, "height": 900})
+    page.goto(f"{visitor.server.url}/files")
+    name = "a-file-with-a-long-name-that-nobody-would-type-but-exports-make.csv"
+    with page.expect_navigation():
+        page.get_by_label("Upload").set_input_files([FilePayload(name=name, mimeType="text/csv", buffer=b"a,b")])
+    box = page.get_by_role("cell", name=name).first.bounding_box()
+    assert box is not None
+    assert box["width"] >= 11 * 16
+
+
 def test_a_refused_upload_is_explained(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server.url}/files")
     page.route("**/v1/files", lambda route: route.fulfill(status=413, json={"error": {"message": "The file is too large."}}))
     page.get_by_label("Upload").set_input_files([NOTES])
-    expect(page.get_by_role("main").get_by_role("status")).to_have_text("The file is too large.")
+    expect(page.get_by_role("main").get_by_role("status")).to_have_text(f"{NOTES['name']}: The file is too large.")
     # The browser reports the answer, which the test made.
     visitor.errors.seen.clear()

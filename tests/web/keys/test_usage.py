@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from django.contrib.auth.models import User
 from django.test import override_settings
 
@@ -35,6 +37,17 @@ class UsagePageTest(WebCase):
         usage_row("r", None, None, "m", Spent(10, 0, 0, 0, 1_000_000)).save()
         with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}):
             self.assertIn("&lt; 0.01", self.page("/usage"))
+
+    def test_usage_of_this_month_begins_on_its_first_day(self) -> None:
+        first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        for model, start in (("last month", first - timedelta(seconds=1)), ("first day", first)):
+            row = usage_row("r", None, None, model, Spent(10, 0, 0, 0, 0))
+            row.start = start
+            row.save()
+        page = self.page("/usage?days=month")
+        self.assertIn('href="?days=month" aria-current="page">This month</a>', page)
+        self.assertIn("first day", page)
+        self.assertNotIn("last month", page)
 
     def test_member_sees_the_own_project_alone(self) -> None:
         user = User.objects.create_user("member")

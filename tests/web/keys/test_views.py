@@ -67,10 +67,22 @@ class KeysTest(WebCase):
         self.assertEqual((key.name, key.requests_per_minute, key.max_concurrent, key.allowed_models), ("new", None, 2, []))
         self.assertIsNotNone(key.revoked_at)
 
+    def test_an_expired_key_is_renamed(self) -> None:
+        expired = timezone.now() - timedelta(days=1)
+        key, _ = ApiKey.make("k", "p", expires_at=expired)
+        shown = expired.strftime("%Y-%m-%dT%H:%M")
+        self.client.post(f"/keys/{key.pk}", {"name": "new", "expires_at": shown})
+        key.refresh_from_db()
+        self.assertEqual(key.name, "new")
+
     def test_an_invalid_limit_is_an_error_and_creates_no_key(self) -> None:
         for field, value, message in (
             ("requests_per_minute", "0", "greater than or equal to 1"),
+            ("requests_per_minute", "-1", "greater than or equal to 1"),
+            ("tokens_per_day", "-1", "greater than or equal to 1"),
+            ("max_output_tokens", "-1", "greater than or equal to 16"),
             ("requests_per_minute", "many", "Enter a whole number"),
+            ("expires_at", "1999-01-01T00:00", "This time is in the past"),
             ("max_concurrent", "10001", "less than or equal to 10000"),
             ("allowed_models", "unknown", "not one of the available choices"),
             ("name", "a\0b", "Null characters"),

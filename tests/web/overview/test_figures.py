@@ -7,13 +7,15 @@ import math
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from responses_app.models import ApiKey, Membership, RefusedRequest, Response
 from responses_app.web.overview.charts import chart, scale_end
-from responses_app.web.overview.figures import TimeRange, count
+from responses_app.web.overview.figures import ResponseFigures, TimeRange, count
+from responses_app.web.overview.page import cells
 from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
 from responses_app.web.responses.rows import ResponseStats
 from tests.support.web.page_case import WebCase
@@ -107,6 +109,13 @@ class FiguresTest(WebCase):
         for value, known in zip(values, (50, 95, 99), strict=True):
             assert value is not None
             self.assertAlmostEqual(value / known, 1, delta=0.0101)
+
+    def test_slowest_response_is_in_the_list_of_a_percentile(self) -> None:
+        for tenths in range(1_000, 7_000):
+            duration_ms = tenths / 10
+            total = Distribution.of_codes([round(STEPS * math.log(duration_ms)).to_bytes(2, "big")])
+            filters = dict(parse_qsl(cells(ResponseFigures(total=total), {})[-1].query))
+            self.assertLessEqual(float(filters["seconds"]) * 1000, duration_ms)
 
     def test_a_slot_without_values_interrupts_a_line(self) -> None:
         shown = Response.objects.exclude(created_at__range=(DAY.start_of(5), DAY.start_of(6)))
@@ -225,7 +234,7 @@ class FiguresTest(WebCase):
     def test_people_see_the_figures_of_their_projects_alone(self) -> None:
         ada = User.objects.create_user("ada")
         self.client.force_login(ada)
-        self.assertIn("No responses in the last 30 days", self.page("/?range=30d"))
+        self.assertIn("You’re not a member of any project", self.page("/?range=30d"))
         Membership.objects.create(user=ada, project="q")
         page = self.page("/?range=30d")
         self.assertIn(f'">{Response.objects.filter(project="q").count()}</a></dd>', page)

@@ -14,7 +14,7 @@ from responses_app.installation.data_dir import ROOT
 from tests.support import plain_http
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
-from tests.support.web.chat_visitor import matching_tape
+from tests.support.web.chat_visitor import HELD, held, matching_tape
 from tests.support.web.page_case import LARGEST
 from tests.support.web.rerun_page import answer, call, column, run
 
@@ -31,11 +31,12 @@ def search(query: str) -> str:
     return f"<|channel|>analysis to=browser.search code<|message|>{json.dumps({'query': query})}<|call|>"
 
 
-SLOW = "# A heading\n\n" + " ".join(f"word{number}" for number in range(40))
+SLOW = f"# A heading\n\n{HELD}"
 # Generated texts by message; the texts of a message are used in turn.
 TEXTS = {
     "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
     "Say that": (answer("Another text."),),
+    "Weather of Messages": (*(call("get_weather", city="Oslo"), call("get_weather", city="Rome")),),
     "Say it slowly": (f"<|channel|>analysis<|message|>Slow.<|end|><|start|>assistant{answer(SLOW)}",),
     "Weather here": (
         *(call("get_weather", city="Paris"), answer("Sunny in Paris.")),
@@ -65,7 +66,12 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("rerun")
     engine = matching_tape(folder, TEXTS, {"Say it slowly": 0.05})
-    with Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
+    with Server(
+        folder / "data",
+        *("--engine", engine, "--demo-tools"),
+        RESPONSES_MCP_SERVERS=json.dumps(SERVERS),
+        RESPONSES_STORE_API_FORMATS="1",
+    ) as server:
         yield server.ready()
 
 
@@ -105,16 +111,28 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     expect(page.locator(".properties")).to_contain_text("Reruns")
 
 
+def test_schema_of_messages_that_strict_mode_refuses_runs_again(chat_server: Server, page: Page) -> None:
+    optional = {"type": "object", "properties": {"city": {"type": "string"}}, "additionalProperties": False}
+    tool = {"name": "get_weather", "strict": True, "input_schema": optional}
+    message = {"role": "user", "content": "Weather of Messages"}
+    fetch(chat_server, "/v1/messages", {"model": "tools", "max_tokens": 99, "messages": [message], "tools": [tool]})
+    uid = fetch(chat_server, "/v1/responses?limit=1")["data"][0]["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    run(page)
+    expect(column(page, "Run 1")).to_contain_text("Rome")
+
+
 def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page: Page) -> None:
     uid = chat_server.ask(model="tools", input="Say it slowly").json()["id"]
     page.goto(f"{chat_server.url}/responses/{uid}/rerun")
-    run(page)
-    result = column(page, "Run 1")
-    live = result.locator(".items.live")
-    # Markdown while the text streams, and the fragment of the ended reasoning beside it.
-    expect(live.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
-    expect(live.locator("details.reasoning[data-item] .label")).to_contain_text("Thought for")
-    expect(result.get_by_role("button", name="Stop")).to_be_visible()
+    with held(chat_server):
+        run(page)
+        result = column(page, "Run 1")
+        live = result.locator(".items.live")
+        # Markdown while the text streams, and the fragment of the ended reasoning beside it.
+        expect(live.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
+        expect(live.locator("details.reasoning[data-item] .label")).to_contain_text("Thought for")
+        expect(result.get_by_role("button", name="Stop")).to_be_visible()
     expect(result.locator(".differences")).to_be_visible()
     expect(live).to_have_count(0)
     expect(result.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
@@ -205,6 +223,10 @@ def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: S
     page.set_viewport_size({"width": 1440, "height": 900})
     assert page.locator(".columns").evaluate("box => box.scrollWidth <= box.clientWidth")
     column(page, "Run 1").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("button", name="Add column")).to_be_focused()
+    page.get_by_role("button", name="Add message").click()
+    page.locator("details.item").last.get_by_role("button", name="Remove").click()
+    expect(page.locator("details.item summary").last).to_be_focused()
     expect(column(page, "Run 3")).to_have_count(0)
     column(page, "Run 2").get_by_text("Changed fields", exact=True).click()
     column(page, "Run 2").get_by_label("Changed fields as JSON").fill('{"temperature": 0.25}')

@@ -19,26 +19,25 @@ THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assista
 QUICK = THINKS + "It is **sunny**. <script>document.title = 'stolen'</script><|return|>"
 WITH_TOOL = "And with a tool?"
 SLOWLY = "Slowly, please"
+RELEASED = "released"
 BEGINNING, END = "one two three", " four five six seven eight nine ten eleven twelve"
-# The page is opened and reloaded while the response pauses.
-PAUSE_S = 20
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 
 
 @pytest.fixture(scope="module")
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server that answers at once, `WITH_TOOL` with a call, and `SLOWLY` with a pause."""
-    encoding = load_harmony_encoding("HarmonyGptOss")
+    """Start a server that answers at once, `WITH_TOOL` with a call, and `SLOWLY` with a pause until there is a file."""
+    encoding, folder = load_harmony_encoding("HarmonyGptOss"), tmp_path_factory.mktemp("web")
     lines = []
     for message, *parts in ((SLOWLY, THINKS + BEGINNING, f"{END}<|return|>"), (WITH_TOOL, CALL), (None, QUICK)):
         match = encoding.encode(f"{message}<|end|>", allowed_special="all") if message else None
         chunks = [[{"tokens": [one]} for one in encoding.encode(part, allowed_special="all")] for part in parts]
-        steps = [step for chunk in chunks for step in (*chunk, {"delay": PAUSE_S})][:-1]
+        steps = [step for chunk in chunks for step in (*chunk, {"until": str(folder / RELEASED)})][:-1]
         lines.append(json.dumps({"match": match, "chunks": steps}))
-    tape = tmp_path_factory.mktemp("web") / "tape.jsonl"
+    tape = folder / "tape.jsonl"
     tape.write_text("\n".join(lines) + "\n")
-    server = Server(tmp_path_factory.mktemp("pages") / "data", "--engine", f"script://{tape}?loop=1")
+    server = Server(folder / "data", "--engine", f"script://{tape}?loop=1")
     yield server.ready()
     server.end()
 
@@ -90,6 +89,11 @@ def test_the_list_and_the_views_of_a_response(chat_server: Server, page: Page) -
     expect(page.locator(".prompt mark").first).to_have_text("<|start|>")
     tabs.get_by_role("link", name="Validation").click()
     expect(page.locator(".verdict")).to_contain_text("events valid")
+    menu = page.locator("summary[aria-label='More actions']")
+    menu.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
     page.keyboard.press("Escape")
     expect(page).to_have_url(f"{chat_server.url}/responses?q=weather%3F")
     page.goto(f"{chat_server.url}/responses")
@@ -110,6 +114,7 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server
     page.reload()
     expect(answered).to_contain_text(BEGINNING)
     expect(page.locator("#running")).to_contain_text(" events")
+    (chat_server.folder.parent / RELEASED).touch()
     # When it has ended, the page shows it with its figures, rendered.
     expect(answered.locator(".markdown")).to_have_text(BEGINNING + END)
     expect(page.locator(".status").first).to_have_text("Completed")
@@ -202,9 +207,7 @@ def test_response_begins_with_its_question_and_its_text_is_near_the_top_of_a_pho
     page.locator("#rows tbody a.open").last.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("How is the weather?")
     expect(page).to_have_title("Conversation · How is the weather? · Verbatim")
-    block = page.locator(".turn").first.bounding_box()
-    assert block
-    assert block["y"] < 400
+    page.wait_for_function("() => document.querySelector('.turn').getBoundingClientRect().y < 400")
     # Everything else is one step away.
     expect(page.get_by_role("link", name="Events as JSON Lines")).to_be_hidden()
     page.get_by_label("More actions").click()

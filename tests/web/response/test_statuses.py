@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from django.utils.html import escape
 
 from responses_app.models import Direction, Event, Response
 from responses_app.store.log.archive import archive_log
@@ -82,6 +83,9 @@ class OutcomesTest(WebCase):
         row = ended("failed", "response.failed", **FAILED)
         page = self.opened(row)
         self.assertIn("Response failed", page)
+        # A long conversation has the message far below.
+        self.assertIn('href="#outcome"', page)
+        self.assertIn('id="outcome"', page)
         self.assertIn("<code>server_error</code>", page)
         self.assertIn("The engine ⟨U+001B⟩ ended &lt;b&gt;early&lt;/b&gt;.", page)
         archive_log(row.pk)
@@ -103,8 +107,36 @@ class OutcomesTest(WebCase):
     def test_an_incomplete_response_shows_the_reason(self) -> None:
         page = self.opened(ended("incomplete", "response.incomplete", **LIMITED))
         self.assertIn("Response incomplete", page)
-        self.assertIn("Stopped at the output token limit.", page)
+        self.assertIn("Stopped at the end of the context", page)
         self.assertIn("<code>max_output_tokens</code>", page)
+
+    def test_the_list_and_the_chat_say_the_reason_as_the_page_does(self) -> None:
+        usage = {"input_tokens": 1, "output_tokens": 16, "total_tokens": 17}
+        cases: list[tuple[dict[str, Any], str]] = [
+            (
+                {"max_output_tokens": 16, "usage": usage, **LIMITED},
+                "Stopped at the output token limit of 16. Ask the model",
+            ),
+            ({"max_output_tokens": 99, "usage": usage, **LIMITED}, "Stopped at the end of the context"),
+            ({"max_output_tokens": None, "usage": usage, **LIMITED}, "Stopped at the end of the context"),
+            (
+                {"incomplete_details": {"reason": "max_run_seconds"}},
+                "Stopped at the limit of the running time. Ask the model",
+            ),
+            ({"incomplete_details": {"reason": "steered"}}, "Stopped because the client sent new input."),
+            ({"incomplete_details": {"reason": "<b>"}}, "The response ended before it was finished."),
+        ]
+        for fields, text in cases:
+            with self.subTest(fields=fields):
+                Response.objects.filter(uid="resp_incomplete").delete()
+                row = ended("incomplete", "response.incomplete", **fields)
+                self.assertIn(text, self.page(f"/responses/{row.uid}"))
+                self.assertIn(
+                    f'<span class="quiet">{escape(fields["incomplete_details"]["reason"])}</span>', self.page("/responses")
+                )
+                self.assertIn(text, self.client.get(f"/chat/{row.uid}/times").json()["ending"])
+                self.assertIn(text, self.client.get(f"/chat/{row.uid}/turns").json()["turns"][0]["times"]["ending"])
+                self.assertIn(text, self.page(f"/responses/{row.uid}/rerun?column={row.uid}"))
 
     def test_an_incomplete_response_of_another_reason_names_it(self) -> None:
         for details in ({"reason": "another"}, {}, None):

@@ -12,9 +12,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
 
-from responses_app.models import Direction, Event, Item, LogForm, Response, StoredRequest
+from responses_app.models import Conversation, Direction, Event, Item, LogForm, Response, StoredRequest
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.token_log import encode_tokens
+from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import LARGEST, PLAIN_REQUEST, WebCase, item, made, snapshot, text_of
 
@@ -213,20 +214,28 @@ class ResponseTest(WebCase):
             made(uid, thread="resp_1", previous_uid=before)
         page = self.page("/responses/resp_2/chain")
         links = re.findall(
-            r'<li class="depth-(\d+)( here)?">(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
+            r'<li class="depth-(\d+)( here)?"(?: value="(\d)")?>(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
             page,
             re.DOTALL,
         )
         self.assertEqual(
             links,
             [
-                ("0", "", "", "resp_1"),
-                ("1", "", "Branch", "resp_4"),
-                ("0", " here", "", "resp_2"),
-                ("0", "", "", "resp_3"),
-                ("0", "", "", "resp_5"),
+                ("0", "", "1", "", "resp_1"),
+                ("1", "", "2", "Branch", "resp_4"),
+                ("0", " here", "2", "", "resp_2"),
+                ("0", "", "3", "", "resp_3"),
+                ("0", "", "", "", "resp_5"),
             ],
         )
+        self.assertIn("Turn 2 of 3.", page)
+        self.assertNotIn("Turn ", self.page("/responses/resp_5/chain"))
+
+    def test_the_chain_numbers_the_turns_of_a_conversation(self) -> None:
+        conversation = Conversation.objects.create(uid="conv_1", project="default", created_at=NOW)
+        for uid in ("resp_1", "resp_2", "resp_3"):
+            made(uid, thread="conv_1", conversation=conversation)
+        self.assertIn("Turn 3 of 3.", self.page("/responses/resp_3/chain"))
 
     def test_a_line_of_the_chain_begins_with_the_question(self) -> None:
         made("resp_1")
@@ -245,7 +254,7 @@ class ResponseTest(WebCase):
         made("resp_5", thread="resp_4", previous_uid="resp_4", rerun_of="resp_2")
         for uid in ("resp_1", "resp_4"):
             page = self.page(f"/responses/{uid}/chain")
-            links = re.findall(r'<li class="depth-(\d+)(?: here)?">(.*?)href="/responses/(resp_\d)"', page, re.DOTALL)
+            links = re.findall(r'<li class="depth-(\d+)(?: here)?"[^>]*>(.*?)href="/responses/(resp_\d)"', page, re.DOTALL)
             self.assertEqual(
                 [(depth, "Rerun" in before, found) for depth, before, found in links],
                 [

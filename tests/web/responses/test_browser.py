@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Route, StorageState, expect
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
 from tests.support.web.browser import LIMIT_MS
+from tests.support.web.chat_visitor import held
 
 pytestmark = pytest.mark.browser
 MARKDOWN_HEAVY = "markdown"
@@ -179,21 +180,22 @@ def test_a_live_list_shows_a_lost_connection_and_reconnects(chat_server: Server,
 
 
 def test_a_live_response_shows_a_lost_connection_and_reconnects(chat_server: Server, page: Page) -> None:
-    made = chat_server.ask(model="chat", input="endlessly", background=True).json()
-    refused: list[str] = []
+    with held(chat_server):
+        made = chat_server.ask(model="chat", input="endlessly", background=True).json()
+        refused: list[str] = []
 
-    def cut(route: object) -> None:
-        refused.append("once")
-        route.abort()  # type: ignore[attr-defined]
+        def cut(route: object) -> None:
+            refused.append("once")
+            route.abort()  # type: ignore[attr-defined]
 
-    page.route("**/responses/*/live*", cut)
-    page.goto(f"{chat_server.url}/responses/{made['id']}")
-    expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
-    page.unroute("**/responses/*/live*")
-    expect(page.locator("#running")).to_contain_text(re.compile(r"Running · \d+ events"))
-    expect(page.locator("#answered")).to_contain_text("word0")
-    page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".block.notice")).to_contain_text("Response cancelled")
+        page.route("**/responses/*/live*", cut)
+        page.goto(f"{chat_server.url}/responses/{made['id']}")
+        expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
+        page.unroute("**/responses/*/live*")
+        expect(page.locator("#running")).to_contain_text(re.compile(r"Running · \d+ events"))
+        expect(page.locator("#answered")).to_contain_text("word0")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".block.notice")).to_contain_text("Response cancelled")
     assert refused
 
 
@@ -216,8 +218,10 @@ def test_code_in_a_block_is_as_large_as_the_block_and_a_quote_has_a_bar(chat_ser
 
 
 def test_live_groups_of_deltas_have_the_excerpt_of_the_final_page(chat_server: Server, page: Page) -> None:
-    made = chat_server.ask(model="chat", input="dreamily", background=True).json()
-    page.goto(f"{chat_server.url}/responses/{made['id']}/events")
+    with held(chat_server):
+        made = chat_server.ask(model="chat", input="dreamily", background=True).json()
+        page.goto(f"{chat_server.url}/responses/{made['id']}/events")
+        expect(page.locator("#events tr", has_text="response.reasoning_text.delta").first).to_be_visible()
     # A run of text that is longer than what is shown of it.
     live = page.locator("#events tr", has_text="response.output_text.delta").locator(".brief")
     expect(live).to_contain_text(re.compile("…$"), timeout=LIMIT_MS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -9,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Recording, Tokens
-from responses_app.engines.replay.tape import Delay
+from responses_app.engines.replay.tape import Delay, Hold
 from responses_app.models import Response
 from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, first_event, record_text, sse, tokens
 
@@ -41,7 +43,9 @@ class LiveTest(ApiCase):
 
     async def test_a_page_follows_a_run_and_late_comers_see_all_of_it(self) -> None:
         person = await self.person()
-        async with self.serving(slowly(THOUGHT)) as client:
+        gate = Path(self.enterContext(TemporaryDirectory()), "gate")
+        release, text = gate.touch, tokens(THOUGHT)
+        async with self.serving(Recording([Tokens(text[:5]), Hold(gate), Tokens(text[5:])])) as client:
             post = await self.post(client, stream=True)
             parts = aiter(post.streaming_content)
             first = await anext(parts)
@@ -49,6 +53,7 @@ class LiveTest(ApiCase):
             self.assertIn('id="running"', await self.text(person, f"/responses/{uid}"))
             live = await person.get(f"/responses/{uid}/live")
             late = await person.get(f"/responses/{uid}/live?after=2")
+            release()
             whole = first + b"".join([part async for part in parts])
             result = sse(await self.collected(live))
             self.assertEqual([event["type"] for event in result], [event["type"] for event in sse(whole)])

@@ -78,20 +78,25 @@ def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, pag
     expect(page.get_by_text("Deleted 1 response.")).to_be_visible()
 
 
-def test_filters_are_saved_as_a_view(chat_server: Server, page: Page, pair: list[str]) -> None:
+def test_filters_are_saved_as_a_view_which_is_renamed_and_deleted(chat_server: Server, page: Page, pair: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?q=selected&status=completed")
     page.get_by_text("Save view").click()
     page.get_by_label("Name", exact=True).fill("Mine")
     page.get_by_role("button", name="Save", exact=True).click()
     views = page.get_by_role("group", name="Saved views")
     expect(views.get_by_role("link", name="Mine")).to_have_attribute("aria-current", "true")
+    page.get_by_text("Rename view").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Mine")
+    page.get_by_label("Name", exact=True).fill("Of today")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(views.get_by_role("link", name="Mine")).to_have_count(0)
     page.goto(f"{chat_server.url}/responses")
-    views.get_by_role("link", name="Mine").click()
+    views.get_by_role("link", name="Of today").click()
     expect(page).to_have_url(f"{chat_server.url}/responses?q=selected&status=completed")
     expect(page.locator("#rows tbody tr")).to_have_count(len(pair))
     expect(page.locator(".axis li")).to_have_count(5)
-    page.get_by_role("button", name="Delete the view Mine").click()
-    expect(views.get_by_role("link", name="Mine")).to_have_count(0)
+    page.get_by_role("button", name="Delete the view Of today").click()
+    expect(views.get_by_role("link", name="Of today")).to_have_count(0)
 
 
 def test_refused_requests_are_rows(chat_server: Server, page: Page) -> None:

@@ -80,6 +80,7 @@ export class Attachments {
     const remove = button(icon("close"), () => {
       this.entries = this.entries.filter((entry) => entry.element !== element);
       element.remove();
+      (this.list.querySelector("button") ?? document.querySelector("input[name=attachment]")).focus();
     }, { "aria-label": `Remove ${visible(name)}` });
     const element = el("li", { class: part.type }, content, remove);
     this.entries.push({ part, element });

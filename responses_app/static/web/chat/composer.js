@@ -1,5 +1,4 @@
 // Message form: text, attachments, and the keys to send and stop.
-const DRAFT = "chat-draft";
 const MAX_HEIGHT_PX = 240;
 
 export class Composer {
@@ -25,8 +24,7 @@ export class Composer {
     this.acceptFiles();
     const { attachment } = form.elements;
     attachment.addEventListener("change", () => this.add([...attachment.files]).then(() => (attachment.value = "")));
-    // Restore unsent text after a reload.
-    this.field.value = sessionStorage.getItem(DRAFT) ?? "";
+    this.field.value = sessionStorage.draft ?? "";
     this.onInput();
   }
 
@@ -65,7 +63,16 @@ export class Composer {
   }
 
   onInput() {
-    sessionStorage.setItem(DRAFT, this.field.value);
+    this.keepDraft();
+    this.fit();
+  }
+
+  // For a reload. A sent text is kept until its response exists.
+  keepDraft() {
+    sessionStorage.draft = this.field.value;
+  }
+
+  fit() {
     this.field.style.height = "auto";
     this.field.style.height = `${Math.min(this.field.scrollHeight + 2, MAX_HEIGHT_PX)}px`;
   }
@@ -79,7 +86,7 @@ export class Composer {
     for (const menu of this.form.querySelectorAll(".menu[open]")) menu.open = false;
     this.field.value = "";
     this.notice.textContent = "";
-    this.onInput();
+    this.fit();
     this.actions.send(text, attached);
   }
 

@@ -1,14 +1,10 @@
 // Outcome of a response: status message, tokens and speed.
 import { button, el, visible } from "./dom.js";
 
-const REASONS = { max_output_tokens: "Stopped at the output token limit.", content_filter: "Stopped by the content filter." };
-
 export function outcome(response, retry) {
   if (response.status === "cancelled") return [el("p", { class: "quiet" }, "Stopped.")];
-  if (response.status === "incomplete") {
-    const reason = response.incomplete_details?.reason;
-    return [el("p", { class: "warn" }, REASONS[reason] ?? (reason ? `Ended early: ${reason}.` : "Ended early."))];
-  }
+  // The server says the reason, with the times.
+  if (response.status === "incomplete") return [el("p", { class: "warn" }, "Ended early.")];
   if (response.status === "failed") {
     const message = response.error?.message ?? "Unknown error.";
     return [el("p", { class: "bad", role: "alert" }, `Error: ${visible(message)}`), ...(retry ? [button("Try again", retry)] : [])];

@@ -3,7 +3,6 @@ import { TERMINAL, follow } from "./follow.js";
 import { Api, ApiError } from "./protocol.js";
 import { autoscroll } from "./autoscroll.js";
 import { button, el, visible } from "./dom.js";
-import { textOfOutput } from "./turn.js";
 
 // `start` as in follow.js. `round` counts consecutive automatic tool results.
 export async function run(chat, turn, start, round) {
@@ -48,24 +47,27 @@ async function show(chat, running, start) {
 }
 
 function onCreated(chat, { turn, stopped }) {
+  chat.composer.keepDraft();
   if (turn.siblings.length) turn.siblings = [...turn.siblings, turn.id];
   chat.updateUrl(chat.turns.length === 1);
   chat.threads.refresh();
   // The answers to calls are stored now.
-  for (const card of turn.answered) card.refresh(`?answer=${turn.id}`);
+  for (const card of turn.answered) card.refresh(`?answer=${turn.id}`).then(() => autoscroll());
   if (stopped) chat.stop();
 }
 
-function onEnded(chat, running, response) {
+async function onEnded(chat, running, response) {
   const { turn } = running;
   turn.response = response;
   release(chat, running);
   turn.complete(response);
-  autoscroll();
-  // An alert is read anyway. The text may not be drawn yet.
-  const said = [turn.outcome.querySelector("p:not([role])")?.textContent, turn.text.trim() || textOfOutput(response)];
-  chat.liveRegion.announce(said.filter(Boolean).join(" ") || "The response is complete.");
   chat.threads.refresh();
+  await turn.settled;
+  autoscroll();
+  await turn.timed;
+  // An alert is read anyway.
+  const said = [turn.outcome.querySelector("p:not([role])")?.textContent, turn.text.trim()];
+  chat.liveRegion.announce(said.filter(Boolean).join(" ") || "The response is complete.");
 }
 
 function release(chat, running) {

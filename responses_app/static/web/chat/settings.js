@@ -1,7 +1,6 @@
 // Request parameters of the form, saved for the next visit and filled from an opened conversation.
-// An earlier form saved under "chat-settings".
 const STORAGE_KEY = "chat-form";
-const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers", "offered", "store"];
+const FIELDS = ["model", "instructions", "temperature", "max_output_tokens", "effort", "by_itself", "store"];
 // Groups of checkboxes: tools of the page, MCP servers, server tools.
 const LISTS = ["tools", "servers", "offered"];
 
@@ -97,8 +96,8 @@ export class Settings {
   }
 
   save(name) {
-    if (!NAMES.includes(name)) return;
-    // Save only the changed field: the other values may come from the opened conversation.
+    if (![...FIELDS, ...LISTS].includes(name)) return;
+    // The other values may come from the opened conversation.
     localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...stored(), [name]: this.state(name) }));
   }
 
@@ -111,7 +110,7 @@ export class Settings {
   restore() {
     const saved = stored();
     for (const name of LISTS) this.check(name, saved[name]);
-    for (const name of NAMES.filter((field) => !LISTS.includes(field) && saved[field] !== undefined && this.form.elements[field])) {
+    for (const name of FIELDS.filter((field) => saved[field] !== undefined && this.form.elements[field])) {
       const field = this.form.elements[name];
       if (field.type === "checkbox") field.checked = saved[name];
       // Skip an option that no longer exists.

@@ -28,7 +28,8 @@ export async function answerCalls(chat, turn, round) {
     card.answer();
     if (outputs.size === calls.length) sendOutputs(chat, outputs, 0);
   }));
-  fields[0].focus({ preventScroll: true });
+  // Not away from a text that is being written.
+  if (!document.activeElement.value) fields[0].focus({ preventScroll: true });
   autoscroll();
   const approval = calls.find((card) => card.open && card.isApproval);
   if (approval) chat.liveRegion.announce(`The model wants to run ${approval.item.name} of ${approval.item.server_label}. Approve or deny.`);

@@ -6,7 +6,7 @@ import { button, el } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
-  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move, retry.
+  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move.
   constructor(data, actions, urls) {
     Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, speakers: {}, ...data, actions, urls });
     this.blocks = new Map();
@@ -58,8 +58,7 @@ export class Turn {
   }
 
   apply(event) {
-    if (event.response) this.status = event.response.status;
-    if (event.type === "response.created") this.id = event.response.id;
+    if (event.response) ({ id: this.id, status: this.status } = event.response);
     if (event.type === "response.output_item.added") this.block(event.output_index, event.item);
     else if (event.type === "response.output_item.done") this.block(event.output_index, event.item).complete(event.item);
     else if (event.output_index !== undefined) this.blocks.get(event.output_index)?.apply(event);
@@ -98,7 +97,7 @@ export class Turn {
     // The chat adds the forms of open calls first.
     else this.settled.then(() => (this.calls.length ? this.endBusy() : this.showFoot()));
     if (this.times) this.applyTimes(this.times);
-    else this.fetchTimes();
+    else this.timed = this.fetchTimes();
   }
 
   async fetchTimes() {
@@ -108,6 +107,7 @@ export class Turn {
 
   applyTimes(times) {
     this.times = times;
+    if (times.ending) this.outcome.querySelector(".warn").textContent = times.ending;
     const old = this.foot.querySelector(".figures");
     if (this.usage) old?.replaceWith(statistics(this.usage, times));
   }

@@ -85,11 +85,17 @@ export class Editors {
 
   onClick(target) {
     const item = target.closest("details.item");
-    if (target.matches("[data-drop]")) item.remove();
+    if (target.matches("[data-drop]")) this.drop(item);
     else if (target.matches("[data-as-json]")) editAsJson(item, target);
     else if (target.matches("[data-continue-own]")) for (const later of this.items.slice(this.items.indexOf(item) + 1)) later.remove();
     else if (target.matches("[data-continue]")) this.continueFrom(target.dataset.continue);
     else if (target.matches("[data-add-item]")) this.add({ title: "User", json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
+  }
+
+  drop(item) {
+    const near = item.nextElementSibling ?? item.previousElementSibling;
+    item.remove();
+    (near?.querySelector("summary") ?? document.querySelector("[data-add-item]")).focus();
   }
 
   /** Replaces the items by those up to an item of the original or of its context. */

@@ -77,6 +77,7 @@ class RerunPage {
     this.columns = this.columns.filter((other) => other !== column);
     column.element.remove();
     this.renumber();
+    this.toolbar.querySelector("[data-add]").focus();
     this.select("0");
     this.updateUrl();
   }
@@ -123,6 +124,7 @@ class RerunPage {
   }
 }
 
-new RerunPage(document.getElementById("rerun"));
+// A viewer reads the columns and runs nothing.
+if (document.getElementById("toolbar")) new RerunPage(document.getElementById("rerun"));
 enhance(document.querySelector("main"));
 keyboard({ links: ".column a", back: backLink() });

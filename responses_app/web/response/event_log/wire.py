@@ -16,6 +16,7 @@ from responses_app.api_formats.client_body import is_shortened
 from responses_app.models import ApiFormat, Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.utils.invisible import escaped_in_json, escaped_in_python
+from responses_app.utils.url_prefix import api_url
 from responses_app.web.private import private
 from responses_app.web.render.log_events import frames
 from responses_app.web.render.sanitize import hide_url_queries, pretty_json, truncate
@@ -123,7 +124,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     body = _request(row)
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
     request_json, left_out = truncate("" if is_large else pretty_json(body), MAX_JSON_CHARS)
-    url = request.build_absolute_uri("/")
+    url = api_url(request).removesuffix("v1")
     api_format, sent = _sent(row, body)
     return render_page(
         request,
