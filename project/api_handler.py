@@ -22,6 +22,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.observability.records import current_request, note
 from responses_app.store.db import is_general_error
+from responses_app.utils.url_prefix import local_path
 from responses_app.wire.sse import StreamInterrupted
 
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -100,7 +101,7 @@ class ApiHandler(ASGIHandler):
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Handle a request. All queries of the request run in the same permanent thread."""
-        is_resource = RESOURCE_PATH.match(scope["path"]) is not None
+        is_resource = RESOURCE_PATH.match(local_path(scope["path"])) is not None
         thread = RequestThread(next(self.resource_threads if is_resource else self.threads))
         _thread.set(thread)
         async with ThreadSensitiveContext(executor=thread):

@@ -40,6 +40,7 @@ from responses_app.observability.records import note  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.runs.ids import new_id  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
+from responses_app.utils.url_prefix import local_path  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
@@ -126,7 +127,7 @@ async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], sen
     policy = settings.RESPONSES_CORS_POLICY
     if await answer_preflight(policy, scope, send):
         return
-    if scope["method"] == "POST" and scope["path"] in STARTS:
+    if scope["method"] == "POST" and local_path(scope["path"]) in STARTS:
         async with manager.current().starts.turn(_project(scope)):
             await _handle(policy, scope, receive, send)
     else:
@@ -149,7 +150,8 @@ async def _handle(
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}
-    if scope["path"].startswith(API) or scope["path"] in LOG_PATHS:
+    path = local_path(scope["path"])
+    if path.startswith(API) or path in LOG_PATHS:
         await api(scope, receive, with_cors(policy, scope, send))
     else:
         await site(scope, receive, with_cors(policy, scope, _with_request_id(send)))
@@ -171,7 +173,7 @@ def _with_request_id(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], 
 async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
     """Handle a WebSocket. All queries of the connection run in the same permanent thread."""
     async with ThreadSensitiveContext(executor=next(api.threads)):
-        await routing.application(scope, receive, send)
+        await routing.application({**scope, "path": local_path(scope["path"])}, receive, send)
 
 
 async def connection(

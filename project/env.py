@@ -114,20 +114,27 @@ def envchoice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def check_database_url(name: str, url: str) -> str:
-    """Return `url` of the variable `name`. Raises ImproperlyConfigured for another scheme, port or option than Postgres has.
+    """Return `url` of the variable `name`. Raises ImproperlyConfigured for a URL without a database, or another scheme, port or option.
 
-    The store relies on Postgres (arrays, COPY, NOTIFY).
+    The store relies on Postgres (arrays, COPY, NOTIFY). No message shows a part of `url` that may belong to the password.
     """
     scheme = url.partition("://")[0] if "://" in url else ""
     if scheme not in {"postgres", "postgresql"}:
-        raise ImproperlyConfigured(f"{name} must begin with postgresql://, not {scheme or url!r}")
+        raise ImproperlyConfigured(
+            f"{name} must begin with postgresql://, not {repr(scheme) if scheme.isalnum() else 'another text'}"
+        )
     try:
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: {error}; special characters of the password must be quoted, as in %40") from None
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} has a wrong host or port (0 to 65535), or special characters in the password, which must be quoted, as in %40"
+        ) from None
+    options = dict(parse_qsl(parts.query))
+    if not parts.path.strip("/") and not options.keys() & {"dbname", "service"}:
+        raise ImproperlyConfigured(f"{name} names no database: add its name, as in postgresql://user@host:5432/verbatim")
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
-    if unknown := sorted(set(dict(parse_qsl(parts.query))) - known):
+    if unknown := sorted(set(options) - known):
         raise ImproperlyConfigured(f"{name}: Postgres has no connection option {unknown[0]!r}")
     return url
 
@@ -153,7 +160,7 @@ def database(url: str, variable: str = "DATABASE_URL") -> dict[str, object]:
     host = options.pop("host", None) or parts.hostname or ""
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")) or "postgres",
+        "NAME": unquote(parts.path.lstrip("/")) or options.pop("dbname", ""),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": host,

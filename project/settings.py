@@ -112,12 +112,14 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "responses_app.api.unknown_urls.answer_without_version",
     # Before every middleware that reads or changes the content.
     "responses_app.web.delivery.compression.PageCompression",
     "responses_app.web.delivery.csp.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     # After CommonMiddleware, which sets the Content-Length header.
+    "responses_app.web.error_pages.not_allowed_middleware",
     "responses_app.web.render.visible_pages.middleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -125,7 +127,6 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-CSRF_FAILURE_VIEW = "responses_app.web.error_pages.csrf_failure"
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "responses"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -286,7 +287,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "responses_app.utils.log_format.make_formatter"}},
-    "filters": {"refusals": {"()": "responses_app.utils.refusals.RefusalFilter"}},
+    "filters": {"refusals": {"()": "responses_app.wire.refusal_filter.RefusalFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # Daphne, Twisted and other libraries. Without a root handler Python writes warnings to stderr, not escaped.
     "root": {"handlers": ["stderr"], "level": "WARNING"},

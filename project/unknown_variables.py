@@ -1,4 +1,4 @@
-"""Misspelt environment variables and values: names that no program of the server reads, unknown types of tools, short keys."""
+"""Misspelt environment variables and values: names that no program of the server reads, unknown types of tools, short secrets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from project.env import MIN_TOKEN_LENGTH, READ, envlist, read_variable
+from responses_app.installation.secret_key import MIN_LENGTH
 
 PREFIX = "RESPONSES_"
 # Variables of programs, beside those of the settings; RESPONSES_TEST_TEMPLATE is a variable of tests.support.suite.
@@ -45,6 +46,24 @@ def describe_doubtful_values() -> Iterator[str]:
             nearest = get_close_matches(kind, INACTIVE_TYPES, 1, NEAREST)
             meant = f"did you mean {nearest[0]}?" if nearest else f"the types are {', '.join(INACTIVE_TYPES)}"
             yield f"RESPONSES_INACTIVE_TOOLS names {kind!r}, which is no type of a server tool: {meant}"
+    yield from _describe_secrets()
+
+
+def _describe_secrets() -> Iterator[str]:
+    for number, key in enumerate(read_variable("SECRET_KEY_FALLBACKS").split(), 1):
+        if len(key) < MIN_LENGTH:
+            yield (
+                f"Key {number} of SECRET_KEY_FALLBACKS has {len(key)} characters and can be guessed, and so can what it signs: "
+                "remove it as soon as its API keys and sessions are replaced"
+            )
+        if "," in key:
+            yield f"Key {number} of SECRET_KEY_FALLBACKS has a comma: white space separates the keys, and a comma is part of a key"
+    length = len(read_variable("RESPONSES_SANDBOX_TOKEN"))
+    if 0 < length < MIN_TOKEN_LENGTH:
+        yield (
+            f"RESPONSES_SANDBOX_TOKEN has {length} characters and can be guessed: set a token of at least {MIN_TOKEN_LENGTH} "
+            "characters for the server and for the runner"
+        )
     length = len(read_variable("RESPONSES_API_KEY"))
     if 0 < length < MIN_TOKEN_LENGTH:
         name = "RESPONSES_API_KEY_FILE" if os.environ.get("RESPONSES_API_KEY_FILE") else "RESPONSES_API_KEY"

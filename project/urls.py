@@ -8,6 +8,8 @@ from django.urls import include, path
 
 from responses_app.web.accounts import sign_in
 
+handler403 = "responses_app.web.error_pages.permission_denied"
+handler404 = "responses_app.web.error_pages.page_not_found"
 handler500 = "responses_app.web.error_pages.server_error"
 
 urlpatterns = [

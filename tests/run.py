@@ -50,6 +50,11 @@ NOT_RUN = (
 )
 # Nothing here has to survive a power cut.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+HELP = """bin/test              the linters and all tests
+bin/test --fast       the linters and the tests that take little time, for daily work
+bin/test --lane NAME  the linters (lint), or the tests of a lane
+bin/test ARGUMENTS    pytest alone, which has this help:
+"""
 # What a test must not depend on, or not do.
 ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
 FOREIGN = ("DATABASE_URL", "SECRET_KEY", "RESPONSES_MODELS", "RESPONSES_API_KEY")
@@ -71,6 +76,8 @@ def main(arguments: Sequence[str]) -> int:
             if missing := describe_missing_libraries():
                 progress.line(f"test: {missing}")
                 return 1
+            if {"-h", "--help"} & set(arguments):
+                progress.line(HELP)
             return _run(arguments, Path(folder), progress)
         except (install.InstallError, PostgresError, subprocess.CalledProcessError) as error:
             progress.line(f"test: {error}")

@@ -1,4 +1,4 @@
-"""What is loaded when: the engine's libraries stay away from whoever does not generate."""
+"""Imports: the engine's libraries are loaded only by processes that generate."""
 
 from __future__ import annotations
 

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from responses_app.utils.url_prefix import local_path
+
 # Paths of the API. Pages, `/health` and the admin allow no other origin.
 PATHS: Final = ("/v1/", "/openresponses/v1/")
 METHODS: Final = b"GET, POST, DELETE"
 # Headers of answers that scripts may read besides the few that browsers always show.
 EXPOSED: Final = (
-    b"openai-poll-after-ms, openai-processing-ms, openai-version, retry-after, x-ratelimit-limit-requests, "
-    b"x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-request-id, x-should-retry"
+    b"anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, anthropic-ratelimit-requests-reset, "
+    b"anthropic-ratelimit-tokens-limit, anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, "
+    b"openai-poll-after-ms, openai-processing-ms, openai-version, request-id, retry-after, x-ratelimit-limit-requests, "
+    b"x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
+    b"x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-request-id, x-should-retry"
 )
 # Seconds that a browser may keep the answer to a preflight; Chromium's maximum.
 MAX_AGE_S: Final = 7200
@@ -34,7 +39,7 @@ class CorsPolicy:
 
     def covers(self, path: str) -> bool:
         """Return True if answers of `path` name the allowed origins."""
-        return bool(self.origins) and path.startswith(PATHS)
+        return bool(self.origins) and local_path(path).startswith(PATHS)
 
     def headers(self, path: str, origin: str) -> list[Header]:
         """Return the CORS headers of an answer to a request from `origin`, which is empty outside of browsers.

@@ -63,7 +63,7 @@ class Reservation:
 
 
 def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
-    """Return what the request needs of a limit; None for nothing."""
+    """Return the amount that the request needs of a limit; None for nothing."""
     request, served = prepared.context.create_request, prepared.context.served
     if limit.amount == Amount.CALLS:
         return None if prepared.context.tools is None else LimitNeed(limit, request.max_server_calls, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,8 +26,10 @@ MAX_ANSWER_BYTES = 4 * MAX_CHARS + 4096
 PROGRAM_MIB = 256
 LIMITS = OnceLimits(PROCESS.wall_s, PROCESS.memory_bytes // MIB + PROGRAM_MIB, MAX_ANSWER_BYTES)
 WAIT_S = 60.0
-# A runner that has ended is started again.
+# A runner that has ended is started again, and a process that was killed from outside, as for the memory of the host, is no fault of
+# the file. Bubblewrap adds 128 to the number of a signal.
 ATTEMPTS = 2
+KILLED = frozenset(code for number in (signal.SIGKILL, signal.SIGTERM) for code in (-number, 128 + number))
 UNAVAILABLE = "The sandbox, which reads files, is not available. Try again in a moment."
 
 _turns: weakref.WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock] = weakref.WeakValueDictionary()
@@ -96,13 +99,17 @@ async def read_file(sandbox: SandboxClient, project: str, payload: bytes, queue:
 
 
 async def _run(sandbox: SandboxClient, project: str, payload: bytes) -> OnceResult:
-    for _ in range(ATTEMPTS):
+    for left in reversed(range(ATTEMPTS)):
         try:
-            return await sandbox.run_once(JOB, payload, LIMITS, project=project)
+            result = await sandbox.run_once(JOB, payload, LIMITS, project=project)
         except SandboxBusy as error:
             raise ExtractorBusy(f"Other files are being read: {error}. Try again in a moment.") from error
         except SandboxUnavailable as error:
             failure = error
+            continue
+        if left and result.problem is None and result.exit_code in KILLED:
+            continue
+        return result
     raise ExtractorUnavailable(UNAVAILABLE) from failure
 
 

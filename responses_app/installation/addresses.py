@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from urllib.parse import SplitResult
 
@@ -9,6 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.utils.json_setting import split_url
 
+# Names, also with letters of other scripts and with the underscores of containers, and addresses.
+_HOST = re.compile(r"\w[\w.-]*|[0-9a-f.:]*:[0-9a-f.:]*(%\w+)?")
 SANDBOX_FORMS = "unix:/path/of/socket or http://host:port"
 
 
@@ -47,7 +50,7 @@ def check_embeddings(url: str, model: str, key: str) -> str:
 def check_allowed_hosts(hosts: list[str]) -> list[str]:
     """Return ALLOWED_HOSTS. Raises ImproperlyConfigured for what is no name of a host, as Django would refuse every request."""
     for host in hosts:
-        if host != "*" and not _is_host(host.removeprefix("."), with_port=False):
+        if host != "*" and not is_host(host.removeprefix("."), with_port=False):
             raise ImproperlyConfigured(
                 f"ALLOWED_HOSTS must be host names without scheme, port and path, such as verbatim.example.com, not {host!r}"
             )
@@ -58,7 +61,7 @@ def check_trusted_origins(origins: list[str]) -> list[str]:
     """Return CSRF_TRUSTED_ORIGINS. Raises ImproperlyConfigured for other forms, which Django would ignore."""
     for origin in origins:
         scheme, separator, host = origin.partition("://")
-        if scheme not in ("http", "https") or not separator or not _is_host(host.removeprefix("*."), with_port=True):
+        if scheme not in ("http", "https") or not separator or not is_host(host.removeprefix("*."), with_port=True):
             raise ImproperlyConfigured(
                 f"CSRF_TRUSTED_ORIGINS must be origins such as https://verbatim.example.com, without a path, not {origin!r}"
             )
@@ -78,8 +81,9 @@ def _without_password(url: str) -> str:
     return url.rpartition("@")[2]
 
 
-def _is_host(text: str, *, with_port: bool) -> bool:
+def is_host(text: str, *, with_port: bool) -> bool:
+    """Return whether a text is one name of a host, or an address, and no pattern of names."""
     parts = split_url(f"//{text}")
-    if parts is None or parts.netloc != text or "@" in text or not parts.hostname or any(map(str.isspace, text)):
+    if parts is None or parts.netloc != text or "@" in text or not parts.hostname:
         return False
-    return "*" not in text and (with_port or parts.port is None)
+    return bool(_HOST.fullmatch(parts.hostname)) and (with_port or parts.port is None)

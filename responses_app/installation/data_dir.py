@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -19,10 +20,20 @@ EXAMPLES = ROOT / "docs" / "examples" if IS_CHECKOUT else PACKAGE / "examples"
 FOLDERS = ("engines", "files", "logs", "metrics", "models", "postgres", "run", "sandbox", "uploads")
 FILES = ("api_key", "lock", "sandbox-reader.sock", "sandbox.sock", "secret_key")
 REMEDY = "move it away, or set RESPONSES_DATA_DIR to another folder"
+# Entries that the server needs itself, with the rights. The folder of files may be elsewhere, and models may be prepared.
+RIGHTS = dict.fromkeys(("api_key", "secret_key"), os.R_OK) | dict.fromkeys(
+    ("engines", "logs", "metrics", "postgres", "run", "sandbox", "uploads"), os.R_OK | os.W_OK | os.X_OK
+)
+
+ENDING = "ending"
 
 
 class InUse(Exception):
-    """Data folder in use by another server."""
+    """Data folder in use by another server, which `is_ending` if it has received a signal to end."""
+
+    def __init__(self, message: str, *, is_ending: bool = False) -> None:
+        super().__init__(message)
+        self.is_ending = is_ending
 
 
 class UnusableFolder(Exception):
@@ -74,18 +85,33 @@ def lock(folder: Path) -> int:
     try:
         make_folder(folder)
         _check_kinds(folder)
+        _check_rights(folder)
         fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise UnusableFolder.from_error(folder, error) from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        owner = os.read(fd, 20).decode(errors="replace").strip() or "unknown"
+        owner, state = _parse_lock(os.read(fd, 40).decode(errors="replace"))
         os.close(fd)
-        raise InUse(f"another server (process {owner}) works in {folder}; stop it, or set RESPONSES_DATA_DIR") from None
+        raise InUse(
+            f"another server (process {owner}) works in {folder}; stop it, or set RESPONSES_DATA_DIR", is_ending=state == ENDING
+        ) from None
     os.truncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
     return fd
+
+
+def note_end(fd: int) -> None:
+    """Write into the lock that its server ends. On a full disk the lock stays as it is."""
+    with suppress(OSError):
+        os.pwrite(fd, f"{os.getpid()}\n{ENDING}\n".encode(), 0)
+
+
+def _parse_lock(text: str) -> tuple[str, str]:
+    """Return the process id in the text of a lock, or `unknown`, and the state of the server."""
+    words = text.split()
+    return (words[0] if words else "unknown"), (words[1] if len(words) > 1 else "")
 
 
 def running_server(folder: Path) -> str | None:
@@ -95,7 +121,7 @@ def running_server(folder: Path) -> str | None:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return file.read(20).strip() or "unknown"
+                return _parse_lock(file.read(40))[0]
     except OSError:
         pass
     return None
@@ -109,6 +135,16 @@ def _check_kinds(folder: Path) -> None:
     for name in FILES:
         if (folder / name).is_dir():
             raise UnusableFolder(f"{folder / name} is a folder, but the server keeps a file at this place: {REMEDY}")
+
+
+def _check_rights(folder: Path) -> None:
+    """Raise UnusableFolder if an entry of RIGHTS is another user's, as after a start of another user in the same folder."""
+    for name, rights in RIGHTS.items():
+        if (folder / name).exists() and not os.access(folder / name, rights):
+            raise UnusableFolder(
+                f"{folder / name} belongs to another user: give the whole folder to the user of the server "
+                f"(chown -R USER {folder}), or set RESPONSES_DATA_DIR to a folder of this user"
+            )
 
 
 def load_or_create(file: Path, make: str) -> str:

@@ -13,7 +13,7 @@ from responses_app.models import ApiKey
 
 
 async def post(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """POST /mcp: answer one message of the protocol."""
+    """POST /mcp: answer a message of the protocol."""
     if not settings.RESPONSES_LOG_MCP:
         raise NotFound("The MCP server of the log is off. The operator turns it on with RESPONSES_LOG_MCP=1.")
     # The SDK is imported with the first message.

@@ -15,6 +15,7 @@ from django.db import models
 
 from responses_app.installation.keyring import secret_keys
 from responses_app.models.limits.fields import CountedLimit, UsageLimits
+from responses_app.models.limits.numbers import LimitField
 from responses_app.models.limits.projects import Project
 
 SECRET_BYTES = 32
@@ -45,13 +46,13 @@ class ApiKey(UsageLimits):
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True, help_text="The key is refused from this time on.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
-    requests_per_minute = models.PositiveIntegerField(
+    requests_per_minute = LimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_REQUESTS_PER_MINUTE)),
         help_text="Leave blank for no limit.",
     )
-    max_concurrent = models.PositiveIntegerField(
+    max_concurrent = LimitField(
         "concurrent responses",
         null=True,
         blank=True,
@@ -69,13 +70,13 @@ class ApiKey(UsageLimits):
         help_text="Tools that this server runs: code_interpreter, file_search, web_search, mcp:LABEL for a server of the operator, "
         "mcp for servers that a request names by URL, or none. Leave blank to allow all.",
     )
-    max_output_tokens = models.PositiveIntegerField(
+    max_output_tokens = LimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(MIN_OUTPUT_TOKENS), MaxValueValidator(MAX_OUTPUT_TOKENS)),
         help_text="For each response, and for requests that name no number. Leave blank for no limit.",
     )
-    max_run_seconds = models.PositiveIntegerField(
+    max_run_seconds = LimitField(
         "running time",
         null=True,
         blank=True,

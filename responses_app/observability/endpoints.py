@@ -10,6 +10,7 @@ from django.conf import settings
 from django.urls import Resolver404, resolve
 
 from responses_app.observability.records import ObservedRequest
+from responses_app.utils.url_prefix import local_path
 
 # Endpoint of all paths without a route.
 OTHER: Final = "other"
@@ -20,9 +21,10 @@ _OPTIONAL: Final = re.compile(r"\(\?:[^()]*\)\?|/\?")
 
 @lru_cache(maxsize=1024)
 def pattern(route: str) -> str:
-    """Return the route of a URL configuration as a path with names in braces: `/v1/responses/{uid}`."""
+    """Return the route of a URL configuration as a path with names in braces, without the prefix: `/v1/responses/{uid}`."""
     text = _OPTIONAL.sub("", _GROUP.sub(lambda match: f"{{{match[1] or match[2]}}}", route))
-    return f"/{text.strip('^$').lstrip('/')}".replace("\\.", ".")
+    path = f"/{text.rstrip('$').replace('^', '').lstrip('/')}".replace("\\.", ".")
+    return local_path(path) or path
 
 
 def endpoint(record: ObservedRequest) -> str:

@@ -108,7 +108,7 @@ def _report(event: str, *values: object, **named: object) -> None:
 
 
 def close() -> None:
-    """Report the end of the process to the observers, and forget them."""
+    """Report the end of the process to the observers, and forget the observers."""
     while _observers:
         _observers.pop().close()
 

@@ -45,6 +45,8 @@ TOOL_RESULT: Final = "gen_ai.tool.call.result"
 
 CHAT: Final = "chat"
 EXECUTE_TOOL: Final = "execute_tool"
+# Statuses of a response that goes on after its request, in the background.
+RUNNING: Final = ("queued", "in_progress")
 # Tools that this server runs, as opposed to functions of the client.
 EXTENSION: Final = "extension"
 
@@ -58,7 +60,7 @@ def response_attributes(response: Mapping[str, Any]) -> Attributes:
         REQUEST_MODEL: response["model"],
         RESPONSE_MODEL: response["model"],
         RESPONSE_ID: response["id"],
-        RESPONSE_FINISH_REASONS: [finish_reason(response)],
+        RESPONSE_FINISH_REASONS: None if response["status"] in RUNNING else [finish_reason(response)],
         REQUEST_MAX_TOKENS: response["max_output_tokens"],
         REQUEST_TEMPERATURE: response["temperature"],
         REQUEST_TOP_P: response["top_p"],

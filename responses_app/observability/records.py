@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 # Status of a request whose client has disconnected before the answer, as in the log of nginx.
 CLIENT_CLOSED = 499
@@ -94,9 +94,13 @@ class EndedResponse:
     token_s: float | None
 
 
+# `EndedRound.finish` of a round that a client or the server has ended.
+CANCELLED: Final = "cancelled"
+
+
 @dataclass(frozen=True, slots=True)
 class EndedRound:
-    """Round of generation that has ended; `finish` is None after a failure. `began_ns` is a time in nanoseconds since 1970."""
+    """Round of generation that has ended; `finish` is CANCELLED, or None after a failure. `began_ns` is in nanoseconds since 1970."""
 
     traceparent: str
     began_ns: int

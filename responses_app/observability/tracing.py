@@ -19,6 +19,7 @@ from responses_app.observability import genai
 from responses_app.observability.endpoints import endpoint
 from responses_app.observability.events import Observer
 from responses_app.observability.records import EndedCall, EndedRound, ObservedRequest
+from responses_app.utils.url_prefix import local_path
 
 # Requests of other paths, such as pages, have no span.
 TRACED: Final = ("/v1/", "/openresponses/v1/")
@@ -49,7 +50,7 @@ class TracingObserver(Observer):
 
     def request_began(self, record: ObservedRequest) -> None:
         """Begin the span of a request, in the trace of the caller or in a new one, and let the record name it as the parent."""
-        if not record.path.startswith(TRACED) or record.method not in METHODS:
+        if not local_path(record.path).startswith(TRACED) or record.method not in METHODS:
             return
         span = self._tracer.start_span(record.method, _context(record.traceparent), SpanKind.SERVER)
         carrier: dict[str, str] = {}
@@ -72,6 +73,10 @@ class TracingObserver(Observer):
         if record.response is not None:
             response = record.response()
             span.set_attributes(genai.response_attributes(response))
+            # A stream that fails has the status 200.
+            if response["status"] == "failed" and record.status < SERVER_ERROR:
+                span.set_attribute("error.type", response["error"]["code"])
+                span.set_status(StatusCode.ERROR)
             if self._with_content:
                 span.set_attributes(genai.content_attributes(response, record.request_input))
         span.end()

@@ -21,6 +21,9 @@ _EMBEDDED: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("64:ff9b::/96"), 0),
     (IPv6Network("2002::/16"), 80),
 )
+# RFC 1035: characters of a name, which may end with a dot, and of a part of it.
+MAX_HOST = 254
+MAX_LABEL = 63
 
 
 class Unreachable(Exception):
@@ -48,6 +51,12 @@ def is_listed(host: str, port: int, hosts: Collection[str]) -> bool:
     host = host.lower()
     name = f"[{host}]" if ":" in host else host
     return any(known in hosts for known in (host, name, f"{name}:{port}"))
+
+
+def is_host(host: str) -> bool:
+    """Return whether `host`, in ASCII, has the lengths of a name that DNS can have, or is an IPv6 address."""
+    labels = host.removesuffix(".").split(".")
+    return ":" in host or (len(host) <= MAX_HOST and all(1 <= len(label) <= MAX_LABEL for label in labels))
 
 
 def is_public(address: str) -> bool:

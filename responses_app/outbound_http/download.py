@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import httpx2
 
-from responses_app.outbound_http.addresses import Resolve, is_listed, resolve
+from responses_app.outbound_http.addresses import Resolve, is_host, is_listed, resolve
 from responses_app.outbound_http.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
 
 LIMIT_S = 30.0
@@ -28,7 +28,7 @@ def url_problem(url: str, internal_hosts: Collection[str] = ()) -> str | None:
         parsed = httpx2.URL(url) if len(url) <= MAX_URL_LENGTH else None
     except (httpx2.InvalidURL, ValueError, TypeError):
         parsed = None
-    if parsed is None or not parsed.host or parsed.userinfo:
+    if parsed is None or not is_host(parsed.raw_host.decode()) or parsed.userinfo:
         return f"expected an https URL of at most {MAX_URL_LENGTH:,} characters without a user name"
     if parsed.scheme != "https" and not (parsed.scheme == "http" and is_listed(parsed.host, parsed.port or 80, internal_hosts)):
         return "files are downloaded from https URLs only"

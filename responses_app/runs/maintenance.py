@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -52,6 +52,7 @@ WARN_EVERY_S = 60.0
 FIRST_AFTER_S = 60.0
 # A statement waits this long for a lock, as of a migration, and the task ends: the end of the server waits for its tasks.
 LOCK_TIMEOUT_SQL = "SET lock_timeout TO '10s'"
+NO_LOCK_TIMEOUT_SQL = "RESET lock_timeout"
 # Logs between two pauses.
 LOGS_PER_STEP = 10
 
@@ -176,10 +177,15 @@ async def _every(pause: float, work: Work) -> None:
 
 
 def _limit_lock_waits(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Limit the waits of a new connection of a task. Most runs of some tasks need no connection, so none is made for the limit."""
-    if _is_task.get():
+    """Limit the waits of a connection of a task, and remove the limit when a request gets the connection from the pool later.
+
+    Most runs of some tasks need no connection, so none is made for the limit.
+    """
+    session: Any = connection.connection
+    if _is_task.get() != getattr(session, "has_lock_limit", False):
+        session.has_lock_limit = _is_task.get()
         with connection.cursor() as cursor:
-            cursor.execute(LOCK_TIMEOUT_SQL)
+            cursor.execute(LOCK_TIMEOUT_SQL if session.has_lock_limit else NO_LOCK_TIMEOUT_SQL)
 
 
 connection_created.connect(_limit_lock_waits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.families.parser_names import check_names
 from responses_app.dialects.registry import open_checkpoint
-from responses_app.dialects.schema_limits import NO_LIMITS, SchemaLimits
+from responses_app.dialects.sampling_defaults import SamplingDefaults
 from responses_app.engine_interface import Engine, EngineUnavailable, EngineUnreachable
 from responses_app.engines.adapters import PREFIX, AdapterEngine, split_adapters
 from responses_app.engines.registry import SCHEMES, open_engine, unknown_scheme
@@ -43,24 +42,6 @@ LIMITS_BY_MODEL = (
 DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser", "chat_template"})
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingDefaults:
-    """Sampling defaults from the generation_config.json of a model, for requests without own values.
-
-    `max_new_tokens` limits the output in tokens; None leaves the whole context. `schema_limits` are the keys `max_string_length`
-    and `max_array_items`, for small models that do not end a string or an array. `json_whitespace` replaces the setting.
-    `max_reasoning_length` ends the reasoning, in characters, and `max_repetitions` a text that repeats the same few tokens.
-    """
-
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_new_tokens: int | None = None
-    schema_limits: SchemaLimits = NO_LIMITS
-    json_whitespace: str | None = None
-    max_repetitions: int | None = None
-    max_reasoning_length: int | None = None
-
-
 @dataclass(slots=True)
 class ServedModel:
     """Served model. `engine` is running and `dialect` is loaded once the run manager has started."""
@@ -76,6 +57,8 @@ class ServedModel:
     family: Detection | None = None
     # The base model of a LoRA adapter; None for a model of its own.
     base: ServedModel | None = None
+    # The name of the base model, also of an adapter of an engine by URL; "" for a model of its own.
+    parent: str = ""
     # Returns how much of the weights is downloaded, in percent; None for a model that is on this machine.
     downloaded: Callable[[], int] | None = None
 
@@ -229,6 +212,7 @@ def _served(name: str, url: str) -> list[ServedModel]:
             "and serve each as a model of its name"
         )
     parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
+    parent = query.pop("parent", "") if base.startswith("http") else ""
     source = parsers.pop("tokenizer", None) or _source(name, urlsplit(base))
     try:
         check_names(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
@@ -241,9 +225,13 @@ def _served(name: str, url: str) -> list[ServedModel]:
         raise ImproperlyConfigured(
             f"RESPONSES_MODELS: {name}: the file of the engine URL cannot be read ({error}); correct the path"
         ) from error
-    model = ServedModel(name, engine, source, parsers, _defaults(source))
+    try:
+        defaults = SamplingDefaults.read(Path(source))
+    except ValueError as error:
+        raise ImproperlyConfigured(str(error)) from error
+    model = ServedModel(name, engine, source, parsers, defaults, parent=parent)
     shared = [
-        ServedModel(adapter, AdapterEngine(engine, adapter), source, parsers, model.defaults, base=model)
+        ServedModel(adapter, AdapterEngine(engine, adapter), source, parsers, model.defaults, base=model, parent=name)
         for adapter in adapters
     ]
     return [model, *shared]
@@ -257,26 +245,6 @@ def _source(name: str, parts: SplitResult) -> str:
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: a {parts.scheme}:// engine needs &tokenizer=folder-or-hub-name")
     path = unquote(parts.netloc + parts.path)
     return path if Path(path).exists() else path.lstrip("/")
-
-
-def _defaults(source: str) -> SamplingDefaults:
-    file = Path(source) / "generation_config.json"
-    if not file.is_file():
-        return SamplingDefaults()
-    try:
-        config = json.loads(file.read_text())
-    except (ValueError, OSError) as error:
-        raise ImproperlyConfigured(f"{file} cannot be read: {error}; correct the file, or remove it") from error
-    greedy = config.get("do_sample") is False
-    return SamplingDefaults(
-        temperature=0.0 if greedy else config.get("temperature") or 1.0,
-        top_p=1.0 if greedy else config.get("top_p") or 1.0,
-        max_new_tokens=config.get("max_new_tokens"),
-        schema_limits=SchemaLimits(config.get("max_string_length"), config.get("max_array_items")),
-        json_whitespace=config.get("json_whitespace"),
-        max_repetitions=config.get("max_repetitions"),
-        max_reasoning_length=config.get("max_reasoning_length"),
-    )
 
 
 async def start_all(served: Mapping[str, ServedModel]) -> None:

@@ -19,12 +19,17 @@ NO_RIGHTS = (
     "the role of DATABASE_URL may not make or use the tables: make it the owner of its database "
     "(ALTER DATABASE name OWNER TO role), or of its schema (ALTER SCHEMA public OWNER TO role)"
 )
+READ_ONLY = (
+    "the database of DATABASE_URL is read-only: name the primary in the place of a standby, or end the setting "
+    "default_transaction_read_only of the role or the database"
+)
 NO_TABLES = "the tables are missing or of an earlier version: run the command migrate, or start bin/serve, which does so"
 ENCODING = "UTF8"
 
-NAMED = "Start Postgres, or correct DATABASE_URL"
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
-HOSTED = "Start Postgres, or correct DATABASES in the settings of the project"
+HOSTED = "DATABASES in the settings of the project"
+# Parts of messages of Postgres or its driver: Postgres answers, so the remedy is in the address alone.
+PASSWORD = ("password authentication failed", "no password supplied")
 FULL = "Free space on the disk of Postgres with another program, as a deletion in Postgres writes before it frees"
 SETTINGS = "project.settings"
 
@@ -69,7 +74,10 @@ def encoding_problem(encoding: str | None) -> str | None:
 
 def describe_database_error(error: DatabaseError) -> str | None:
     """Return what is wrong with the database, and what to do. None for an error of another kind."""
-    cause = error.__cause__
+    # Django raises MigrationSchemaMissing while it handles the error of Postgres.
+    cause = getattr(error.__context__, "__cause__", None) if isinstance(error, MigrationSchemaMissing) else error.__cause__
+    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
+        return f"{READ_ONLY}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, MigrationSchemaMissing) or isinstance(cause, psycopg.errors.InsufficientPrivilege):
         return f"{NO_RIGHTS}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, NotSupportedError) and cause is None:
@@ -96,6 +104,11 @@ def remedy(reason: str) -> str:
     """Return the remedy for an unreachable database, by the reason."""
     if os.strerror(errno.ENOSPC) in reason:
         return FULL
-    if is_hosted():
-        return HOSTED
-    return NAMED if os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") else EMBEDDED
+    if not is_hosted() and not (os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")):
+        return EMBEDDED
+    address = HOSTED if is_hosted() else "DATABASE_URL"
+    if any(part in reason for part in PASSWORD):
+        return f"Correct the password in {address}"
+    if "does not exist" in reason:
+        return f"Create it, or correct {address}"
+    return f"Start Postgres, or correct {address}"

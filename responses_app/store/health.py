@@ -77,11 +77,15 @@ async def _read_health() -> DatabaseHealth:
 
 def later_version_problem() -> str | None:
     """Return a sentence if a later version has migrated the database, else None. Other apps of the project do not count."""
-    applied = {name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP}
-    newest = max(applied, default="")
-    if not newest or newest <= max(name.partition(".")[2] for name in known_migrations() if name.startswith(f"{APP}.")):
+    newest = max((name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP), default="")
+    if not is_later(newest):
         return None
     return f"The database has migrations of a later version, such as {APP}.{newest}. Start that version or a later one."
+
+
+def is_later(migration: str) -> bool:
+    """Return True for the name of a migration of this app that follows those of this version."""
+    return migration > max(name.partition(".")[2] for name in known_migrations() if name.startswith(f"{APP}."))
 
 
 @cache

@@ -1,14 +1,15 @@
-"""Pages of rows, ordered by primary key, with a row as the cursor."""
+"""Pages and batches of rows, ordered by primary key, with a row as the cursor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 
 Row = TypeVar("Row", bound=Model)
+BATCH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +45,12 @@ def read_page(
     page_rows = list(rows.order_by("-pk" if newest_first != is_backward else "pk")[: limit + 1])
     shown = page_rows[:limit]
     return RowPage(shown[::-1] if is_backward else shown, len(page_rows) > limit)
+
+
+async def batches(rows: QuerySet[Row]) -> AsyncIterator[Sequence[Row]]:
+    """Read all of `rows`, oldest first, up to `BATCH` at a time, so that a download of any length needs little memory."""
+    rows = rows.order_by("pk")
+    batch = [row async for row in rows[:BATCH]]
+    while batch:
+        yield batch
+        batch = [row async for row in rows.filter(pk__gt=batch[-1].pk)[:BATCH]]

@@ -8,21 +8,27 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_PATH_BYTES = 107
+CONNECT_LIMIT_S = 2.0
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening socket with mode 0600, which replaces a socket of an earlier process. Raises OSError."""
+    """Return a listening socket with mode 0600, which replaces a socket of an earlier process. Raises OSError.
+
+    The file gets its name when connections are accepted: a process that waits for the file is never refused.
+    """
+    unfinished = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):
-        path.unlink()
+        unfinished.unlink()
     listening = socket.socket(socket.AF_UNIX)
     folder = os.open(path.parent, os.O_PATH)
     mask = os.umask(0o177)
     try:
-        listening.bind(f"/proc/self/fd/{folder}/{path.name}")
+        listening.bind(f"/proc/self/fd/{folder}/{unfinished.name}")
     finally:
         os.umask(mask)
         os.close(folder)
     listening.listen(128)
+    unfinished.rename(path)
     return listening
 
 
@@ -32,3 +38,14 @@ def connectable(path: str) -> str:
         return path
     folder = os.open(os.path.dirname(path), os.O_PATH)
     return f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+
+
+def is_listening(path: str) -> bool:
+    """Return whether a process accepts connections at `path`."""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(CONNECT_LIMIT_S)
+        try:
+            link.connect(connectable(path))
+        except OSError:
+            return False
+    return True

@@ -1,8 +1,9 @@
-"""Database connection that notices a Postgres which has fallen silent, such as one whose processes are paused.
+"""Database connection that notices a silent Postgres: all processes are paused, or the process of this connection is.
 
 The kernel acknowledges the packets of such a server, so neither keepalives nor a time limit of TCP ends the connection, and a
 `statement_timeout` is kept by the server itself. A statement may take long, however, while Postgres works. So after SILENCE_S
-seconds without an answer another connection asks Postgres for a sign of life.
+seconds without an answer another connection asks Postgres for a sign of life, and whether the process of this connection has taken
+the statement.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ ANSWER_LIMIT_S: Final = 5
 # Age in seconds up to which the last answer counts for other connections. After a missing answer the next question comes sooner.
 FRESH_S: Final = 5.0
 KNOWN_SILENCE_S: Final = 1.0
-SILENT: Final = f"Postgres has not answered for {SILENCE_S:.0f} s, nor accepted another connection"
+SILENT: Final = (
+    f"Postgres has not answered for {SILENCE_S:.0f} s, and accepts no other connection or has not begun the statement"
+)
+# A process that has waited so long for a statement, while the statement waits for it, does not run. A pooler has other numbers.
+BACKEND_SQL: Final = """
+SELECT 1 FROM pg_stat_activity
+WHERE pid = %s AND usename = current_user AND datname = current_database()
+    AND state LIKE 'idle%%' AND state_change < clock_timestamp() - %s * interval '1 second'
+"""
 
 
 class SignOfLife:
@@ -52,8 +61,9 @@ class WatchedConnection(psycopg.Connection[Row]):
     """Connection whose statements fail with OperationalError when Postgres is silent. Then the connection is closed."""
 
     def is_silent(self) -> bool:
-        """Return whether Postgres gives no sign of life. Blocks for some seconds."""
-        return self._sign_of_life.is_missing({**self.info.get_parameters(), "password": self.info.password})
+        """Return whether Postgres, or its process for this connection, gives no sign of life. Blocks for some seconds."""
+        parameters = {**self.info.get_parameters(), "password": self.info.password}
+        return self._sign_of_life.is_missing(parameters) or _waits_for_statement(parameters, self.info.backend_pid)
 
     def wait(self, gen: PQGen[RV], *args: Any, **options: Any) -> RV:
         """Wait for the answer to a statement."""
@@ -92,6 +102,15 @@ def _answers(parameters: dict[str, Any]) -> bool:
     except psycopg.Error as error:
         return "FATAL:" in str(error)
     return True
+
+
+def _waits_for_statement(parameters: dict[str, Any], backend: int) -> bool:
+    """Return whether the process has been idle since before a statement was sent to it SILENCE_S seconds ago."""
+    try:
+        with psycopg.connect(**{**parameters, "connect_timeout": ANSWER_LIMIT_S}, autocommit=True) as link:
+            return link.execute(BACKEND_SQL, [backend, SILENCE_S / 2]).fetchone() is not None
+    except psycopg.Error:
+        return False
 
 
 _signs: Final[dict[tuple[str, int], SignOfLife]] = {}

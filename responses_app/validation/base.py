@@ -21,8 +21,8 @@ MAX_METADATA = 16
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
-# Name of an earlier call.
-CalledName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+# Name of an earlier call, which the model may have invented.
+CalledName = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.\-:]+$")]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
 FileId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
 T = TypeVar("T")

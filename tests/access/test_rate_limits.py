@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from unittest import mock
 from uuid import uuid4
 
@@ -52,6 +52,22 @@ class MinuteTest(LimitsCase):
             self.assertEqual(await Response.objects.acount(), 2)
             # Requests without a model are not counted.
             self.assertEqual((await client.get("/v1/models")).status_code, 200)
+
+    async def test_the_headers_have_the_names_of_anthropic_below_messages(self) -> None:
+        await self.limit(requests_per_minute=1, tokens_per_minute=10_000)
+        body = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]}
+        async with self.serving(record_text(HELLO)) as client:
+            for status in (200, 429):
+                answer = await client.post("/v1/messages", orjson.dumps(body), content_type="application/json")
+                self.assertEqual(answer.status_code, status)
+                self.assertEqual(answer["anthropic-ratelimit-requests-limit"], "1")
+                self.assertEqual(answer["anthropic-ratelimit-requests-remaining"], "0")
+                reset = datetime.fromisoformat(answer["anthropic-ratelimit-requests-reset"])
+                self.assertTrue(timedelta() < reset - timezone.now() < timedelta(minutes=2))
+                tokens = {name for name in answer.headers if name.lower().startswith("anthropic-ratelimit-tokens-")}
+                self.assertEqual(len(tokens), 3 if status == 200 else 0)
+            other = await self.post(client)
+            self.assertFalse([name for name in other.headers if name.lower().startswith("anthropic")])
 
     async def test_the_minute_fills_again_by_and_by(self) -> None:
         await self.limit(requests_per_minute=2, rate_limit_until=timezone.now() + timedelta(seconds=55))

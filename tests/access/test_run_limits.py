@@ -79,6 +79,22 @@ class OutputTokensTest(ApiCase):
                     answer = await self.post(client, max_output_tokens=91)
                     self.refused(answer, 400, "integer_above_max_value", "max_output_tokens", name)
 
+    async def test_the_parameter_is_named_as_the_client_has_sent_it(self) -> None:
+        await self.limit(max_output_tokens=50)
+        messages = [{"role": "user", "content": "Hi"}]
+        async with self.serving() as client:
+            for path, parameter in (
+                ("chat/completions", "max_tokens"),
+                ("chat/completions", "max_completion_tokens"),
+                ("messages", "max_tokens"),
+            ):
+                body = orjson.dumps({"model": "m", "messages": messages, parameter: 91})
+                answer = await client.post(f"/v1/{path}", body, content_type="application/json")
+                error = orjson.loads(answer.content)["error"]
+                self.assertEqual(answer.status_code, 400)
+                self.assertIn(f"Invalid '{parameter}': integer above maximum value. Expected a value <= 50", error["message"])
+                self.assertEqual(error.get("param", parameter), parameter)
+
     async def test_the_cut_is_named(self) -> None:
         await self.limit(max_output_tokens=16)
         async with self.serving(record_text("word " * 40)) as client:

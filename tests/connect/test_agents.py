@@ -137,6 +137,30 @@ def test_openai_python_needs_variables_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("agent", "name", "text"),
+    [
+        ("codex", ".codex/config.toml", "# mine\napproval_policy = 'never'\n"),
+        ("opencode", ".config/opencode/opencode.jsonc", "// mine\n{}\n"),
+        ("llm", ".config/io.datasette.llm/extra-openai-models.yaml", "# mine\n- model_id: x\n"),
+    ],
+)
+def test_the_byte_order_mark_and_the_line_ends_stay(agent: str, name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    edited = written(agent, tmp_path)[path.name]
+    assert "mine" in edited
+    assert path.read_bytes() == b"\xef\xbb\xbf" + edited.replace("\n", "\r\n").encode()
+
+
+def test_a_file_in_another_encoding_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"# caf\xe9\n")
+    with pytest.raises(CannotEdit, match=r"config\.toml is no text in UTF-8 \(.* at byte 5\): save it as UTF-8\."):
+        plan(AGENTS["codex"], Connection("http://127.0.0.1:8000/v1", KEY, SEES), tmp_path, {"CODEX_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
     ("agent", "name"),
     [
         ("codex", ".codex/config.toml"),
@@ -184,8 +208,11 @@ def test_continue_has_a_model_of_its_own(tmp_path: Path) -> None:
     assert (model["apiBase"], model["model"], model["provider"]) == ("http://127.0.0.1:8000/v1", SEES.name, "openai")
     assert "image_input" in model["capabilities"]
     path = tmp_path / ".continue" / "config.yaml"
+    path.write_text("name: Mine\nmodels:\n  - name: x # mine\nrules: []\n")
+    text = written("continue", tmp_path)["config.yaml"]
+    assert (yaml.safe_load(text)["models"], "# mine\n" in text) == ([{"name": "x"}, model], True)
     path.write_text("name: Mine\nmodels: [{name: x}]\n")
-    with pytest.raises(CannotEdit, match="other models"):
+    with pytest.raises(CannotEdit, match=r"not written as a list .* Add this model to 'models' by hand: {\"name\""):
         plan(AGENTS["continue"], Connection("http://127.0.0.1:8000/v1", KEY, SEES), tmp_path, {})
 
 

@@ -31,6 +31,19 @@ JSON_EDITS: dict[str, tuple[str, Sequence[Step], Any, str]] = {
     "trailing comma": ('{\n  "x": 1,\n}', ["a"], 2, '{\n  "x": 1,\n  "a": 2\n}'),
     "marks in strings": ('{"x": "// no, }"}', ["a"], 2, '{"x": "// no, }",\n  "a": 2}'),
     "entry of an array": ('[{"name": "x"}]', [{"name": "a"}], {"name": "a"}, '[{"name": "x"},\n  {\n    "name": "a"\n  }]'),
+    "tabs": (
+        '{\n\t"x": {\n\t\t"y": 1\n\t}\n}\n',
+        ["x", "a"],
+        {"b": 1},
+        '{\n\t"x": {\n\t\t"y": 1,\n\t\t"a": {\n\t\t\t"b": 1\n\t\t}\n\t}\n}\n',
+    ),
+    "tabs of an old key": ('// a\n{\n\t"x": 1\n}\n', ["x"], {"b": 1}, '// a\n{\n\t"x": {\n\t\t"b": 1\n\t}\n}\n'),
+    "four blanks": (
+        '{\n    /* x\n     * y */\n    "x": {}\n}',
+        ["x", "a"],
+        1,
+        '{\n    /* x\n     * y */\n    "x": {\n        "a": 1\n    }\n}',
+    ),
     "old entry": ('[{"name": "a", "b": 1}]', [{"name": "a"}], {"name": "a"}, '[{\n    "name": "a"\n  }]'),
 }
 NO_JSON = ["{", '{"a" 1}', '{"a": }', "{} {}", '{"a": 1 "b": 2}', "[1", '{"a": tru}', '{"x": "', "[]", '{"a": 1}']
@@ -40,10 +53,17 @@ NEW_TABLES = '[p.v]\nurl = "u"\non = true\n\n[p.v.auth]\nargs = ["a"]\n'
 TOML_EDITS = {
     "": f'model = "m"\nmodel_provider = "verbatim"\n\n{NEW_TABLES}',
     '# mine\nmodel = "x" # old\nother = 1\n\n[t]\nmodel = "inner"\n': (
-        f'model_provider = "verbatim"\n\n# mine\nmodel = "m"\nother = 1\n\n[t]\nmodel = "inner"\n\n{NEW_TABLES}'
+        f'model_provider = "verbatim"\n\n# mine\nmodel = "m" # old\nother = 1\n\n[t]\nmodel = "inner"\n\n{NEW_TABLES}'
     ),
     'model = "m"\nmodel_provider = "verbatim"\n\n[p.v]\nold = 1\n[p.v.auth]\nx = 1\n[p.w]\ny = 2\n': (
         f'model = "m"\nmodel_provider = "verbatim"\n\n[p.w]\ny = 2\n\n{NEW_TABLES}'
+    ),
+}
+TOML_COMMENTS = {
+    "model = \"a # b\" # c\nmodel_provider = 'x'# d\n": 'model = "m" # c\nmodel_provider = "verbatim"# d\n\n',
+    'model = "a # b"\nmodel_provider = true \t# "d"\n': 'model = "m"\nmodel_provider = "verbatim" \t# "d"\n\n',
+    'model = "m"\nmodel_provider = "x"\n[p.v]\n# old\na = 1\n\n# other\n# table\n[p.w]\n\n[p.v.auth]\n\n# last\n': (
+        'model = "m"\nmodel_provider = "verbatim"\n\n# other\n# table\n[p.w]\n\n# last\n\n'
     ),
 }
 NO_TOML = ["model = ", '[p]\nv = "text"\n', 'p = {v = {url = "x"}}\n', 'model = """\na\n"""\n', "p = 1"]
@@ -85,6 +105,11 @@ def test_toml_keeps_all_other_content(text: str) -> None:
     assert toml.set_values(edited, VALUES, "p.v", TABLES) == edited
 
 
+@pytest.mark.parametrize("text", TOML_COMMENTS)
+def test_toml_keeps_comments_behind_values_and_before_other_tables(text: str) -> None:
+    assert toml.set_values(text, VALUES, "p.v", TABLES) == TOML_COMMENTS[text] + NEW_TABLES
+
+
 @pytest.mark.parametrize("text", NO_TOML)
 def test_toml_that_cannot_be_edited_is_refused(text: str) -> None:
     with pytest.raises(CannotEdit):
@@ -109,7 +134,39 @@ def test_yaml_keeps_other_entries() -> None:
     assert yaml.safe_load(yaml_list.set_entry("", "model_id", entry)) == [entry]
 
 
+def test_yaml_keeps_the_comment_of_the_entry_behind() -> None:
+    text = "- model_id: a\n  # inner\n  x: 1\n\n# of b\n- model_id: b\n"
+    assert yaml_list.set_entry(text, "model_id", {"model_id": "a"}) == '# of b\n- model_id: b\n- model_id: "a"\n'
+
+
 @pytest.mark.parametrize("text", ["a: 1", "- 1", "[", "[{model_id: x}]"])
 def test_yaml_that_cannot_be_edited_is_refused(text: str) -> None:
     with pytest.raises(CannotEdit):
         yaml_list.set_entry(text, "model_id", {"model_id": "a"})
+
+
+YAML_BELOW = {
+    "": "m:\n  - n: a\n",
+    "x: 1": "x: 1\nm:\n  - n: a\n",
+    "m:\n": "m:\n  - n: a\n",
+    "m: # mine\n- n: x # y\n": "m: # mine\n- n: x # y\n- n: a\n",
+    "# 1\nm:\n    # 2\n    - n: x\n      t: |\n        - z\n\n        # no\n\n# of z\nz:\n- 1\n": (
+        "# 1\nm:\n    # 2\n    - n: x\n      t: |\n        - z\n\n        # no\n    - n: a\n\n# of z\nz:\n- 1\n"
+    ),
+    "m:\n  - n: a\n    old: 1\n  - n: b\nz: 1\n": "m:\n  - n: b\n  - n: a\nz: 1\n",
+}
+
+
+@pytest.mark.parametrize("text", YAML_BELOW)
+def test_yaml_below_a_key_keeps_all_other_content(text: str) -> None:
+    edited = yaml_list.set_entry_below(text, "m", "n", {"n": "a"})
+    assert edited.replace('"', "") == YAML_BELOW[text]
+    assert yaml_list.set_entry_below(edited, "m", "n", {"n": "a"}) == edited
+
+
+@pytest.mark.parametrize(
+    "text", ["- 1", "m: [{n: x}]", "m: {n: x}", "m:\n- 1\n", "m:\n  n: x\n", "m: &a\n- n: x\nb: *a\n", "["]
+)
+def test_yaml_below_a_key_that_cannot_be_edited_is_refused(text: str) -> None:
+    with pytest.raises(CannotEdit):
+        yaml_list.set_entry_below(text, "m", "n", {"n": "a"})

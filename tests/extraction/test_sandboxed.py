@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from responses_app.extraction import extractor
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy
 from responses_app.extraction.extractor import ExtractedText, extract_text
+from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.client import SandboxClient
 from tests.support.extraction import documents
 from tests.support.sandbox.runner import Runner, runner
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +75,36 @@ def test_no_file_is_read_outside_of_a_sandbox_that_has_ended(tmp_path: Path) -> 
         pass
     with pytest.raises(ExtractorBusy, match="not available"):
         extract(ended, b"Oslo", "a.txt")
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_file_is_read_again_after_its_process_was_killed(sandbox: Runner, kills: int) -> None:
+    data = documents.pdf(*["Oslo " * 50] * 500)
+
+    async def work(client: SandboxClient) -> ExtractedText:
+        reading = asyncio.create_task(extract_text("tests", data, "a.pdf", client))
+        killed = set[int]()
+
+        async def is_killed() -> bool:
+            for process in psutil.Process(sandbox.process.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    if (
+                        process.pid not in killed
+                        and process.name() != "bwrap"
+                        and f"{bubblewrap.INSIDE}/once.py" in process.cmdline()
+                    ):
+                        killed.add(process.pid)
+                        process.kill()
+            return len(killed) == kills
+
+        await eventually(is_killed)
+        return await reading
+
+    if kills < extractor.ATTEMPTS:
+        assert sandbox.use(work).text.startswith("Oslo Oslo")
+    else:
+        with pytest.raises(ExtractionError, match="cannot be read"):
+            sandbox.use(work)
 
 
 def test_files_of_other_projects_are_read_while_a_slow_one_is(sandbox: Runner) -> None:

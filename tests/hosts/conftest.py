@@ -10,28 +10,32 @@ import pytest
 
 from responses_app.installation.database_url import ROLE, socket_dir
 from responses_app.server.cli.model_specs import HARMONY
+from tests.support.engines.held_script import HeldScript, held_words
 from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
 from tests.support.server.serve_command import Server
 
-# The answer of `long` takes four seconds, that of `slow` ten.
-TOKENS, PAUSE_S, SLOW_TOKENS, SLOW_PAUSE_S = 80, 0.05, 40, 0.25
+# The answer of `slow` takes ten seconds.
+TOKENS, PAUSE_S = 40, 0.25
 
 
 @pytest.fixture(scope="session")
-def models(tape: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """RESPONSES_MODELS with the model `tape`, and `long` and `slow`, whose answers take long enough for a failure of the host."""
+def script(tmp_path_factory: pytest.TempPathFactory) -> HeldScript:
+    """The script of the model `held`, whose answers pause while no test releases them."""
+    return held_words(tmp_path_factory.mktemp("held"))
+
+
+@pytest.fixture(scope="session")
+def models(tape: str, script: HeldScript, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """RESPONSES_MODELS with the models `tape`, `held`, and `slow`, whose answers take long enough for a restart of all hosts."""
     from openai_harmony import load_harmony_encoding
 
-    encoding, folder = load_harmony_encoding("HarmonyGptOss"), tmp_path_factory.mktemp("hosts")
-    entries = [f"tape={tape}&tokenizer={HARMONY}"]
-    for name, count, pause in (("long", TOKENS, PAUSE_S), ("slow", SLOW_TOKENS, SLOW_PAUSE_S)):
-        words = " one two three four five six seven eight nine ten" * (count // 10)
-        ids = encoding.encode(f"<|channel|>final<|message|>{words}<|return|>", allowed_special="all")
-        chunks = [step for token in ids for step in ({"tokens": [token]}, {"delay": pause})]
-        path = folder / f"{name}.jsonl"
-        path.write_text(json.dumps({"chunks": chunks}) + "\n")
-        entries.append(f"{name}=script://{path}?loop=1&tokenizer={HARMONY}")
-    return " ".join(entries)
+    encoding, path = load_harmony_encoding("HarmonyGptOss"), tmp_path_factory.mktemp("hosts") / "slow.jsonl"
+    words = " one two three four five six seven eight nine ten" * (TOKENS // 10)
+    ids = encoding.encode(f"<|channel|>final<|message|>{words}<|return|>", allowed_special="all")
+    chunks = [step for token in ids for step in ({"tokens": [token]}, {"delay": PAUSE_S})]
+    path.write_text(json.dumps({"chunks": chunks}) + "\n")
+    engines = {"tape": tape, "held": script.url, "slow": f"script://{path}?loop=1"}
+    return " ".join(f"{name}={url}&tokenizer={HARMONY}" for name, url in engines.items())
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_response_of_each_web_process_is_stored_and_replayed(server: Server) -> 
 
 def test_running_response_is_followed_and_cancelled_by_any_process(server: Server) -> None:
     for _ in range(6):
-        uid = create(server, model="long", background=True)["id"]
+        uid = create(server, model="held", background=True)["id"]
         with replayed(server, uid) as events:
             assert next(events)["type"] == "response.created"
             call(server, "POST", f"responses/{uid}/cancel")

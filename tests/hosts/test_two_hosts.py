@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from tests.support.deploy import proxies
+from tests.support.engines.held_script import HeldScript
 from tests.support.server.requests import KEY, call, create, replay, replayed, retrieve, wait_ended
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -73,7 +74,7 @@ def test_response_is_read_replayed_and_deleted_on_the_other_host(hosts: list[Ser
 
 def test_running_response_is_followed_and_cancelled_on_the_other_host(hosts: list[Server]) -> None:
     first, second = hosts
-    uid = create(first, model="long", background=True)["id"]
+    uid = create(first, model="held", background=True)["id"]
     with replayed(second, uid) as events:
         assert next(event for event in events if event["type"] == "response.output_text.delta")
         assert call(second, "POST", f"responses/{uid}/cancel").json()["status"] == "cancelled"
@@ -93,7 +94,7 @@ def test_chain_continues_on_the_other_host(hosts: list[Server]) -> None:
 def test_conversation_has_one_running_response_on_all_hosts(hosts: list[Server]) -> None:
     first, second = hosts
     conversation = call(first, "POST", "conversations", json={}).json()["id"]
-    uid = create(first, model="long", background=True, conversation=conversation)["id"]
+    uid = create(first, model="held", background=True, conversation=conversation)["id"]
     refusals = [server.ask(conversation=conversation) for server in hosts]
     assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refusals] == [(400, "conversation_locked")] * 2
     call(first, "POST", f"responses/{uid}/cancel")
@@ -110,15 +111,20 @@ def test_uploaded_file_is_read_on_the_other_host(hosts: list[Server]) -> None:
     assert call(first, "GET", f"files/{uid}/content").status_code == 404
 
 
-def test_killed_host_leaves_its_responses_to_the_others(hosts: list[Server], doomed: Server, direct_url: str) -> None:
+def test_killed_host_leaves_its_responses_to_the_others(
+    hosts: list[Server], doomed: Server, direct_url: str, script: HeldScript
+) -> None:
     """Kill a host; the next owner also settles the token reservation."""
     with psycopg.connect(direct_url, autocommit=True) as database:
         database.execute("UPDATE responses_app_apikey SET tokens_per_day = 1000000")
-    uid = create(doomed, model="long", background=True)["id"]
+    uid = create(doomed, model="held", background=True)["id"]
     with replayed(hosts[0], uid) as events:
-        seen = [next(events) for _ in range(6)]
+        seen = [next(events)]
+        while seen[-1]["type"] != "response.output_text.delta":
+            seen.append(next(events))
         os.killpg(doomed.process.pid, signal.SIGKILL)
-        seen += events
+        with script.released():
+            seen += events
     assert seen[-1]["type"] == "response.completed"
     with psycopg.connect(direct_url, autocommit=True) as database:
         used = database.execute(
@@ -203,13 +209,14 @@ def test_rolling_restart_behind_nginx_breaks_no_stream(
         assert min(one.result() for one in work) >= 2
 
 
-def test_stopped_host_hands_its_responses_over(hosts: list[Server]) -> None:
+def test_stopped_host_hands_its_responses_over(hosts: list[Server], script: HeldScript) -> None:
     """Send two signals: the second ends the drain. Must be the last test of the module, because a host stops."""
     leaving, other = hosts
-    uid = create(leaving, model="long", background=True)["id"]
+    uid = create(leaving, model="held", background=True)["id"]
     leaving.process.send_signal(signal.SIGTERM)
     wait_until(lambda: "stopping; responses that run may take" in leaving.output)
     assert leaving.stop(signal.SIGTERM) == 0
-    assert wait_ended(other, uid)["status"] == "completed"
+    with script.released():
+        assert wait_ended(other, uid)["status"] == "completed"
     events = replay(other, uid)
     assert [event["sequence_number"] for event in events] == list(range(len(events)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 from websockets.sync.client import connect
 
+from responses_app.engines.replay.tape import Fault, Hold, Recording, Tokens
 from responses_app.installation.data_dir import ROOT
 from responses_app.observability import events, genai
 from responses_app.observability.records import ObservedRequest, current_request
@@ -25,7 +27,7 @@ from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
 from tests.support.http_server import SilentHandler, http_server, serving
 from tests.support.server.serve_command import Server
-from tests.support.waiting import wait_until
+from tests.support.waiting import eventually, wait_until
 
 
 class TraceReceiver:
@@ -92,10 +94,11 @@ class TracingTest(McpCase):
         events.request_began(record)
         tool = {**self.tool, "require_approval": "never"}
         response = await self.post(client, tools=[tool], instructions=SECRET, **body)
+        ended = {"events": await self.read(response)} if body.get("stream") else response.json()
         record.status = response.status_code
         events.request_ended(record)
         current_request.set(None)
-        return record, response.json()
+        return record, ended
 
     async def test_request_has_spans_of_its_rounds_and_calls(self) -> None:
         exporter = self.spans(with_content=False)
@@ -166,6 +169,27 @@ class TracingTest(McpCase):
             await self.traced(client)
         (span,) = exporter.get_finished_spans()
         self.assertEqual((span.status.status_code, attributes(span)["error.type"]), (StatusCode.ERROR, "503"))
+
+    async def test_stream_that_fails_is_an_error_of_the_span(self) -> None:
+        exporter = self.spans(with_content=False)
+        async with self.serving(Recording([Fault("bad", "no")])) as client:
+            _, ended = await self.traced(client, stream=True)
+        self.assertEqual(ended["events"][-1]["type"], "response.failed")
+        spans = {span.name: span for span in exporter.get_finished_spans()}
+        for name, error in (("POST /v1/responses", ended["events"][-1]["response"]["error"]["code"]), ("chat m", "_OTHER")):
+            self.assertEqual((spans[name].status.status_code, attributes(spans[name])["error.type"]), (StatusCode.ERROR, error))
+
+    async def test_cancelled_round_is_no_error_and_a_running_response_has_no_finish_reason(self) -> None:
+        exporter = self.spans(with_content=False)
+        gate = Path(self.enterContext(tempfile.TemporaryDirectory())) / "gate"
+        async with self.serving(Recording([Tokens([1]), Hold(gate)])) as client:
+            _, response = await self.traced(client, background=True)
+            await eventually(lambda: not self.engine.left)
+            self.assertEqual((await client.post(f"/v1/responses/{response['id']}/cancel")).status_code, 200)
+        spans = {span.name: span for span in exporter.get_finished_spans()}
+        self.assertNotIn(genai.RESPONSE_FINISH_REASONS, attributes(spans["POST /v1/responses"]))
+        self.assertEqual(spans["chat m"].status.status_code, StatusCode.UNSET)
+        self.assertEqual(attributes(spans["chat m"])[genai.RESPONSE_FINISH_REASONS], ("cancelled",))
 
 
 def attributes(span: ReadableSpan) -> dict[str, Any]:

@@ -66,6 +66,12 @@ def test_host_with_an_internal_address_is_refused(pages: ImageServer) -> None:
         ("https://", False),
         ("https://example.com/" + "a" * 8192, False),
         ("no url", False),
+        (f"https://{'a' * 63}.com/a.pdf", True),
+        (f"https://{'a' * 64}.com/a.pdf", False),
+        (f"https://{'ü' * 60}.com/a.pdf", False),
+        (f"https://{'a.' * 127}/a.pdf", True),
+        (f"https://{'a.' * 127}b/a.pdf", False),
+        ("https://a..com/a.pdf", False),
     ],
 )
 def test_urls_that_may_be_downloaded(url: str, is_allowed: bool) -> None:

@@ -67,7 +67,10 @@ def test_embeddings_need_an_address_and_a_model() -> None:
     assert (check_embeddings(url, "m", ""), check_embeddings("", "", "")) == (url, "")
 
 
-@pytest.mark.parametrize("host", ["https://a.example", "a.example:8000", "a.example/", "*.a.example", "user@a.example", "[::1"])
+@pytest.mark.parametrize(
+    "host",
+    ["https://a.example", "a.example:8000", "a.example/", "*.a.example", "user@a.example", "[::1", "{}", "[a.example]", "a=b"],
+)
 def test_a_wrong_allowed_host_is_named(host: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^ALLOWED_HOSTS must be host names"):
         check_allowed_hosts(["a.example", host])

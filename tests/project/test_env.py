@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db.utils import ConnectionHandler
 
 from project.env import check_database_url, check_time_zone, database, envint, envstr
 from project.pool import POOL, TIME_LIMITS
@@ -17,8 +18,10 @@ URL = "postgresql://user:word@127.0.0.1"
     ("url", "sentence"),
     [
         ("mysql://host/name", "must begin with postgresql://, not 'mysql'"),
-        (f"{URL}:99999/name", "Port out of range"),
-        ("postgresql://user:w[rd@127.0.0.1/name", "special characters of the password must be quoted"),
+        (f"{URL}:99999/name", "has a wrong host or port"),
+        ("postgresql://user:w[rd@127.0.0.1/name", "special characters in the password, which must be quoted"),
+        (URL, "names no database: add its name"),
+        (f"{URL}/?host=%2Frun", "names no database: add its name"),
         (f"{URL}/name?sslmod=require", "no connection option 'sslmod'"),
     ],
 )
@@ -27,9 +30,38 @@ def test_a_wrong_database_url_is_named(url: str, sentence: str) -> None:
         check_database_url("DATABASE_URL", url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:hidden#word@127.0.0.1/name",
+        "postgresql://user:hidden/word@127.0.0.1/name",
+        "user:hidden@127.0.0.1/name",
+        "host=127.0.0.1 password=hidden",
+        "user:hidden://127.0.0.1/name",
+    ],
+)
+def test_a_wrong_database_url_shows_no_part_of_the_password(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as refused:
+        check_database_url("DATABASE_URL", url)
+    assert "hidden" not in str(refused.value)
+
+
 def test_options_of_postgres_are_accepted() -> None:
     url = f"{URL}/name?host=%2Frun&port=5432&sslmode=require&application_name=verbatim"
     assert check_database_url("DATABASE_URL", url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (f"{URL}/name", {"dbname": "name"}),
+        (f"{URL}?dbname=name", {"dbname": "name"}),
+        (f"{URL}?service=own", {"service": "own"}),
+    ],
+)
+def test_database_is_named_by_path_name_or_service(url: str, expected: dict[str, str]) -> None:
+    params = ConnectionHandler({"default": database(url)})["default"].get_connection_params()
+    assert {name: params[name] for name in ("dbname", "service") if params.get(name)} == expected
 
 
 def test_connection_to_a_host_that_has_vanished_ends_unless_the_url_says_otherwise() -> None:

@@ -65,5 +65,15 @@ def test_misspelt_tool_type_and_short_key_are_described(monkeypatch: pytest.Monk
     assert "RESPONSES_API_KEY_FILE has 5 characters" in short
 
 
+def test_short_and_joined_secrets_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY_FALLBACKS", f"{'a' * 32} {'b' * 31} {'c' * 40},{'d' * 40}")
+    monkeypatch.setenv("RESPONSES_SANDBOX_TOKEN", "s3cret")
+    short, joined, token = describe_doubtful_values()
+    assert short.startswith("Key 2 of SECRET_KEY_FALLBACKS has 31 characters and can be guessed")
+    assert joined.startswith("Key 3 of SECRET_KEY_FALLBACKS has a comma: white space separates the keys")
+    assert token.startswith("RESPONSES_SANDBOX_TOKEN has 6 characters and can be guessed")
+    assert "s3cret" not in token
+
+
 def test_types_of_server_tools_can_be_inactive() -> None:
     assert all(kind.startswith(INACTIVE_TYPES) for kind in API_SERVER_TOOLS)

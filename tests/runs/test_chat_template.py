@@ -45,8 +45,8 @@ def test_a_missing_template_is_named_with_the_model_at_start(folder: Path) -> No
 
 @pytest.mark.parametrize("key", ["tool_parser", "reasoning_parser"])
 def test_an_unknown_parser_is_refused_with_the_model_and_the_allowed_names(folder: Path, key: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=f"RESPONSES_MODELS: mine: {key}=hf is unknown. Allowed: none, .*qwen3"):
-        parse_models(f"mine=script://{folder}/tape.jsonl?tokenizer={quote(str(folder))}&{key}=hf")
+    with pytest.raises(ImproperlyConfigured, match=f"RESPONSES_MODELS: mine: {key}=qwen9 is unknown. Allowed: none, .*qwen3"):
+        parse_models(f"mine=script://{folder}/tape.jsonl?tokenizer={quote(str(folder))}&{key}=qwen9")
 
 
 @pytest.mark.filterwarnings("ignore")

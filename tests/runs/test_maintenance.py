@@ -45,3 +45,22 @@ class MaintenanceLockTest(TransactionTestCase):
             other.rollback()
             run()
         self.assertEqual(counted, [0])
+
+    def test_limit_ends_with_the_task(self) -> None:
+        limits: list[tuple[str, int]] = []
+
+        def note_limit(_now: datetime | None = None) -> Iterator[int]:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT current_setting('lock_timeout'), pg_backend_pid()")
+                limits.extend(cursor.fetchall())
+            yield 1
+
+        connection.close()
+        maintenance._run_steps(note_limit, threading.Event())
+        ((limit, session),) = limits
+        self.assertEqual(limit, "10s")
+        # The pool has at most 16 sessions, and hands out first what was returned longest ago.
+        for _ in range(20):
+            list(note_limit())
+            connection.close()
+        self.assertEqual({limit for limit, other in limits[1:] if other == session}, {"0"})

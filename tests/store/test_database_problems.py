@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from django.db import DatabaseError, NotSupportedError, OperationalError, connection, transaction
 from django.db.migrations.exceptions import MigrationSchemaMissing
+from django.db.migrations.recorder import MigrationRecorder
 
 from responses_app.store import database_problems
 from responses_app.store.database_problems import describe_database_error, describe_driver_error, encoding_problem
@@ -25,6 +26,7 @@ def error_of(sql: str) -> DatabaseError:
         ("SELECT * FROM no_such_table", "run the command migrate"),
         ("SELECT no_such_column FROM responses_app_apikey", "run the command migrate"),
         ("CREATE TABLE information_schema.name (id int)", "ALTER DATABASE name OWNER TO role"),
+        ("SET TRANSACTION READ ONLY; CREATE TABLE name (id int)", "name the primary in the place of a standby"),
         ("SELECT 1 / 0", None),
         ("SELEC 1", None),
     ],
@@ -33,6 +35,17 @@ def test_an_error_has_a_sentence_unless_the_statement_is_wrong(sql: str, sentenc
     described = describe_database_error(error_of(sql))
     assert (described is None) == (sentence is None)
     assert (sentence or "") in (described or "")
+
+
+@pytest.mark.django_db
+def test_a_read_only_database_without_tables_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = MigrationRecorder(connection)
+    monkeypatch.setattr(recorder, "has_table", lambda: False)
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+    with pytest.raises(MigrationSchemaMissing) as raised:
+        recorder.ensure_schema()
+    assert "read-only" in (describe_database_error(raised.value) or "").partition("Message of Postgres")[0]
 
 
 def test_old_versions_and_databases_that_are_away_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +75,9 @@ def test_a_database_needs_the_encoding_utf8(encoding: str | None, is_usable: boo
     [
         ("FATAL:  could not write init file: No space left on device", "Free space on the disk of Postgres"),
         ("Connection refused", "Start Postgres, or correct DATABASE_URL"),
+        ('FATAL:  password authentication failed for user "a"', "Correct the password in DATABASE_URL"),
+        ("fe_sendauth: no password supplied", "Correct the password in DATABASE_URL"),
+        ('FATAL:  database "none" does not exist', "Create it, or correct DATABASE_URL"),
     ],
 )
 def test_the_remedy_fits_the_reason(monkeypatch: pytest.MonkeyPatch, reason: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Characters that nobody would see are named on pages and escaped in logs."""
+"""Invisible characters are named on pages and escaped in logs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from django.http import Http404
 from django.test import Client
 
 from responses_app.utils.log_format import CONTINUATION, JsonFormatter, LineFormatter, escape_all_handlers, make_formatter
-from responses_app.utils.refusals import RefusalFilter
+from responses_app.wire.refusal_filter import RefusalFilter
 
 FORGED = "x\r\n2026-11-22 00:00:00,000 ERROR   responses.run: FORGED\x1b]0;pwned\x07\u2028\u202e\x9b"
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR)")

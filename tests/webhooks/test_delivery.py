@@ -24,7 +24,7 @@ ALL = ["response.completed", "response.failed", "response.incomplete", "response
 
 
 class DateClock:
-    """Clock that stands still until a test moves it."""
+    """Clock that stands still until a test moves the time."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC)

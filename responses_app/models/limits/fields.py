@@ -12,6 +12,8 @@ from typing import Final
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from responses_app.models.limits.numbers import BigLimitField, LimitField
+
 MAX_TOKENS: Final = 10**15
 MAX_CALLS: Final = 10**9
 MAX_SPEND: Final = Decimal("9999999.99")
@@ -45,13 +47,13 @@ class CountedLimit:
 class UsageLimits(models.Model):
     """Limits on tokens, spend and tool calls, and the retention of responses. Null is no limit."""
 
-    tokens_per_minute = models.PositiveBigIntegerField(
+    tokens_per_minute = BigLimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_TOKENS)),
         help_text="Input and output tokens. Leave blank for no limit.",
     )
-    tokens_per_day = models.PositiveBigIntegerField(
+    tokens_per_day = BigLimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_TOKENS)),
@@ -65,13 +67,13 @@ class UsageLimits(models.Model):
         validators=(MinValueValidator(Decimal("0.01")), MaxValueValidator(MAX_SPEND)),
         help_text="By the prices in RESPONSES_PRICES, in a month of UTC. Leave blank for no limit.",
     )
-    tool_calls_per_day = models.PositiveIntegerField(
+    tool_calls_per_day = LimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_CALLS)),
         help_text="Calls of tools that this server runs, in a day of UTC. Leave blank for no limit.",
     )
-    retention_days = models.PositiveIntegerField(
+    retention_days = LimitField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_DAYS)),

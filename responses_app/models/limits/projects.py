@@ -7,13 +7,14 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from responses_app.models.limits.fields import UsageLimits
+from responses_app.models.limits.numbers import LimitField
 
 
 class Project(UsageLimits):
     """Limits of a project. A project without limits needs no row: the name in keys and memberships is enough."""
 
     name = models.CharField(max_length=100, unique=True)
-    storage_mib = models.PositiveIntegerField(
+    storage_mib = LimitField(
         "storage",
         null=True,
         blank=True,

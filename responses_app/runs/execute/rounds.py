@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Finish
 from responses_app.observability import events
-from responses_app.observability.records import EndedRound, current_trace
+from responses_app.observability.records import CANCELLED, EndedRound, current_trace
 from responses_app.protocol.deltas import Delta, EndItem
 from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.calls.scheduler import CallScheduler, CheckResult
@@ -241,25 +242,30 @@ class Rounds:
         if self.current.has_ended:
             return "stop"
         began_ns, finish = time.time_ns(), None
+        reported: str | None = None
         try:
-            finish = await self.current.generate(self._output, calls)
+            finish = reported = await self.current.generate(self._output, calls)
+        except asyncio.CancelledError:
+            reported = CANCELLED
+            raise
         except NotResumable:
             if calls is None or not self._may_end_here():
                 raise
             calls.cut_off, finish = self._output.writer.output.current_index, "stop"
+            reported = finish
         finally:
             self._output.publisher.note_generation(self.total.generation_ms)
-            self._report_round(began_ns, finish)
+            self._report_round(began_ns, reported)
         if calls is not None and (finish == "length" or calls.is_stopped):
             # The tools run already, so the model's last words wait for the results.
             await calls.finish()
         self.finish_parser()
         return finish
 
-    def _report_round(self, began_ns: int, finish: Finish | None) -> None:
+    def _report_round(self, began_ns: int, finish: str | None) -> None:
         """Report the round to the observers, unless it only runs tools before the first generation."""
         trace, counter = current_trace.get(), self.current.usage
-        if trace and (counter.output or finish is None):
+        if trace and (counter.output or finish in (None, CANCELLED)):
             tokens = usage(counter.prompt, counter.cached, counter.output, counter.reasoning)
             events.round_ended(EndedRound(trace, began_ns, self._output.writer.response, tokens, finish))
 

@@ -50,7 +50,7 @@ async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped
     context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
     if context is None:
         raise InvalidRequest(
-            f"Previous response with id '{uid}' not found.",
+            f"Previous response with id '{uid}' not found.{await _hint(create_request.project, uid)}",
             param="previous_response_id",
             code="previous_response_not_found",
         )
@@ -63,8 +63,25 @@ async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped
     return context
 
 
+async def _hint(project: str, uid: str) -> str:
+    """Return a sentence about an id that is no id of a response, else an empty text."""
+    kind, _, digits = uid.replace("-", "_", 1).partition("_")
+    if kind == "resp" or not digits or not is_id(uid):
+        return ""
+    if kind == "conv":
+        return " This is the id of a conversation: send it as 'conversation'."
+    owner = await history.find_response(project, uid, f"resp_{digits}")
+    if owner is not None and owner.stored:
+        return f" Send the id of its response: '{owner.uid}'."
+    if kind == "chatcmpl":
+        return " It is not stored: a chat completion can be continued if its request had 'store': true."
+    if owner is not None:
+        return " Its response was not stored, so it cannot be continued."
+    return " The id of a response begins with 'resp_'."
+
+
 async def load(context: PromptContext, before: ConversationContext) -> PromptContext:
-    """Load what the request refers to. `before` is the context that the request continues. Raises ApiError.
+    """Load all that the request refers to. `before` is the context that the request continues. Raises ApiError.
 
     Raises NeedsAllItems if a compaction replaces items of `before` that were not read.
     """

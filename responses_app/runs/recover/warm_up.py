@@ -13,6 +13,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.models import ServedModel
+from responses_app.utils.url_prefix import url_prefix
 
 logger = logging.getLogger("responses.runs")
 
@@ -35,7 +36,7 @@ class WarmUp:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="warm-up", context=contextvars.Context())
 
     async def finish(self) -> None:
-        """Start the warm-up, and wait up to LIMIT_S seconds for its end."""
+        """Start the warm-up, and wait up to LIMIT_S seconds for the end."""
         self.start()
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=LIMIT_S)
@@ -48,7 +49,7 @@ class WarmUp:
     async def _run(self) -> None:
         try:
             # Imports all views, which takes longer than everything else in a first request.
-            await asyncio.to_thread(resolve, "/")
+            await asyncio.to_thread(resolve, f"{url_prefix()}/")
             for name, served in self._served.items():
                 request = CreateRequest("", None, name, [GREETING], store=False)
                 await count_input_tokens(new_id("resp_"), request, served, None)

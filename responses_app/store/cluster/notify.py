@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import os
+import socket
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -34,6 +36,9 @@ BATCH_DELAY_S = 0.005
 MAX_KEYS = 300
 MAX_QUEUED = 10_000
 CONNECT_TIMEOUT_S = 5
+# Seconds without a notification after which the receiver asks Postgres for a sign of life, and for which a statement may take.
+QUIET_S = 10.0
+ANSWER_LIMIT_S = 10.0
 
 OnNotification = Callable[[str, list[int]], None]
 
@@ -76,13 +81,17 @@ class Notifier:
         while True:
             try:
                 async with await _connect() as link:
-                    await link.execute(HOLD_SQL, [self._lock_number])
-                    await link.execute(f"LISTEN {CHANNEL}")
+                    with _answer_limit(link):
+                        await link.execute(HOLD_SQL, [self._lock_number])
+                        await link.execute(f"LISTEN {CHANNEL}")
                     self._note_connection()
                     self._on_notification("work", [])  # Notifications may have been lost before LISTEN.
-                    async for notice in link.notifies():
-                        kind, *keys = notice.payload.split()
-                        self._on_notification(kind, [int(pk) for pk in keys])
+                    while True:
+                        async for notice in link.notifies(timeout=QUIET_S):
+                            kind, *keys = notice.payload.split()
+                            self._on_notification(kind, [int(pk) for pk in keys])
+                        with _answer_limit(link):
+                            await link.execute("SELECT 1")
             except psycopg.Error as error:
                 self._note_loss(error)
             finally:
@@ -135,7 +144,24 @@ class Notifier:
         for kind, keys in by_kind.items():
             for start in range(0, len(keys), MAX_KEYS):
                 payload = " ".join([kind, *map(str, keys[start : start + MAX_KEYS])])
-                await link.execute("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
+                with _answer_limit(link):
+                    await link.execute("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
+
+
+@contextmanager
+def _answer_limit(link: psycopg.AsyncConnection[Any]) -> Iterator[None]:
+    """End the connection if the statements of the block take ANSWER_LIMIT_S seconds: then they raise psycopg.OperationalError."""
+    timer = asyncio.get_running_loop().call_later(ANSWER_LIMIT_S, _end, link)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end(link: psycopg.AsyncConnection[Any]) -> None:
+    # Not by cancelling: psycopg then waits for the end of the statement.
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(link.fileno())) as end:
+        end.shutdown(socket.SHUT_RDWR)
 
 
 async def _close(link: psycopg.AsyncConnection[Any] | None) -> None:

@@ -49,7 +49,7 @@ def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversatio
         "responses": responses.count(),
         "of them running": responses.filter(ended_at=None).count(),
         "events": Event.objects.filter(response__in=responses).aggregate(count=Sum(Coalesce("events", 1), default=0))["count"],
-        "pages of sealed logs": LogPage.objects.filter(response__in=responses).count(),
+        "pages of archived logs": LogPage.objects.filter(response__in=responses).count(),
         "conversations": conversations.count(),
         "items": items.count(),
         "fetched images": Image.objects.filter(item__in=items).count(),

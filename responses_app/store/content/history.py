@@ -111,6 +111,13 @@ async def context(project: str, uid: str, find_skipped: FindSkipped | None = Non
     return ConversationContext(keys, values, row["thread"], row["status"], skipped=skipped, all_keys=all_keys)
 
 
+async def find_response(project: str, item: str, uid: str) -> Response | None:
+    """Find the response `uid`, or the one with the item `item`, with id and `stored` alone. None if there is neither."""
+    items = Item.objects.filter(project=project, uid=item)
+    rows = Response.objects.filter(Q(uid=uid) | Q(pk__in=items.values("response_id")), project=project)
+    return await rows.only("uid", "stored").order_by("-stored").afirst()
+
+
 async def load_for_takeover(row: Response) -> tuple[ConversationContext, ConversationContext]:
     """Load history and input of a running response, for a takeover."""
     own_items = [

@@ -13,6 +13,7 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import override_settings
 
+from responses_app.extraction.extractor import UNAVAILABLE
 from responses_app.models import File, Image
 from responses_app.runs.prepare.media.images import text_block
 from responses_app.store.files import files, storage
@@ -137,6 +138,15 @@ class DocumentTest(SeeingCase):
             with self.subTest(data[:8]):
                 error = await self.refusal({"type": "input_file", "file_data": data_url(data)})
                 self.assertEqual((error["param"], error["code"]), ("input[0].content[1].file_data", code))
+
+    async def test_file_that_no_sandbox_reads_at_the_moment_is_503(self) -> None:
+        part = {"type": "input_file", "file_data": data_url(PDF)}
+        away = override_settings(RESPONSES_SANDBOX_URL=f"unix:{self.folder}/none.sock", RESPONSES_SANDBOX_READER_URL="")
+        async with self.serving() as client:
+            with away:
+                response = await self.post(client, input=[user("Read.", part)])
+        error = orjson.loads(response.content)["error"]
+        self.assertEqual((response.status_code, error["message"]), (503, UNAVAILABLE))
 
     async def test_url_of_an_internal_host_is_refused(self) -> None:
         error = await self.refusal({"type": "input_file", "file_url": "https://127.0.0.1/a.pdf"})

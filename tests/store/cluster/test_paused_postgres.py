@@ -1,4 +1,4 @@
-"""A Postgres whose processes are paused: statements end, and a statement that only takes long does not."""
+"""Postgres with paused processes: statements end, and a statement that only takes long does not."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import OperationalError
+from django.test import override_settings
 
 from responses_app.server.postgres.cluster import Postgres
+from responses_app.store.cluster import notify
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows import loop_connection
 from responses_app.store.log.rows.loop_connection import LoopConnection
 from responses_app.utils import watched_connection as watched
 from responses_app.utils.watched_connection import WatchedConnection
 from tests.support.server.processes import family
+from tests.support.waiting import eventually
 
 SHORT_S = 0.1
 
@@ -77,6 +80,23 @@ def paused(cluster: Postgres) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
+@contextmanager
+def paused_process(pid: int) -> Iterator[None]:
+    """Stop a process of the cluster."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def backend(cluster: Postgres, sql: str) -> int:
+    """Return the process whose last statement matches `sql`."""
+    with psycopg.connect(cluster.url) as link:
+        ((pid,),) = link.execute("SELECT pid FROM pg_stat_activity WHERE state = 'idle' AND query LIKE %s", [sql]).fetchall()
+    return int(pid)
+
+
 def test_statement_ends_with_a_sentence_and_the_connection_is_closed(postgres: Postgres) -> None:
     with WatchedConnection[Any].connect(postgres.url, autocommit=True) as link:
         with paused(postgres), pytest.raises(psycopg.OperationalError, match="Postgres has not answered"):
@@ -84,6 +104,16 @@ def test_statement_ends_with_a_sentence_and_the_connection_is_closed(postgres: P
         assert link.closed
     with WatchedConnection[Any].connect(postgres.url) as link:
         assert link.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_statement_ends_whose_process_alone_is_paused(postgres: Postgres) -> None:
+    with WatchedConnection[Any].connect(postgres.url, autocommit=True) as link:
+        with (
+            paused_process(link.info.backend_pid),
+            pytest.raises(psycopg.OperationalError, match="has not begun the statement"),
+        ):
+            link.execute("SELECT 1")
+        assert link.closed
 
 
 def test_long_statement_of_a_postgres_that_works_goes_on(postgres: Postgres) -> None:
@@ -107,6 +137,68 @@ def test_commit_of_the_event_loop_ends_while_postgres_is_paused(postgres: Postgr
         link.close()
 
     asyncio.run(commit())
+
+
+def test_commit_of_the_event_loop_ends_whose_process_alone_is_paused(postgres: Postgres) -> None:
+    async def commit() -> None:
+        link = Statement(postgres.url, b"SELECT 1")
+        await link.commit([])
+        assert link._connection
+        with (
+            paused_process(link._connection.info.backend_pid),
+            pytest.raises(OperationalError, match="not begun the statement"),
+        ):
+            await link.commit([])
+        await link.commit([])
+        link.close()
+
+    asyncio.run(commit())
+
+
+def test_notifications_arrive_again_after_the_process_of_their_receiver_was_paused(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify, "QUIET_S", SHORT_S)
+    received: list[list[int]] = []
+
+    async def receive() -> None:
+        notifier = notify.Notifier(lambda _kind, keys: received.append(keys), 1)
+        await eventually(lambda: notifier.connected)
+        listening = await asyncio.to_thread(backend, postgres, "%LISTEN%")
+        with paused_process(listening), monkeypatch.context() as patch:
+            patch.setattr(notify, "ANSWER_LIMIT_S", SHORT_S)
+            await eventually(lambda: not notifier.connected)
+            patch.undo()
+            await eventually(lambda: notifier.connected)
+            notifier.notify("log", 17)
+            await eventually(lambda: [17] in received)
+        await notifier.close()
+
+    with override_settings(RESPONSES_LISTEN_DATABASE_URL=postgres.url):
+        asyncio.run(receive())
+
+
+def test_notifications_are_sent_again_after_the_process_of_their_sender_was_paused(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[list[int]] = []
+
+    async def send() -> None:
+        notifier = notify.Notifier(lambda _kind, keys: received.append(keys), 1)
+        await eventually(lambda: notifier.connected)
+        notifier.notify("log", 1)
+        await eventually(lambda: [1] in received)
+        sending = await asyncio.to_thread(backend, postgres, "%pg_notify%")
+        with paused_process(sending), monkeypatch.context() as patch:
+            patch.setattr(notify, "ANSWER_LIMIT_S", SHORT_S)
+            notifier.notify("log", 2)
+            await eventually(lambda: not notifier._queued)
+            notifier.notify("log", 3)
+            await eventually(lambda: [3] in received)
+        await notifier.close()
+
+    with override_settings(RESPONSES_LISTEN_DATABASE_URL=postgres.url):
+        asyncio.run(send())
 
 
 def test_long_commit_of_the_event_loop_goes_on(postgres: Postgres) -> None:

@@ -62,7 +62,7 @@ class EraseCommandTest(ApiCase):
             uid, outside = await self.filled(other)
             await Image.objects.all().adelete()
             output = await sync_to_async(erase)("--project", "test")
-            for words in ("2 responses", "1 conversations", "5 items", "Nothing was erased"):
+            for words in ("2 responses", "1 conversations", "5 items", "0 pages of archived logs", "Nothing was erased"):
                 with self.subTest(words=words):
                     self.assertIn(words, output)
             self.assertEqual(await Response.objects.filter(project="test").acount(), 2)

@@ -15,7 +15,11 @@ GENERATE, ABORT, HEALTH = "POST /inference/v1/generate", "POST /inference/v1/abo
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 MODELS = {
-    "data": [{"id": "m", "root": "/models/m", "max_model_len": 128}, {"id": "n", "root": "/models/n", "max_model_len": 64}]
+    "data": [
+        {"id": "m", "root": "/models/m", "max_model_len": 128},
+        {"id": "n", "root": "/models/n", "max_model_len": 64},
+        {"id": "adapter", "root": "/adapters/one", "parent": "n", "max_model_len": None},
+    ]
 }
 
 

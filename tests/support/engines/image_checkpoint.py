@@ -1,4 +1,4 @@
-"""Writes a tiny random Idefics3 checkpoint, which accepts images and, in all else, what a model of texts does."""
+"""Writes a tiny random Idefics3 checkpoint, which accepts images and else the same as a model of texts."""
 
 from __future__ import annotations
 

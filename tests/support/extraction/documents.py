@@ -1,4 +1,4 @@
-"""Documents in the formats that the extraction reads, and hostile ones."""
+"""Documents in the formats that the extraction reads, and hostile documents."""
 
 from __future__ import annotations
 

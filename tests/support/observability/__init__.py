@@ -1,1 +1,1 @@
-"""Receivers of what a server reports."""
+"""Receivers of the reports of a server."""

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 
 from responses_app.dialects.content import ImageReference
-from responses_app.errors import MAX_ID, InvalidRequest, RateLimited, shorten
-from responses_app.extraction.errors import INVALID, ExtractionError, ExtractorBusy, invalid
+from responses_app.errors import MAX_ID, InvalidRequest, RateLimited, ServiceUnavailable, shorten
+from responses_app.extraction.errors import INVALID, ExtractionError, ExtractorBusy, ExtractorUnavailable, invalid
 from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB
 from responses_app.images import decode, decode_pool
 from responses_app.images.decode import InvalidImage
@@ -196,7 +196,7 @@ class _FileBudget:
 
 
 async def _text(project: str, document: Document, media: NewMedia, budget: _FileBudget) -> str:
-    """Load a file and return the text as the model reads it. Raises InvalidRequest, RateLimited."""
+    """Load a file and return the text as the model reads it. Raises InvalidRequest, RateLimited, ServiceUnavailable."""
     where = f"{media.param}{document.path.removeprefix('input')}.{document.source}"
     try:
         name, data = await _load_file(document, media.files, budget.size)
@@ -208,6 +208,8 @@ async def _text(project: str, document: Document, media: NewMedia, budget: _File
     except download.DownloadFailed as error:
         message = f"Invalid '{where}'. The file could not be downloaded: {error}."
         raise InvalidRequest(message, param=where, code=INVALID) from error
+    except ExtractorUnavailable as error:
+        raise ServiceUnavailable(str(error)) from error
     except ExtractorBusy as error:
         raise RateLimited(str(error)) from error
     return text_block(name, extracted.text, extracted.is_cut)
