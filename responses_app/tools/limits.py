@@ -27,9 +27,8 @@ class ToolLimits:
     # Tools of a single MCP server.
     mcp_tools: int = 128
     parallel_calls: int = 8
-    # Calls and rounds of a response.
+    # Calls of a response.
     calls: int = 64
-    rounds: int = 32
 
     @classmethod
     def from_settings(cls) -> ToolLimits:
@@ -45,7 +44,6 @@ class ToolLimits:
             mcp_tools=settings.RESPONSES_MCP_TOOLS,
             parallel_calls=settings.RESPONSES_TOOL_PARALLEL_CALLS,
             calls=settings.RESPONSES_TOOL_CALLS,
-            rounds=settings.RESPONSES_TOOL_ROUNDS,
         )
 
 

@@ -65,6 +65,9 @@ class RoundPlanner:
             _check_listings(output)
         offer = None if self._tools is None else self._tools.offer([*self._context.items, *output])
         left = None if self._limit is None else self._limit.left(output)
+        if number >= settings.RESPONSES_TOOL_ROUNDS + self._prepares:
+            # The model has called tools in every round so far: the last round is for the answer.
+            left = 0
         if self._limit is not None and left == 0:
             output = self._limit.with_note(output)
         is_first = number == 1 and self._prepares and left != 0

@@ -93,14 +93,6 @@ class Round:
         return self._parser.finish()
 
 
-class TooManyRounds(Exception):
-    """Error of a run in which the model still calls tools in the last round. `limit` is the number of rounds."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.limit = limit
-
-
 NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
 
 
@@ -108,8 +100,8 @@ NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
 class ToolLoop:
     """Tools of a run, and the function that creates the next round from the results of tools.
 
-    `next_round` makes a round from its number, the output so far and the output tokens so far. The limits hold for the response.
-    A response with `prepares` has a round without generation before the others; it does not count for `max_rounds`.
+    `next_round` makes a round from its number, the output so far and the output tokens so far, and behind the limit of rounds the
+    last one, without calls. A response with `prepares` has a round without generation before the others.
     """
 
     tools: ToolExecutor
@@ -158,7 +150,7 @@ class Rounds:
     async def run(self) -> Finish | None:
         """Generate until the model is done, or up to `stop_behind_calls`. Return how the engine ended; the last events wait in the output.
 
-        Raises TooManyRounds, ApiError if the next round cannot be planned, and the errors of `Round.generate`.
+        Raises ApiError if the next round cannot be planned, and the errors of `Round.generate`.
         """
         if self._loop is None or self._calls is None:
             return await self._generate(None)
@@ -278,8 +270,6 @@ class Rounds:
 
     async def _begin_next(self, loop: ToolLoop) -> None:
         number, items = self._number + 1, self._output.writer.output.prompt_items
-        if number == loop.limits.rounds + loop.prepares:
-            raise TooManyRounds(loop.limits.rounds)
         following = await loop.next_round(number, items, self.total.output)
         self._earlier = self.total
         self.current, self._number, self._first_item = following, number, len(items)

@@ -22,7 +22,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
-from responses_app.runs.execute.rounds import Rounds, TooManyRounds
+from responses_app.runs.execute.rounds import Rounds
 from responses_app.runs.prepare.items.summary import NO_SUMMARY
 from responses_app.store.storage_report.storage_state import storage_state
 
@@ -33,7 +33,6 @@ DiagnosticsHook: TypeAlias = Callable[[int | None], Awaitable[dict[str, Any]]]
 # Seconds that a request waits for the commit of the beginning of its response.
 OPENING_LIMIT_S = 20.0
 STOPPED = "The server was stopped before this response was complete."
-TOO_MANY_ROUNDS = "The model called tools in {} rounds, which is the limit for one response."
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +214,6 @@ class Run:
             logger.error("%s: engine: %s", self.uid, error)
             message = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"
             handed_over = await self._endings.fail("server_error", message)
-        except TooManyRounds as error:
-            handed_over = await self._endings.fail("server_error", TOO_MANY_ROUNDS.format(error.limit))
         except InvalidRequest as error:
             logger.info("%s: next round: %s", self.uid, error.message)
             handed_over = await self._endings.fail(INVALID_PROMPT, error.message)
