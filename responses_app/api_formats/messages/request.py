@@ -25,7 +25,7 @@ from responses_app.api_formats.messages.schema import (
     ToolChoice,
 )
 from responses_app.api_formats.messages.tool_changes import Entry, changed_tools
-from responses_app.api_formats.messages.unread import check_edits
+from responses_app.api_formats.messages.unread import check_budget, check_edits
 from responses_app.api_formats.paths import RequestPaths
 from responses_app.errors import InvalidRequest
 from responses_app.models import ApiFormat, ApiKey
@@ -115,6 +115,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
             raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code=code)
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     check_edits(body.context_management)
+    check_budget(body.output_config.task_budget if body.output_config else None)
     if needs_limit and body.max_tokens is None:
         raise missing(("max_tokens",))
     inputs = InputItems(spaced=_is_spaced(body.model))

@@ -71,6 +71,8 @@ class OutputConfig(MessageEffort):
     """`output_config`."""
 
     format: JsonOutput | None = None
+    # Refused by `check_budget`.
+    task_budget: Any = None
 
 
 class MessageMetadata(StrictModel):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator
 
+from responses_app.errors import InvalidRequest
 from responses_app.validation.base import Array, StrictModel, validate
 from responses_app.validation.errors import Loc, invalid_value, json_path
 
@@ -143,3 +144,11 @@ def check_edits(management: ContextEdits | None) -> None:
         if kind not in EDITS:
             raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in EDITS))
         validate(EDITS[kind], edit, loc)
+
+
+def check_budget(budget: object) -> None:
+    """Refuse a budget of tokens for a task: models of this server do not count tokens down. Raises InvalidRequest."""
+    if budget is not None:
+        where = "output_config.task_budget"
+        reason = "models of this server are not shown a budget; limit the output of each request with 'max_tokens'"
+        raise InvalidRequest(f"Unsupported parameter: '{where}': {reason}.", param=where, code="unsupported_parameter")

@@ -10,6 +10,7 @@ from tests.support.api_formats.messages_case import PATH, MessagesCase, shown
 
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 WRONG = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
+BUDGET = {"type": "tokens", "total": 50_000}
 DOCUMENT = {"type": "document", "source": {"type": "text", "data": "x"}}
 
 
@@ -141,6 +142,10 @@ class MessagesErrorsTest(MessagesCase):
             (source("document", ""), "Expected the 'media_type' of a document (e.g. 'application/pdf'), but"),
             (source("document", "application/pdf", "!"), "The 'data' has an invalid base64-encoded value."),
             (asked(WRONG), "Expected an https URL of an image."),
+            (
+                {"output_config": {"task_budget": BUDGET}},
+                "not shown a budget; limit the output of each request with 'max_tokens'.",
+            ),
             ({"output_config": {"effort": "max"}}, "Invalid effort parameter: output_config.effort: "),
             ({"tool_choice": {"type": "any"}}, "Tool choice 'any' must be specified with 'tools' parameter."),
         ]
