@@ -26,6 +26,10 @@ class EngineMoved(EngineUnavailable):
     """The engine ended during a generation, and another engine can continue at once."""
 
 
+class EngineLacksModel(EngineUnavailable):
+    """The engine runs and does not serve the model any more, as after the removal of a LoRA adapter."""
+
+
 class EngineOverloaded(EngineUnavailable):
     """The engine runs and refuses the request, because too many wait. `retry_after_s` is the pause that the engine names."""
 

@@ -75,6 +75,8 @@ class StartedRun:
         except asyncio.CancelledError:
             manager.current().client_disconnected(self.run)
             raise
+        if frame.type == FAILED and self.run.problem is not None:
+            raise self.run.problem
         snapshot = reader.snapshot_bytes(frame.data)
         return _without_failure(snapshot) if frame.type == FAILED else snapshot
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from responses_app.engine_interface import EngineError, EngineOverloaded, RequestRejected
+from responses_app.engine_interface import EngineError, EngineLacksModel, EngineOverloaded, RequestRejected
 from responses_app.errors import ApiError, InternalError, InvalidRequest, RateLimited
 from responses_app.protocol.deltas import Compaction
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED_MESSAGE
+from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED_MESSAGE, model_removed
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import DeltaCollector
 from responses_app.runs.execute.response_object import usage
@@ -113,6 +113,8 @@ async def _attempt(
         raise InvalidRequest(str(error), code=INVALID_PROMPT) from error
     except EngineOverloaded as error:
         raise RateLimited(OVERLOADED_MESSAGE) from error
+    except EngineLacksModel as error:
+        raise model_removed(context.served.name) from error
     except EngineError as error:
         raise InternalError(f"The engine failed: {error}") from error
     return summary_text([*output.deltas, *round.finish_parser()]), round.usage

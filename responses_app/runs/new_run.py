@@ -17,7 +17,7 @@ from responses_app.runs.compaction import make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.runs.execute.endings import OVERLOADED_MESSAGE
+from responses_app.runs.execute.endings import OVERLOADED_MESSAGE, model_removed
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.round_planner import RoundPlanner
@@ -69,6 +69,8 @@ async def prepare_run(
     prepared = await plan(context, known.before)
     if owner.worker is not None:
         if not await served.engine.is_healthy():
+            if getattr(served.engine, "lacks_model", False):
+                raise model_removed(served.name)
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         if refusal_s := served.engine.refusal_s:
             raise RateLimited(OVERLOADED_MESSAGE, retry_after=ceil(refusal_s))

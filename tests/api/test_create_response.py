@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from django.test import AsyncClient
 from openai.types.responses import Response as WireResponse
 
 from responses_app.dialects.sampling_defaults import SamplingDefaults
+from responses_app.engine_interface import EngineLacksModel
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, first_event, record_text, sse, tokens
@@ -180,6 +182,28 @@ class CreateTest(ApiCase):
                     self.refused(response, 503, "server_error", None)
                     self.assertEqual(response["Retry-After"], "2")
             self.assertEqual(await Response.objects.acount(), 0)
+            self.engine.recover()
+
+    async def test_a_model_that_the_engine_has_removed_is_503_with_a_sentence(self) -> None:
+        def generate(_: object) -> Any:
+            raise EngineLacksModel("HTTP 404: The model does not exist.")
+
+        async with self.serving() as client:
+            with patch.object(self.engine, "generate", generate):
+                response = await self.post(client)
+                self.refused(response, 503, "server_error", None)
+                self.assertIn("does not serve the model 'm' any more", response.json()["error"]["message"])
+                events = await self.stream(client)
+            self.assertEqual(events[-1]["type"], "response.failed")
+            self.assertIn("does not serve the model 'm' any more", events[-1]["response"]["error"]["message"])
+            stored = await Response.objects.acount()
+            self.engine.fail_for()
+            with patch.object(self.engine, "lacks_model", True, create=True):
+                for stream in (False, True):
+                    response = await self.post(client, stream=stream)
+                    self.refused(response, 503, "server_error", None)
+                    self.assertIn("does not serve the model 'm' any more", response.json()["error"]["message"])
+            self.assertEqual(await Response.objects.acount(), stored)
             self.engine.recover()
 
     async def test_an_engine_that_refuses_requests_is_429_and_nothing_is_kept(self) -> None:

@@ -14,6 +14,7 @@ import httpx2
 from responses_app.engine_interface import (
     Chunk,
     Constraint,
+    EngineLacksModel,
     EngineOverloaded,
     EngineUnavailable,
     EngineUnreachable,
@@ -68,6 +69,8 @@ class HttpVllm:
         self.base = base
         self.model = model
         self.root: str | None = None
+        # Whether the server has removed the model; a health check reads its list of models then.
+        self.lacks_model = False
         self._key = key
         self._priorities = priorities
         self._max_model_len = max_model_len
@@ -167,6 +170,11 @@ class HttpVllm:
             self._running.discard(engine_id)
             await self._begin_refusal(error)
             raise
+        except EngineLacksModel as error:
+            self._running.discard(engine_id)
+            self._health.record(False)
+            self.lacks_model = True
+            raise EngineLacksModel(f"{self.base} does not serve {self.model} any more: {error}") from error
         except EngineUnavailable:
             self._health.record(False)
             raise
@@ -210,10 +218,14 @@ class HttpVllm:
         if self._control is None:
             return False
         try:
-            return (await self._control.get(HEALTH, timeout=HEALTH_TIMEOUT_S)).is_success
+            is_up = (await self._control.get(HEALTH, timeout=HEALTH_TIMEOUT_S)).is_success
+            if is_up and self.lacks_model:
+                listed = await self._control.get(MODELS, timeout=HEALTH_TIMEOUT_S)
+                self.lacks_model = not any(card["id"] == self.model for card in codec.parse_models(listed.content))
+            return is_up and not self.lacks_model
         except httpx2.TimeoutException:
             return None
-        except (httpx2.HTTPError, RuntimeError):  # RuntimeError: the client was closed meanwhile.
+        except (httpx2.HTTPError, EngineUnavailable, RuntimeError):  # RuntimeError: the client was closed meanwhile.
             return False
 
     async def _wait_for_server(self) -> None:

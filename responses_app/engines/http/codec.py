@@ -11,6 +11,7 @@ import orjson
 
 from responses_app.engine_interface import (
     Chunk,
+    EngineLacksModel,
     EngineOverloaded,
     EngineUnavailable,
     EngineUnreachable,
@@ -91,7 +92,10 @@ def engine_id(request: GenerateRequest) -> str:
 
 def error_for(status: int, content: bytes, retry_after: str | None = None) -> RequestRejected | EngineUnavailable:
     """Map a response without a stream to an exception. `retry_after` is the header, of which only a number of seconds is used."""
-    message = f"HTTP {status}: {_message(content)}"
+    text = _error_text(content)
+    message = f"HTTP {status}: {content[:200].decode(errors='replace') if text is None else text}"
+    if status == 404 and text is not None:  # vLLM does not know the model. An unknown route has no such error.
+        return EngineLacksModel(message)
     if status in OVERLOADED:
         return EngineOverloaded(message, float(retry_after) if retry_after and retry_after.isdecimal() else None)
     return _status_error(status, message)
@@ -190,12 +194,12 @@ def _status_error(status: int, message: str) -> RequestRejected | EngineUnavaila
     return RequestRejected(message) if status in CLIENT_ERRORS else EngineUnavailable(message)
 
 
-def _message(content: bytes) -> str:
-    """Return vLLM's error message, or the first 200 bytes of an unknown body."""
+def _error_text(content: bytes) -> str | None:
+    """Return vLLM's error message, None for another body."""
     try:
         return str(orjson.loads(content)["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return content[:200].decode(errors="replace")
+        return None
 
 
 def _data_url(image: bytes) -> str:

@@ -12,6 +12,7 @@ from responses_app.engine_interface import (
     Chunk,
     Constraint,
     Engine,
+    EngineLacksModel,
     EngineMoved,
     EngineOverloaded,
     EngineUnavailable,
@@ -70,6 +71,11 @@ class EnginePool:
     def statuses(self) -> list[MemberStatus]:
         """Status of each engine, for operators."""
         return [member.status for member in self._members]
+
+    @property
+    def lacks_model(self) -> bool:
+        """True if no engine serves the model any more, although one runs."""
+        return not self._available() and any(getattr(member.engine, "lacks_model", False) for member in self._members)
 
     async def start(self) -> None:
         """Start the engines. Raises EngineUnavailable if no engine starts, and if two engines do not serve the same model."""
@@ -170,7 +176,8 @@ class EnginePool:
         if refusal_s := self.refusal_s:
             raise EngineOverloaded(f"{', '.join(member.name for member in up)} refuse requests", refusal_s)
         reasons = "; ".join(f"{name}: {error}" for name, error in tried.items())
-        raise EngineUnavailable(f"none of {self._names} answers. {reasons}".rstrip(". "))
+        kind = EngineLacksModel if self.lacks_model else EngineUnavailable
+        raise kind(f"none of {self._names} answers. {reasons}".rstrip(". "))
 
     async def _examine(self, member: PoolMember, error: EngineUnavailable) -> bool:
         """Take an engine out that has failed, unless it refuses requests or is healthy. Return whether the engine is out.

@@ -10,9 +10,10 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from responses_app.engine_interface import Finish
-from responses_app.errors import ApiError, DatabaseAway, InternalError, InvalidRequest, RateLimited
+from responses_app.engine_interface import EngineError, EngineLacksModel, Finish
+from responses_app.errors import ApiError, DatabaseAway, InternalError, InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.protocol.events import Event
+from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
 from responses_app.runs.prepare.items.conversation import locked
@@ -45,12 +46,19 @@ def error_of(response: Mapping[str, Any]) -> ApiError | None:
     return kind(error["message"], code=error["code"])
 
 
+def model_removed(name: str) -> ServiceUnavailable:
+    """Return the error for a model that the engine does not serve any more."""
+    return ServiceUnavailable(
+        f"The engine does not serve the model '{name}' any more. Choose another model, or try again later."
+    )
+
+
 class RunEndings:
     """Ending policy of a run. Each ending is an append: the open items close, then comes the terminal event.
 
     `usage` returns the usage object of the run so far. With `emit_error_event` false a failure is reported by the terminal event
     alone. The methods return whether the run is handed over: the ending could not be written, so another process must continue.
-    `problem` is the error of a run without a single durable event.
+    `problem` is the error of a run without a single durable event, or of a model that the engine has removed.
     """
 
     def __init__(self, output: ResponseOutput, usage: Callable[[], dict[str, Any]], *, emit_error_event: bool = True) -> None:
@@ -80,6 +88,13 @@ class RunEndings:
         if self._writer.ended:
             return await self.settle()
         return await self._end(self._failure(code, message))
+
+    async def fail_by_engine(self, error: EngineError) -> bool:
+        """End as failed by an error of the engine."""
+        if isinstance(error, EngineLacksModel):
+            self.problem = model_removed(self._writer.response["model"])
+            return await self.fail("server_error", self.problem.message)
+        return await self.fail("server_error", str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}")
 
     async def cancel(self) -> bool:
         """End as cancelled."""

@@ -15,6 +15,7 @@ from responses_app.engine_interface import (
     Chunk,
     Engine,
     EngineError,
+    EngineLacksModel,
     EngineMoved,
     EngineOverloaded,
     EngineUnavailable,
@@ -94,8 +95,7 @@ class Generation:
             except EngineUnavailable as error:
                 fruitless = fruitless + 1 if len(self.tokens) == before else 0
                 logger.warning("%s: %s", self.request.id, error)
-                # Another engine of a pool continues at once.
-                if fruitless >= MAX_FRUITLESS_ATTEMPTS or not (isinstance(error, EngineMoved) or await self._wait_for_engine()):
+                if fruitless >= MAX_FRUITLESS_ATTEMPTS or not await self._can_go_on(error):
                     raise
 
     @property
@@ -174,6 +174,12 @@ class Generation:
             return False
         await asyncio.sleep(error.retry_after_s or REFUSAL_PAUSE_S)
         return True
+
+    async def _can_go_on(self, error: EngineUnavailable) -> bool:
+        """Return whether another engine of a pool continues at once, or the engine is healthy again in time."""
+        if isinstance(error, EngineLacksModel) and not (self._is_patient or self.tokens):
+            return False
+        return isinstance(error, EngineMoved) or await self._wait_for_engine()
 
     async def _wait_for_engine(self) -> bool:
         """Wait for the engine. Return True if the engine is healthy again in time."""

@@ -20,7 +20,6 @@ from responses_app.protocol.deltas import Compaction
 from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
-from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.rounds import Rounds
 from responses_app.runs.prepare.items.summary import NO_SUMMARY
@@ -134,6 +133,11 @@ class Run:
             raise self._endings.problem or InternalError("The response ended before it began.")
         return self.broadcast.frames[-1]
 
+    @property
+    def problem(self) -> ApiError | None:
+        """Error of a request whose response has failed, if that is none of `error_of`."""
+        return self._endings.problem
+
     def engine_name(self) -> str:
         """Return host and port of the engine that has generated last, else `local`."""
         return self._rounds.current.generation.engine_name
@@ -212,8 +216,7 @@ class Run:
             handed_over = await self._endings.fail(OVERLOADED, OVERLOADED_MESSAGE)
         except EngineError as error:
             logger.error("%s: engine: %s", self.uid, error)
-            message = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"
-            handed_over = await self._endings.fail("server_error", message)
+            handed_over = await self._endings.fail_by_engine(error)
         except InvalidRequest as error:
             logger.info("%s: next round: %s", self.uid, error.message)
             handed_over = await self._endings.fail(INVALID_PROMPT, error.message)

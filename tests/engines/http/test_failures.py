@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from responses_app.engine_interface import Chunk, EngineUnavailable, RequestRejected
+from responses_app.engine_interface import Chunk, EngineLacksModel, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
 from tests.support.engines.faulty_http_server import ABORT, GENERATE, FaultyServer, Reply, plain, serve, stream, token
@@ -113,6 +113,23 @@ def test_error_maps_to_exception(reply: Reply, kind: type[Exception], words: str
             await collect(engine, make_request())
 
     with_stub(reply, play)
+
+
+def test_removed_model_is_missed_until_the_server_lists_it_again() -> None:
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        models = stub.routes["GET /v1/models"]
+        stub.routes["GET /v1/models"] = plain(200, {"data": [{"id": "n", "max_model_len": 64}]})
+        with pytest.raises(
+            EngineLacksModel, match=r"127.0.0.1:\d+ does not serve m any more: HTTP 404: The model `m` does not"
+        ):
+            await collect(engine, make_request())
+        assert not await engine.is_healthy()
+        assert engine.lacks_model
+        stub.routes["GET /v1/models"] = models
+        assert await engine.is_healthy()
+        assert not engine.lacks_model
+
+    with_stub(plain(404, {"error": {"message": "The model `m` does not exist.", "code": 404}}), play)
 
 
 def test_early_close_disconnects_and_aborts() -> None:

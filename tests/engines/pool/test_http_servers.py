@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from responses_app.engine_interface import EngineOverloaded, EngineUnavailable, GenerateRequest, Sampling
+from responses_app.engine_interface import EngineLacksModel, EngineOverloaded, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.engines import open_engine
 from responses_app.engines.pool.engine import EnginePool
 from responses_app.engines.pool.member import ranking
@@ -70,6 +70,23 @@ def test_refusal_goes_to_the_other_server(status: int) -> None:
                 await collect(pair.pool, make_request(session=SESSION))
             assert 5 < (caught.value.retry_after_s or 0) <= 7
             assert all(status.is_up for status in pair.pool.statuses)
+
+    asyncio.run(main())
+
+
+def test_model_that_a_server_has_removed_is_served_by_the_other_until_both_lack_it() -> None:
+    async def main() -> None:
+        async with running() as pair:
+            for server in (pair.first, pair.second):
+                server.routes[GENERATE] = plain(404, {"error": {"message": "The model `m` does not exist.", "code": 404}})
+                server.routes["GET /v1/models"] = plain(200, {"data": []})
+                if server is pair.first:
+                    assert tokens(await collect(pair.pool, make_request(session=SESSION))) == [1, 2, 3]
+                    assert not pair.pool.lacks_model
+            with pytest.raises(EngineLacksModel, match="does not serve m any more"):
+                await collect(pair.pool, make_request(session=SESSION))
+            assert pair.pool.lacks_model
+            assert not await pair.pool.is_healthy()
 
     asyncio.run(main())
 
