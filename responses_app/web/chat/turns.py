@@ -64,6 +64,12 @@ def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     }
 
 
+def chain_of(row: Response) -> list[Response]:
+    """Return the responses of the thread from the first to `row`, of which only the columns of the thread are loaded."""
+    responses = _responses_of_thread(row)
+    return _chain(responses, _parents(responses), row.uid) or [row]
+
+
 def _has_message(turn: Mapping[str, Any]) -> bool:
     """Return True if the input of a turn has a message, not only outputs of tools."""
     return any(item.get("type", "message") == "message" for item in turn["input"])

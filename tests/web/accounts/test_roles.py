@@ -137,6 +137,7 @@ class RolesTest(WebCase):
             "sign-in-link": {"token": sign_in.link(self.operator).rpartition("/")[2]},
             "response-item-text": {**response, "item": "fco_long"},
             "response": response,
+            "chat-export": {**response, "form": "md"},
             "chat": response,
         }
 

@@ -1,4 +1,4 @@
-"""Options of chat threads: own threads alone, titles, pins, groups by date, shared links, deletion."""
+"""Options of chat threads: own threads alone, titles, pins, groups by date, shared links, deletion, downloads."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from unittest import mock
 import orjson
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.http import StreamingHttpResponse
 from django.test import AsyncClient
 
 from responses_app.models import AuditEntry, ChatThread, Membership, Response
 from responses_app.web.chat import shared_threads, threads
+from responses_app.web.chat.thread_markdown import fenced
 from tests.support.api.case import HELLO, ApiCase, record_text
 
 SECRET_WORD = "hush-hush"
+FILE = {"type": "input_file", "filename": "plan.txt", "file_data": "data:text/plain;base64,SGk="}
+TOOL_RUN = [
+    {"role": "user", "content": "And the **weather**?"},
+    {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city":"Oslo"}'},
+    {"type": "function_call_output", "call_id": "call_1", "output": "```\nsnow"},
+    {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Snow.</details>"}]},
+    {"role": "assistant", "content": "It snows."},
+]
 ENTRY = re.compile(r'<h2 data-group="([^"]*)">|<a href="/chat/(\w+)"[^>]*>([^<]*)</a>')
 
 
@@ -188,3 +198,76 @@ class ThreadOptionsTest(ApiCase):
         choices = await ChatThread.objects.aget(share_key__gt="")
         self.assertEqual(await sync_to_async(lambda: choices.user.get_username())(), "ada")
         return match[1]
+
+
+class ThreadExportTest(ApiCase):
+    """A person of a project downloads threads that an API key made."""
+
+    ada: User
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.ada = User.objects.create_user("ada")
+        Membership.objects.create(user=cls.ada, project=cls.key.project)
+
+    async def download(self, path: str) -> tuple[bytes, str]:
+        """Return the body and the name of a download."""
+        browser = AsyncClient()
+        await browser.aforce_login(self.ada)
+        answer = await browser.get(path)
+        self.assertEqual(answer.status_code, 200)
+        assert isinstance(answer, StreamingHttpResponse)
+        return b"".join([part async for part in answer]), answer["Content-Disposition"]
+
+    async def test_markdown_has_the_turns_in_order(self) -> None:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
+            first = (await self.made(client, input=TOOL_RUN, instructions="Be kind."))["id"]
+            await self.made(client, input="Another branch", previous_response_id=first)
+            sent = [{"role": "user", "content": [{"type": "input_text", "text": "Then\nbye"}, FILE]}]
+            last = (await self.made(client, input=sent, previous_response_id=first))["id"]
+            body, name = await self.download(f"/chat/{last}.md")
+        text = body.decode()
+        self.assertTrue(name.startswith('attachment; filename="and-the-weather.'), name)
+        parts = (
+            "# And the **weather**?\n",
+            "## Instructions\n\nBe kind.",
+            "## User · 20",
+            "\n\nAnd the **weather**?",
+            '**Call: get_weather** (Done)\n\nArguments:\n\n```json\n{\n  "city": "Oslo"\n}\n```\n\n',
+            "Result:\n\n````\n```\nsnow\n````",
+            "<details><summary>Reasoning</summary>\n\nSnow.&lt;/details>\n",
+            "It snows.\n\n",
+            "## m\n\n",
+            "Then\nbye\n\n*File: plan.txt*",
+        )
+        self.assertEqual(sorted(parts, key=text.find), list(parts), text)
+        self.assertEqual([part for part in parts if part not in text], [], text)
+        self.assertEqual(text.count("Hello"), 2)
+        self.assertNotIn("Another branch", text)
+        entry = await AuditEntry.objects.aget(action="response.export")
+        self.assertEqual((entry.object, entry.actor), (f"conversation {last}", "ada"))
+
+    async def test_json_has_the_responses_of_the_api_with_their_input(self) -> None:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
+            first = await self.made(client, input="One")
+            second = await self.made(client, input="Two", previous_response_id=first["id"])
+            body, _ = await self.download(f"/chat/{second['id']}.json")
+        thread = orjson.loads(body)
+        self.assertEqual(thread["title"], "One")
+        inputs = [response.pop("input") for response in thread["responses"]]
+        self.assertEqual([items[0]["content"][0]["text"] for items in inputs], ["One", "Two"])
+        self.assertEqual(thread["responses"], [first, second])
+
+    async def test_strangers_get_nothing(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            uid = (await self.made(client))["id"]
+        mallory = AsyncClient()
+        await mallory.aforce_login(await User.objects.acreate_user("mallory"))
+        for form in ("md", "json"):
+            self.assertEqual((await mallory.get(f"/chat/{uid}.{form}")).status_code, 404)
+            self.assertEqual((await AsyncClient().get(f"/chat/{uid}.{form}")).status_code, 302)
+
+    def test_no_line_closes_a_code_block(self) -> None:
+        self.assertEqual(fenced("a ``` b"), "```\na ``` b\n```")
+        self.assertEqual(fenced("````py\n```", "json"), "`````json\n````py\n```\n`````")
