@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 
 MAX_WEBHOOK_NAME_CHARS = 100
 
@@ -29,6 +30,11 @@ class WebhookEndpoint(models.Model):
 
     def __str__(self) -> str:
         return self.uid
+
+    @property
+    def has_old_secret(self) -> bool:
+        """Return whether deliveries are signed with the old secret too."""
+        return self.old_secret is not None and self.old_secret_until is not None and timezone.now() < self.old_secret_until
 
 
 class DeliveryStatus(models.TextChoices):

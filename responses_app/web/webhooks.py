@@ -25,6 +25,9 @@ from responses_app.web.private import private
 from responses_app.webhooks.endpoints import new_endpoint, rotate
 
 PAGE_SIZE = 50
+STILL_VALID = (
+    "The secret was not changed: a new secret ends the former one, which is still valid. Open “New secret” to confirm."
+)
 NO_ADMIN = "To create webhook endpoints you need the role “project admin”. Ask an admin of the project."
 
 
@@ -81,8 +84,14 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @private("GET", "HEAD", "POST")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """Show the deliveries at GET /webhooks/ID, newest first. A POST gives the endpoint a new secret; the old secret is valid for a day."""
+    """Show the deliveries at GET /webhooks/ID, newest first. A POST gives the endpoint a new secret; the old secret is valid for a day.
+
+    A secret that is still valid from an earlier rotation ends only with the field `end_old`, so that a second click ends none.
+    """
     endpoint = _endpoint(request, uid)
+    if request.method == "POST" and endpoint.has_old_secret and "end_old" not in request.POST:
+        messages.error(request, STILL_VALID)
+        return redirect("webhook", uid)
     if request.method == "POST":
         new_secret.put(request, rotate(endpoint, keep_old=True))
         return redirect("webhook", uid)

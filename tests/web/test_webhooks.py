@@ -102,6 +102,27 @@ class WebhooksTest(WebCase):
         self.assertEqual(signing_secrets(endpoint, now + timedelta(hours=25)), [match[0]])
         self.assertNotIn(match[0], self.page(f"/webhooks/{endpoint.uid}"))
 
+    def test_a_second_new_secret_ends_the_former_one_only_when_confirmed(self) -> None:
+        endpoint = make_endpoint()
+        path = f"/webhooks/{endpoint.uid}"
+        self.client.post(path)
+        endpoint.refresh_from_db()
+        secrets = signing_secrets(endpoint, timezone.now())
+        # A double click.
+        self.client.post(path)
+        page = self.page(path)
+        endpoint.refresh_from_db()
+        self.assertEqual(signing_secrets(endpoint, timezone.now()), secrets)
+        for text in ("The secret was not changed", "ends the former one at once", "the former one is valid until"):
+            self.assertIn(text, page)
+        self.client.post(path, {"end_old": "1"})
+        endpoint.refresh_from_db()
+        newest, former = signing_secrets(endpoint, timezone.now())
+        self.assertEqual(former, secrets[0])
+        self.assertNotIn(newest, secrets)
+        WebhookEndpoint.objects.update(old_secret_until=timezone.now())
+        self.assertNotIn("the former one", self.page(path))
+
     def test_an_endpoint_is_deleted_after_a_confirmation(self) -> None:
         endpoint = make_endpoint()
         self.assertIn("can’t be undone", self.page(f"/webhooks/{endpoint.uid}/delete"))
