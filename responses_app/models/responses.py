@@ -139,6 +139,12 @@ class Response(models.Model):
         "generation", null=True, help_text="Milliseconds in which the output tokens were generated, without tools and prompts."
     )
     tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="Tools that the model called.")
+    takeovers = ArrayField(
+        models.IntegerField(),
+        null=True,
+        blank=True,
+        help_text="The number of the last event before each take-over by another process. Empty for nearly all responses.",
+    )
     log_form = models.SmallIntegerField(
         "log", choices=LogForm, default=LogForm.ROWS, db_default=LogForm.ROWS, help_text="How the events are stored."
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, Func, IntegerField, OuterRef, Value
 from django.db.models.functions import Coalesce, Now
 
 from responses_app.models import Lease, Response, Worker
@@ -131,7 +132,17 @@ def record_takeover(pk: int, last_number: int) -> int | None:
         lease.stalled_takeovers = lease.stalled_takeovers + 1 if lease.last_number == last_number else 0
         lease.last_number = last_number
         lease.save(update_fields=["stalled_takeovers", "last_number"])
+        if not lease.stalled_takeovers:
+            # Appends also to null.
+            added = Func(F("takeovers"), Value(last_number, IntegerField()), function="array_append")
+            Response.objects.filter(pk=pk).update(takeovers=added)
     return lease.stalled_takeovers
+
+
+def is_abandoned(pk: int) -> bool:
+    """Return whether a response that has started has no live process, so that another one has to take it over."""
+    alive = Worker.objects.filter(pk=OuterRef("worker"), heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
+    return Lease.objects.filter(~Exists(alive), pk=pk, waiting=False).exists()
 
 
 def cancel(pk: int) -> bool:

@@ -18,6 +18,7 @@ from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timelines.item_spans import item_spans
+from responses_app.web.response.timelines.takeovers import takeover_notices
 from responses_app.web.response.timelines.timeline import timeline
 from responses_app.web.responses.ids import response_id
 from responses_app.web.responses.parameters import client_body
@@ -63,7 +64,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         outcome=outcome(row, snapshot),
         waits_for_approval=any(block.type == "mcp_approval_request" and block.pair is None for block in output_blocks),
         problems=problem_notices(snapshot),
-        timeline=timeline(headers, spans),
+        timeline=timeline(headers, spans, row.takeovers),
+        takeovers=list(takeover_notices(row, headers)),
     )
 
 

@@ -75,7 +75,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
         opened=opened,
         previous=_previous_page(row.pk, after) if after >= 0 else None,
         following=page[-1].last.number if len(groups) > PAGE_LINES else None,
-        timeline=timeline(headers, item_spans(row.pk, headers)) if after < 0 else None,
+        timeline=timeline(headers, item_spans(row.pk, headers), row.takeovers) if after < 0 else None,
     )
 
 
@@ -92,7 +92,7 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
         return HttpResponse(orjson.dumps(state), content_type="application/json")
     event, headers = orjson.loads(frame.data), event_headers(row.pk)
     spans = item_spans(row.pk, headers)
-    drawn = timeline(headers, spans)
+    drawn = timeline(headers, spans, row.takeovers)
     text, left_out = truncate(pretty_json(event), MAX_JSON_CHARS)
     state_text, state_left_out = truncate(pretty_json(state), MAX_STATE_CHARS)
     output = cast("list[dict[str, Any]]", state["output"]) if state else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -38,6 +38,7 @@ LABELS: Final = {
     "tool": "Tool calls",
     "run": "Tools running",
     "silence": "Stalled",
+    "handover": "Taken over",
 }
 # Name, start and end in milliseconds, and the item that the model writes. A plain tuple, because a long log has tens of thousands.
 Span: TypeAlias = tuple[str, int, int, str]
@@ -114,12 +115,19 @@ class Timeline:
         return any(segment.uid for row in self.rows for segment in row.segments)
 
 
-def timeline(headers: Sequence[EventHeader], spans: Sequence[ItemSpan] = ()) -> Timeline | None:
-    """Build the timeline of a log with the items `spans`, None for a log without duration."""
+def timeline(
+    headers: Sequence[EventHeader], spans: Sequence[ItemSpan] = (), takeovers: Sequence[int] | None = None
+) -> Timeline | None:
+    """Build the timeline of a log with the items `spans`, None for a log without duration.
+
+    `takeovers` are the numbers of the last events before another process continued the response.
+    """
     if len(headers) < 2 or headers[-1].ms <= 0:
         return None
     total = headers[-1].ms
-    phases = [phase for phase in _merge(_phases(headers, spans)) if phase[2] > phase[1]]
+    phases = [
+        phase for phase in _merge(_phases(headers, spans, {number + 1 for number in takeovers or ()})) if phase[2] > phase[1]
+    ]
     segments = [*_written(phases, spans, total), *_run(spans, total)]
     segments += _short(spans, {segment.uid for segment in segments}, headers)
     shown = sorted(segments, key=lambda segment: segment.start - segment.end)[:MAX_SEGMENTS]
@@ -191,8 +199,11 @@ def _pause(headers: Sequence[EventHeader]) -> int:
     return max(MIN_STALL_MS, STALL_FACTOR * _median_gap(headers))
 
 
-def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> Iterator[Span]:
-    """Yield the phase before each event, named by the kind of the event. Before any output the phase is queue or prefill."""
+def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan], continued: Set[int] = frozenset()) -> Iterator[Span]:
+    """Yield the phase before each event, named by the kind of the event. Before any output the phase is queue or prefill.
+
+    `continued` are the numbers of the first events of other processes.
+    """
     started_ms = next((header.ms for header in headers if header.type == "response.in_progress"), 0)
     queued = any(header.type == "response.queued" for header in headers[:3])
     yield "queue", 0, started_ms if queued else 0, ""
@@ -205,6 +216,7 @@ def _phases(headers: Sequence[EventHeader], spans: Sequence[ItemSpan]) -> Iterat
             name = _phase_before(header, kind, has_output=has_output, is_long=header.ms - before > pause)
             # What the model wrote before an item begins belongs to that item: the marks around it, or a whole call.
             item_phase = phases_of_items.get(header.number, "")
+            name = "handover" if header.number in continued else name
             is_item = bool(item_phase) and (not name or (name == "silence" and item_phase == "tool"))
             name = item_phase if is_item else name
             place = bisect_right(firsts, header.number) if name in LABELS and (is_item or name == _phase(kind)) else 0
