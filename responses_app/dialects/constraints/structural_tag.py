@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
+from responses_app.dialects.constraints.followed_schema import followed
 from responses_app.dialects.schema_limits import SchemaLimits
 from responses_app.dialects.toolset import Tool
 from responses_app.engine_interface import Constraint
@@ -15,10 +16,6 @@ Format: TypeAlias = dict[str, Any]
 _PLAIN = frozenset(
     {"$schema", "type", "properties", "required", "additionalProperties", "items", "enum", "title", "description", "default"}
 )
-# A value of several types, as optional arguments of Pydantic and Zod have it.
-_CHOICES = frozenset({"anyOf", "const"})
-_NOTES = frozenset({"$schema", "title", "description", "default"})
-_RANGES = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 
 
 def literal(value: str) -> Format:
@@ -94,60 +91,35 @@ def constraint(content: Format) -> Constraint:
 
 
 def arguments(tool: Tool) -> Format:
-    """Match the arguments of a call: by the schema if strict or plain, else any JSON object.
+    """Match the arguments of a call: by the schema if strict, else by what `followed` keeps of the schema.
 
     A tool with a grammar has a single argument `input` that matches the grammar.
     """
     if tool.get("grammar"):
         return sequence(literal('{"input": "'), {"type": "grammar", "grammar": tool["grammar"]}, literal('"}'))
-    object_schema = (tool.get("parameters") or {}) if _is_by_schema(tool, _PLAIN | _CHOICES) else {}
-    return json_value(
-        {**object_schema, "type": "object"} if object_schema.get("type", "object") == "object" else {"type": "object"}
-    )
+    schema = _argument_schema(tool)
+    return json_value({**schema, "type": "object"} if schema.get("type", "object") == "object" else {"type": "object"})
 
 
 def limit_arguments(tools: Sequence[Tool], limits: SchemaLimits) -> list[Tool]:
-    """Copy tools, with limits in the parameters. Parameters with plain keywords and ranges are then matched by schema."""
-    return [
-        {**tool, "parameters": limits.limit(tool.get("parameters")), "strict": True}
-        if _is_by_schema(tool, _PLAIN | _CHOICES | _RANGES)
-        else tool
-        for tool in tools
-    ]
+    """Copy tools, with limits in the parameters, which arguments then match by schema."""
+    return [{**tool, "parameters": limits.limit(_argument_schema(tool)), "strict": True} for tool in tools]
 
 
-def _is_by_schema(tool: Tool, keywords: frozenset[str]) -> bool:
-    """Return True if the arguments must match the schema. A choice of whole arguments may have values that are no objects."""
-    schema = tool.get("parameters") or {}
-    return bool(tool.get("strict")) or ("anyOf" not in schema and is_plain(schema, keywords))
+def _argument_schema(tool: Tool) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = tool.get("parameters") or {}
+    return schema if tool.get("strict") else followed(schema)
 
 
-def is_plain(schema: object, keywords: frozenset[str] = _PLAIN) -> bool:
-    """Return True if a schema uses only `keywords`, by default those supported by every grammar compiler."""
-    if not isinstance(schema, Mapping) or not set(schema) <= keywords:
+def is_plain(schema: object) -> bool:
+    """Return True if a schema uses only keywords that every grammar compiler supports."""
+    if not isinstance(schema, Mapping) or not set(schema) <= _PLAIN:
         return False
-    if "anyOf" in schema:
-        return _is_plain_choice(schema, keywords)
-    kind = schema.get("type", "object")
-    if isinstance(kind, list) and kind and keywords >= _CHOICES:
-        # The conditions of each type beside the others are those of a choice.
-        return all(isinstance(one, str) for one in kind) and set(schema) <= {*_NOTES, "type"}
-    if not isinstance(kind, str) or schema.get("additionalProperties") not in (None, False, True):
+    if not isinstance(schema.get("type", "object"), str) or schema.get("additionalProperties") not in (None, False, True):
         return False
     properties = schema.get("properties", {})
     children = [*properties.values()] if isinstance(properties, Mapping) else [None]
-    return all(is_plain(child, keywords) for child in [*children, *([schema["items"]] if "items" in schema else [])])
-
-
-def _is_plain_choice(schema: Mapping[str, Any], keywords: frozenset[str]) -> bool:
-    """Return True for a plain `anyOf` without conditions beside it."""
-    choices = schema["anyOf"]
-    return (
-        set(schema) <= {*_NOTES, "anyOf"}
-        and isinstance(choices, list)
-        and bool(choices)
-        and all(is_plain(choice, keywords) for choice in choices)
-    )
+    return all(map(is_plain, [*children, *([schema["items"]] if "items" in schema else [])]))
 
 
 def text_format(turn: Turn) -> Format | None:

@@ -35,6 +35,24 @@ OPTIONAL = {
     "hours": {"anyOf": [{"const": 12}, {"const": 24}]},
     "note": {"type": ["string", "null"]},
 }
+# Conditions, definitions and discriminated unions of Pydantic and of Zod.
+CHECKED = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "exclusiveMinimum": 0, "maximum": 10},
+        "text": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "[a-z]"},
+        "shape": {"oneOf": [{"$ref": "#/$defs/Dot"}, {"$ref": "#/$defs/Tree"}], "discriminator": {"propertyName": "kind"}},
+        "other": {"not": {"type": "string"}, "if": {}},
+    },
+    "required": ["count"],
+    "$defs": {
+        "Dot": {"type": "object", "properties": {"kind": {"const": "dot"}}, "required": ["kind"]},
+        "Tree": {
+            "type": "object",
+            "properties": {"inside": {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "minItems": 1}},
+        },
+    },
+}
 CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required", "tools": (WEATHER, CLOCK)},
     "named": {"tool_choice": NAMED, "tools": (WEATHER, CLOCK)},
@@ -54,7 +72,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "own_required": {"tools": SERVER_FUNCTIONS, "tool_choice": "required"},
     "optional": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": OPTIONAL, "required": ["zone"]}},)},
     "any": {"tools": ({**CLOCK, "parameters": {"type": "object", "anyOf": [{"type": "string"}, {}]}},)},
-    "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
+    "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {}}, "if": {}}},)},
+    "checked": {"tools": ({**CLOCK, "parameters": CHECKED},)},
 }
 
 
@@ -232,6 +251,14 @@ CHAT = [
     ("any", CALL_NOW.replace("{}", '"a"') + END, False),
     ("odd", CALL_NOW.replace("{}", '{"b": [1, null]}') + END, True),
     ("odd", CALL_NOW.replace("{}", "[1]") + END, False),
+    ("checked", CALL_NOW.replace("{}", '{"count": 10, "text": "\\"A\\n\\""}') + END, True),
+    ("checked", CALL_NOW.replace("{}", '{"count": 0}') + END, False),
+    ("checked", CALL_NOW.replace("{}", '{"count": 11}') + END, False),
+    ("checked", CALL_NOW.replace("{}", '{"text": "a"}') + END, False),
+    ("checked", CALL_NOW.replace("{}", '{"count": 1, "shape": {"kind": "dot"}, "other": [1]}') + END, True),
+    ("checked", CALL_NOW.replace("{}", '{"count": 1, "shape": {"kind": "box"}}') + END, False),
+    ("checked", CALL_NOW.replace("{}", '{"count": 1, "shape": {"inside": [{"inside": [{}]}]}}') + END, True),
+    ("checked", CALL_NOW.replace("{}", '{"count": 1, "shape": {"inside": []}}') + END, False),
 ]
 
 

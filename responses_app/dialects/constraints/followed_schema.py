@@ -1,0 +1,101 @@
+"""Part of a JSON schema that calls without `strict` follow: the keywords that grammar compilers take as JSON schema means them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any, Final, TypeAlias
+
+Schema: TypeAlias = Mapping[str, Any]
+
+_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
+_FORMATS: Final = frozenset({"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
+_NOTES: Final = frozenset({"$schema", "title", "description", "default"})
+_REFERENCES: Final = ("#/$defs/", "#/definitions/")
+_LOWER: Final = ("minimum", "exclusiveMinimum")
+_UPPER: Final = ("maximum", "exclusiveMaximum")
+_SIZES: Final = ("minItems", "maxItems")
+_KEPT: Final = frozenset({*_NOTES, "type", "required", "enum", "const", "format", *_LOWER, *_UPPER, *_SIZES})
+_NESTED: Final = frozenset({"properties", "additionalProperties", "items", "$defs", "definitions"})
+# Keywords without which more values match, or the same: what they demand is not followed. xgrammar 0.2.8 reads `pattern` as the
+# pattern of the whole text, and allows no escapes, as of line breaks, in strings with a pattern or a length.
+_LEFT_OUT: Final = frozenset(
+    {
+        *("pattern", "minLength", "maxLength", "multipleOf", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
+        *("prefixItems", "additionalItems", "contains", "minContains", "maxContains", "dependentRequired", "not"),
+        *("$id", "$comment", "example", "examples", "deprecated", "readOnly", "writeOnly", "discriminator"),
+        *("contentMediaType", "contentEncoding"),
+    }
+)
+# Whole numbers that the compiler and every JSON parser take.
+_MAX_WHOLE: Final = 2**53
+
+
+def followed(schema: Schema) -> dict[str, Any]:
+    """Copy the schema of the arguments of a tool, without keywords that calls do not follow.
+
+    A part with other keywords becomes `{}`, which any value matches, and so do arguments that may be no object: `{"type": "object"}`.
+    """
+    if "anyOf" in schema or "oneOf" in schema or schema.get("type", "object") != "object":
+        return {"type": "object"}
+    return _part(schema, _names(schema)) or ({"type": "object"} if schema else {})
+
+
+def _names(root: Schema) -> frozenset[str]:
+    """Return the references that lead to a definition of the root."""
+    tables = ((before, root.get(before[2:-1])) for before in _REFERENCES)
+    return frozenset(before + name for before, table in tables if isinstance(table, Mapping) for name in table)
+
+
+def _part(schema: Any, names: frozenset[str]) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema if schema is True or schema is False else {}
+    conditions = set(schema) - _NOTES - _LEFT_OUT - {"$defs", "definitions"}
+    notes = {key: schema[key] for key in schema if key in _NOTES}
+    if "$ref" in conditions:
+        # What stands beside a reference would only exclude more.
+        return {**notes, "$ref": schema["$ref"]} if schema["$ref"] in names else {}
+    for word in ("anyOf", "oneOf", "allOf"):
+        if conditions == {word} and isinstance(schema[word], list) and (word != "allOf" or len(schema[word]) == 1):
+            # Unlike `oneOf`, `anyOf` also takes what matches two parts.
+            return {**notes, "anyOf": [_part(one, names) for one in schema[word]]} if schema[word] else {}
+    if not conditions <= _KEPT | _NESTED or not _has_known_type(schema):
+        return {}
+    if isinstance(schema.get("type"), list) and "enum" not in schema:
+        # The conditions of each type would be those of a choice.
+        return {**notes, "type": schema["type"]}
+    remaining = {key: _value(key, schema[key], names) for key in schema if key not in _LEFT_OUT}
+    for lower, upper in ((_LOWER, _UPPER), (_SIZES[:1], _SIZES[1:])):
+        if not _is_range(remaining, lower, upper):
+            remaining = {key: value for key, value in remaining.items() if key not in lower + upper}
+    return {key: value for key, value in remaining.items() if not _is_left_out(key, value, remaining)}
+
+
+def _has_known_type(schema: Schema) -> bool:
+    kind = schema.get("type", "object")
+    return all(isinstance(one, str) and one in _TYPES for one in kind) if isinstance(kind, list) and kind else kind in _TYPES
+
+
+def _value(key: str, value: Any, names: frozenset[str]) -> Any:
+    if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+        return {name: _part(child, names) for name, child in value.items()}
+    return _part(value, names) if key in ("items", "additionalProperties") else value
+
+
+def _is_left_out(key: str, value: Any, schema: Schema) -> bool:
+    """Return whether the compiler does not take the keyword `key` of `schema` with this value."""
+    if key in _SIZES:
+        return "items" not in schema
+    return (key == "format" and value not in _FORMATS) or (key in ("enum", "required") and not isinstance(value, list))
+
+
+def _is_range(schema: Schema, lower: tuple[str, ...], upper: tuple[str, ...]) -> bool:
+    """Return whether the bounds are numbers that leave a range, and whole ones except of `number`."""
+    bounds = [schema[key] for key in lower + upper if key in schema]
+    if any(isinstance(one, bool) or not isinstance(one, int | float) or abs(one) > _MAX_WHOLE for one in bounds):
+        return False
+    if schema.get("type") != "number" and any(one != int(one) for one in bounds):
+        return False
+    least, most = max(schema.get(key, -inf) for key in lower), min(schema.get(key, inf) for key in upper)
+    gap = sum(key.startswith("exclusive") and key in schema for key in lower + upper)
+    return bool(most - least >= gap if schema.get("type") != "number" else most > least or (most == least and not gap))
