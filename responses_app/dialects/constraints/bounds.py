@@ -29,12 +29,9 @@ _STRING_RULES = {
     f"basic_string_text[max_chars={MAX_STRING_CHARS}]": "((basic_string_sub))",
     "basic_string_sub": r'("" | ([^\0-\x1f\"\\\r\n] basic_string_sub) | ("\\" basic_escape basic_string_sub))',
 }
-# xgrammar's rule of a character where a string has only `minLength`, and our rules of the rest of such a string.
+# xgrammar's rule of a character of a string with `minLength` or `maxLength`, and one without the characters that JSON forbids.
 _PLAIN_CHARACTER = r"(([^\"\\\r\n]))"
-_PLAIN_RULES = {
-    f"plain_text[max_chars={MAX_STRING_CHARS}]": "((plain_text_sub))",
-    "plain_text_sub": r'("" | ([^\"\\\r\n] plain_text_sub))',
-}
+_JSON_CHARACTER = r"(([^\0-\x1f\"\\\r\n]))"
 _DIGIT = "(([0-9]))"
 _NESTED = ("basic_any", "basic_array", "basic_object", "basic_array_items", "basic_object_properties")
 _OPTIONAL_BLANKS = {'", "': '("," | ", ")', '": "': '(":" | ": ")'}
@@ -67,8 +64,7 @@ def bounded_ebnf(text: str) -> str:
         rules[name] = _bound_repeats(body, rules).replace('(", " basic_', '("," basic_')
     if rules.get("basic_string_sub", "").startswith(_STRING_END):
         rules = {name: body.replace(_STRING, _BOUNDED_STRING) for name, body in rules.items()} | _STRING_RULES
-    if any("plain_text" in body for body in rules.values()):
-        rules |= _PLAIN_RULES
+    rules = {name: _JSON_CHARACTER if body == _PLAIN_CHARACTER else body for name, body in rules.items()}
     if any(set(_names(body)) & set(_NESTED) for name, body in rules.items() if name not in _NESTED):
         rules |= _levels(rules)
     return "".join(f"{name} ::= {body}\n" for name, body in rules.items())
@@ -89,7 +85,7 @@ def _bound_repeats(body: str, rules: Mapping[str, str]) -> str:
         if name and rules.get(name) == _DIGIT:
             return f"{name}{{{least}, {max(MAX_DIGITS, least)}}}"
         if name and rules.get(name) == _PLAIN_CHARACTER:
-            return f"{name}{{{least}, {least}}} plain_text" if least else "plain_text"
+            return f"{name}{{{least}, {least}}} basic_string_text" if least else "basic_string_text"
         return match[0]
 
     return _OPEN_END.sub(bound, body)

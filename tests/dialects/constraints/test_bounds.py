@@ -83,6 +83,10 @@ CASES: list[tuple[Json, str, bool]] = [
     ({**STRING, "minLength": 1}, '""', False),
     ({**STRING, "minLength": 2}, f'"xx{LONG}"', True),
     ({**STRING, "minLength": 2}, f'"xx{LONG}x"', False),
+    ({**STRING, "minLength": 1}, '"a\\n\\"b"', True),
+    ({**STRING, "minLength": 1}, '"a\tb"', False),
+    ({**STRING, "minLength": 1}, '"\ta"', False),
+    ({**STRING, "maxLength": 5}, '"a\tb"', False),
     ({**STRING, "maxLength": 20_000}, f'"{LONG}x"', True),
     ({**STRING, "pattern": "^x*$"}, f'"{LONG}x"', True),
     ({"enum": [LONG + "x", 1]}, f'"{LONG}x"', True),
@@ -140,7 +144,7 @@ def test_bounds_with_spaced_separators_allow_a_blank(text: str, right: bool) -> 
     assert accepts(bounded(record(a=INTEGER, b=STRING, c=FREE), bounds.SPACED_WHITE_SPACE), text) is right
 
 
-# xgrammar accepts no escapes in a string with a length.
+# xgrammar accepts no escapes in the characters that a length counts.
 LETTERS = strategies.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\')
 ANY_STRING = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=40)
 WHOLE = strategies.integers(-(2**64), 2**64)
@@ -154,7 +158,7 @@ Pair = tuple[Json, strategies.SearchStrategy[Any]]
 LEAVES: list[Pair] = [
     (STRING, ANY_STRING),
     ({**STRING, "minLength": 0}, ANY_STRING),
-    ({**STRING, "minLength": 2}, strategies.text(LETTERS, min_size=2, max_size=40)),
+    ({**STRING, "minLength": 2}, strategies.tuples(strategies.text(LETTERS, min_size=2, max_size=2), ANY_STRING).map("".join)),
     (INTEGER, WHOLE),
     ({**INTEGER, "minimum": 1}, strategies.integers(1, 2**62)),
     (NUMBER, strategies.floats(allow_nan=False, allow_infinity=False) | WHOLE),
