@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+import orjson
+
 from responses_app.protocol.output_problems import CALL_LIMIT_REACHED
 from responses_app.tools.web_search.functions import WEB_SEARCH
 
@@ -58,9 +60,12 @@ def tool_use(item: Json, arguments: Json) -> Block:
 
 
 def arguments_object(text: str) -> dict[str, Any]:
-    """Return the arguments of a call; those that are no JSON object are the text below INVALID_JSON."""
+    """Return the arguments of a call; those that are no JSON object are the text below INVALID_JSON.
+
+    Integers of more than 64 bits, which the JSON of the answer cannot have, are floats.
+    """
     try:
-        arguments = json.loads(text or "{}")
+        arguments = orjson.loads(text or "{}")
     except ValueError:
         return {INVALID_JSON: text}
     return arguments if isinstance(arguments, dict) else {INVALID_JSON: text}
