@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -9,10 +10,11 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
-from websockets.sync.client import connect
+from websockets.asyncio.client import connect
 
 from tests.support import plain_http
 from tests.support.deploy import proxies
@@ -149,13 +151,19 @@ def test_a_server_that_is_away_is_named_in_json(name: str, tmp_path: Path) -> No
 
 
 def test_a_websocket_passes(proxy: Proxy, served: Server) -> None:
-    key = {"Authorization": f"Bearer {served.key}"}
+    """A response arrives over TLS. One thread reads and writes: OpenSSL allows no second one for a connection."""
     address = f"wss://localhost:{proxy.port}/v1/responses"
-    with connect(address, additional_headers=key, ssl=proxy.context, proxy=None) as socket:
-        socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "quick"}))
-        events = [json.loads(socket.recv(30))]
-        while events[-1]["type"] != "response.completed":
-            events.append(json.loads(socket.recv(30)))
+
+    async def answer() -> list[dict[str, Any]]:
+        key = {"Authorization": f"Bearer {served.key}"}
+        async with connect(address, additional_headers=key, ssl=proxy.context, proxy=None) as socket:
+            await socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "quick"}))
+            events = [json.loads(await socket.recv())]
+            while events[-1]["type"] != "response.completed":
+                events.append(json.loads(await socket.recv()))
+        return events
+
+    events = asyncio.run(asyncio.wait_for(answer(), 60))
     assert events[-1]["response"]["output"][0]["content"][0]["text"] == "Hello there!"
 
 

@@ -568,7 +568,7 @@ def test_client_that_disconnects_ends_the_run(limited: Runner) -> None:
         await printed.wait()
         run.cancel()
         await asyncio.wait({run})
-        await eventually(lambda: is_idle(client, "left"), limit_s=3)
+        await eventually(lambda: is_idle(client, "left"))
         await client.delete("left")
 
     limited.use(work)

@@ -20,7 +20,11 @@ from responses_app.sockets import streams
 from responses_app.sockets.routing import application
 from tests.support.api.case import HELLO, record_text, tokens
 from tests.support.api.websocket_case import TERMINAL, SocketCase, SocketClient, assert_valid, error
+from tests.support.engines.held_engine import HeldEngine
 from tests.support.waiting import eventually
+
+# Seconds that a connection may be open.
+AGE_S = 3
 
 
 def slow(text: str, pause: float = 0.01) -> Recording:
@@ -95,7 +99,8 @@ class StreamsTest(SocketCase):
     async def test_too_many_that_wait_are_refused_at_once(self) -> None:
         before, streams.MAX_QUEUED_REQUESTS = streams.MAX_QUEUED_REQUESTS, 2
         try:
-            async with self.serving(*[slow(HELLO) for _ in range(3)]), self.socket() as socket:
+            self.engine = engine = HeldEngine()
+            async with self.serving(*[record_text(HELLO) for _ in range(3)]), self.socket() as socket:
                 await socket.create()
                 self.assertEqual((await socket.receive())["type"], "response.created")
                 for _ in range(3):
@@ -104,7 +109,9 @@ class StreamsTest(SocketCase):
                 while ends < 3:
                     event = await socket.receive()
                     ends += event["type"] in TERMINAL
-                    refused += [event["status"]] if event["type"] == "error" else []
+                    if event["type"] == "error":
+                        refused.append(event["status"])
+                        engine.gate.set()
                 self.assertEqual(refused, [429])
         finally:
             streams.MAX_QUEUED_REQUESTS = before
@@ -112,7 +119,7 @@ class StreamsTest(SocketCase):
 
 class EndsTest(SocketCase):
     async def test_a_client_that_goes_takes_all_its_responses_with_it(self) -> None:
-        async with self.serving(*[slow(HELLO, 1.0) for _ in range(3)]) as client:
+        async with self.serving(*[slow(HELLO, 600) for _ in range(3)]) as client:
             async with self.socket() as socket:
                 for stream_id in ("a", "b"):
                     await socket.create(stream_id=stream_id)
@@ -140,8 +147,11 @@ class EndsTest(SocketCase):
 
     @pytest.mark.slow
     async def test_an_expired_connection_ends_its_responses_and_closes_with_an_error(self) -> None:
-        with override_settings(RESPONSES_SOCKET_AGE=1):
-            async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
+        with override_settings(RESPONSES_SOCKET_AGE=AGE_S):
+            self.engine = engine = HeldEngine()
+            async with self.serving(record_text(HELLO)), self.socket() as socket:
+                # Both are timers of one event loop: this one comes behind the end of the connection's age.
+                asyncio.get_running_loop().call_later(AGE_S + 0.5, engine.gate.set)
                 await socket.create(stream_id="a")
                 events = [await socket.receive()]
                 async with asyncio.timeout(60):
@@ -154,8 +164,11 @@ class EndsTest(SocketCase):
 
     @pytest.mark.slow
     async def test_at_its_age_what_waits_is_refused(self) -> None:
-        with override_settings(RESPONSES_SOCKET_AGE=1):
-            async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
+        with override_settings(RESPONSES_SOCKET_AGE=AGE_S):
+            self.engine = engine = HeldEngine()
+            async with self.serving(record_text(HELLO)), self.socket() as socket:
+                # Both are timers of one event loop: this one comes behind the end of the connection's age.
+                asyncio.get_running_loop().call_later(AGE_S + 0.5, engine.gate.set)
                 await socket.create()
                 await socket.create()
                 assert_valid(await socket.receive_response())
@@ -176,7 +189,7 @@ class EndsTest(SocketCase):
             await draining
 
     async def test_a_response_that_has_to_be_handed_over_ends_the_connection(self) -> None:
-        async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
+        async with self.serving(slow(HELLO, 600)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.receive())["type"], "response.created")
             await manager.current().drain(0)
@@ -186,7 +199,7 @@ class EndsTest(SocketCase):
 
     async def test_unreadable_log_of_a_moved_response_closes_the_connection(self) -> None:
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_pages", side_effect=OperationalError("gone"))
-        async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
+        async with self.serving(slow(HELLO, 600)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.receive())["type"], "response.created")
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3):

@@ -231,11 +231,11 @@ def test_cancelled_simultaneous_starts_leave_no_process(runner: asyncio.Runner, 
         assert all(task.cancelled() for task in starting)
         began = time.monotonic()
         await asyncio.gather(*(other.close() for other in others))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         assert set(multiprocessing.active_children()) == before
 
     runner.run(main())
-    assert left({process_identity(pid) for pid in started()}, within=3) == []
+    assert left({process_identity(pid) for pid in started()}) == []
     assert runner.run(engine.is_healthy())
 
 
@@ -264,11 +264,11 @@ def test_close_ends_all_processes_and_requests(runner: asyncio.Runner, engine: I
         await eventually(engine.running)
         began = time.monotonic()
         await engine.close()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         return (await task)[-1]
 
     assert "VLLM::EngineCore" in processes()
     assert runner.run(main()).finish == "abort"
     # A worker ends by itself once its core is gone.
-    wait_until(lambda: not processes(), limit_s=10)
+    wait_until(lambda: not processes())
     assert not runner.run(engine.is_healthy())

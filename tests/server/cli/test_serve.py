@@ -52,7 +52,7 @@ def test_first_start_answers_then_stops_and_leaves_nothing(empty: Server) -> Non
     processes = family(server.process.pid)
     assert len(processes) > 4, "bin/serve, the server, the guard, Postgres and its workers"
     assert server.stop() == 0
-    assert left(processes, within=3) == []
+    assert left(processes) == []
     assert not list((server.folder / "run").iterdir())
 
 
@@ -127,7 +127,7 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
         assert {pid for pid, _ in processes} >= set(cores)
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(4 * END_LIMIT) == 130
-        assert left(processes, within=3) == []
+        assert left(processes) == []
     assert "Ready" not in server.output
     assert "Traceback" not in server.output
 
@@ -138,7 +138,7 @@ def kill_process_of_server(server: Server) -> None:
     processes = family(pid)
     os.kill(named(pid, "responses_app.server.processes.main"), signal.SIGKILL)
     assert server.process.wait(END_LIMIT) != 0
-    assert left(processes, within=5) == []
+    assert left(processes) == []
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", server.port)) != 0
 
@@ -149,7 +149,7 @@ def kill_with_guard(server: Server) -> None:
     processes = family(pid)
     os.kill(named(pid, "guard.py"), signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
-    assert left(processes, within=END_LIMIT) == []
+    assert left(processes) == []
 
 
 def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(tmp_path: Path, tape: str) -> None:
@@ -162,7 +162,7 @@ def test_killed_server_starts_again_and_leaves_no_process_without_its_guard(tmp_
         second = Server(server.folder, "--engine", tape)
         # The second server may find that the guard of the first server has not finished yet, and waits.
         assert text(second.ready().ask()) == "Hello there!"
-        assert left(processes, within=5) == []
+        assert left(processes) == []
         kill_with_guard(second)
     finally:
         server.end()
@@ -225,7 +225,7 @@ def test_invalid_model_is_reported(tmp_path: Path, arguments: tuple[str, ...], r
     assert server.process.wait(START_LIMIT) == 1
     assert reason in server.output
     assert "Traceback" not in server.output
-    assert left(family(server.process.pid), within=1) == []
+    assert left(family(server.process.pid)) == []
 
 
 def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -> None:
@@ -233,7 +233,7 @@ def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -
     server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
     assert server.process.wait(START_LIMIT) == 1
     assert "the engine is away: far: http://127.0.0.1:9: ConnectError" in server.output
-    assert left(family(server.process.pid), within=1) == []
+    assert left(family(server.process.pid)) == []
 
 
 def test_invalid_setting_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:

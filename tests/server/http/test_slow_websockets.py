@@ -106,7 +106,7 @@ def test_client_without_pongs_is_cut_and_a_client_with_pongs_is_not(strict: Echo
         assert wait_until(lambda: gone(dead)) > LIMIT - 1
         pause_client(LIMIT)
         alive.send("still here")
-        assert alive.recv(5) == "10"
+        assert alive.recv(60) == "10"
 
 
 def test_pings_are_answered_while_the_application_is_busy(strict: Echo) -> None:

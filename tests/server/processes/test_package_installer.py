@@ -55,7 +55,7 @@ def test_installation_ends_with_the_server_and_promises_nothing_more(tmp_path: P
         running = wait_for_pip(tmp_path)
         assert packages.summary(tmp_path).startswith("being installed for")
     # The group was killed; the kernel ends its members one after the other.
-    wait_until(lambda: not any(map(is_alive, running)), limit_s=10)
+    wait_until(lambda: not any(map(is_alive, running)))
     assert (
         packages.summary(tmp_path) == "not installed: the server that installed these has stopped; the next start tries again"
     )

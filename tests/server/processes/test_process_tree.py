@@ -33,7 +33,7 @@ def test_end_descendants_terminates_and_then_kills(root: subprocess.Popen[str]) 
     family = {process_identity(pid) for pid in process_tree.descendants(root.pid)}
     signalled = process_tree.end_descendants(root.pid, spare=())
     assert {pid for pid, _ in family} <= set(signalled)
-    assert left(family, within=1) == []
+    assert left(family) == []
 
 
 def test_end_descendants_kills_when_one_round_takes_longer_than_the_limit(
@@ -50,4 +50,4 @@ def test_end_descendants_kills_when_one_round_takes_longer_than_the_limit(
     monkeypatch.setattr(process_tree, "LIMIT_S", 0.1)
     monkeypatch.setattr(orphan_guard, "GRACE_S", 0.05)
     process_tree.end_descendants(root.pid)
-    assert left(family, within=1) == []
+    assert left(family) == []

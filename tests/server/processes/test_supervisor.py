@@ -141,7 +141,7 @@ def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
         fleet.process.send_signal(signal.SIGINT)
         assert "event: response.completed" in list(lines)
     assert fleet.process.wait(END_LIMIT) == 0
-    assert left(processes, within=1) == []
+    assert left(processes) == []
     assert fleet.output.rstrip().endswith("Stopped.")
     assert not list((fleet.folder / "run").iterdir())
 
@@ -153,7 +153,7 @@ def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: 
     assert server.process.wait(START_LIMIT) == 1
     assert "RESPONSES_ALIASES: 'x=unknown'" in server.output
     assert "Ready" not in server.output
-    assert left(processes, within=1) == []
+    assert left(processes) == []
 
 
 def test_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
@@ -198,8 +198,8 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         # The end of a start is tested with workers alone: tests/server/processes/test_engine_urls.py.
         os.kill(worker, signal.SIGCONT)
         wait_until(lambda: all_named(server.process.pid, "engines.socket.server"), limit_s=START_LIMIT)
-        assert left(vllm, within=END_LIMIT) == []
+        assert left(vllm) == []
         everything = family(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0
-        assert left(everything, within=1) == []
+        assert left(everything) == []

@@ -11,6 +11,8 @@ import psutil
 from responses_app.server.supervision.process_tree import descendants
 from tests.support.waiting import WaitTimeout, wait_until
 
+# Seconds.
+END_LIMIT_S = 60
 # A fifth of one core.
 IDLE_POLL_S, IDLE_CPU_S = 0.5, 0.1
 
@@ -36,15 +38,15 @@ def family(root: int) -> set[tuple[int, str]]:
     return {process_identity(pid) for pid in [root, *descendants(root)]}
 
 
-def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
-    """Wait until all of `family` have ended, at most `within` seconds; return the command lines of those that have not."""
+def left(family: Iterable[tuple[int, str]]) -> list[str]:
+    """Wait until all of `family` have ended, at most `END_LIMIT_S`; return the command lines of those that have not."""
     processes = [(pid, start) for pid, start in family if start]
 
     def alive() -> list[int]:
         return [pid for pid, start in processes if process_identity(pid)[1] == start]
 
     with suppress(WaitTimeout):
-        wait_until(lambda: not alive(), limit_s=within, poll_s=0.05)
+        wait_until(lambda: not alive(), limit_s=END_LIMIT_S, poll_s=0.05)
     return [_command(pid) for pid in alive()]
 
 
