@@ -93,11 +93,12 @@ class FullDiskTest(ApiCase):
         self.assertIn("commits had failed for 10 s", log.output[-1])
 
     async def test_request_is_refused_that_waits_too_long_for_its_beginning(self) -> None:
-        with mock.patch.object(run, "OPENING_LIMIT_S", 0.3), self.assertLogs("responses.log", "WARNING"):
+        with self.assertLogs("responses.log", "WARNING"):
             async with self.serving(*[record_text(HELLO)] * 4) as client:
                 await self.hub.start()
                 await run_sql(FILL_SQL)
-                answers = [await self.post(client, **fields) for fields in ({}, {"background": True}, {"stream": True})]
+                with mock.patch.object(run, "OPENING_LIMIT_S", 0.3):
+                    answers = [await self.post(client, **fields) for fields in ({}, {"background": True}, {"stream": True})]
                 for answer in answers:
                     self.refused(answer, 503, "storage_full", None, STORAGE_FULL)
                 await run_sql(FREE_SQL)
