@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest import mock
 
 import orjson
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from responses_app.access import api_keys
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.runs.ids import new_id
@@ -85,6 +87,7 @@ class QueriesTest(ApiCase):
         }
         return {name: await self.counted(request) for name, request in requests.items()}
 
+    @mock.patch.object(api_keys, "CACHE_S", 3600.0)
     async def test_the_number_does_not_grow_with_what_was_before(self) -> None:
         self.engine._loop = True
         async with self.serving(FOREVER, record_text(HELLO)) as client:

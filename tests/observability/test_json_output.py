@@ -58,7 +58,7 @@ def test_processes_of_a_killed_outer_process_end(tape: str, tmp_path: Path) -> N
         server.ready()
         processes = family(server.process.pid)
         server.process.kill()
-        assert left(processes, END_LIMIT) == []
+        assert left(processes) == []
     finally:
         server.end()
     assert records_of(server)
