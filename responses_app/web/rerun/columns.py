@@ -106,6 +106,11 @@ class Column:
         return finish_reason(self.turn.last.row, self.turn.last.snapshot, has_calls=bool(self.turn.open_calls))
 
     @property
+    def has_output(self) -> bool:
+        """Return whether there is anything that can be valid."""
+        return any(step.snapshot.get("output") for step in self.turn.steps) if self.turn else False
+
+    @property
     def problems(self) -> Sequence[ProblemNotice]:
         """What is invalid in the output: calls and texts."""
         return [notice for step in self.turn.steps for notice in problem_notices(step.snapshot)] if self.turn else ()

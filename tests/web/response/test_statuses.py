@@ -91,6 +91,14 @@ class OutcomesTest(WebCase):
         archive_log(row.pk)
         self.assertIn("<code>server_error</code>", self.opened(row))
 
+    def test_a_run_without_output_is_not_called_valid(self) -> None:
+        answer = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
+        for output, is_valid in (([], False), ([answer], True)):
+            with self.subTest(output=output):
+                row = ended("failed", "response.failed", output=output, **FAILED)
+                self.assertIs('<span class="ok">Valid</span>' in self.page(f"/responses/{row.uid}/rerun"), is_valid)
+                row.delete()
+
     def test_a_failed_response_without_a_message_has_a_notice(self) -> None:
         for error in ({"code": "server_error", "message": None}, {"code": None, "message": ""}, None):
             with self.subTest(error=error):
