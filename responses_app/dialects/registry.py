@@ -160,13 +160,15 @@ def _image_placeholder(config: Mapping[str, Any]) -> ImagePlaceholder | None:
 
 def _stop_ids(checkpoint: Checkpoint, tokenizer: Any) -> set[int]:
     """Return all ids that end a turn, from tokenizer, model configuration and generation configuration."""
-    configs = (checkpoint.config, checkpoint.generation_config)
-    named = (tokenizer.eos_token_id, *(config.get("eos_token_id") for config in configs))
-    return {token for value in named for token in _ids(value)}
+    configs = {"config.json": checkpoint.config, "generation_config.json": checkpoint.generation_config}
+    named = {file: config.get("eos_token_id") for file, config in configs.items()}
+    ids = {token for file, value in named.items() for token in _ids(value, f"{file} of {checkpoint.source}")}
+    return ids if tokenizer.eos_token_id is None else {tokenizer.eos_token_id, *ids}
 
 
-def _ids(value: object) -> Iterator[int]:
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, list):
-        yield from value
+def _ids(value: object, file: str) -> Iterator[int]:
+    """Yield the ids of an `eos_token_id`: a number or a list of numbers. Raises ValueError, which names `file`."""
+    for token in value if isinstance(value, list) else [] if value is None else [value]:
+        if type(token) is not int:
+            raise ValueError(f"{file} has the eos_token_id {value!r}, in place of ids of tokens: correct the file.")
+        yield token

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
@@ -12,6 +12,7 @@ from responses_app.dialects.chat.template_features import TemplateFeatures, temp
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection, ReadBack
 from responses_app.dialects.registry import open_checkpoint
+from responses_app.dialects.sampling_defaults import SamplingDefaults
 
 _HARMONY = TemplateFeatures(thinking_variables=("reasoning_effort",), can_switch_thinking=True)
 _QUESTION = {"type": "message", "role": "user", "content": "What is the weather in Oslo?"}
@@ -40,6 +41,7 @@ class ModelReport:
     example_problem: str = ""
     # Inputs without a place in the template, and the form in which the server adds these.
     added: tuple[str, ...] = ()
+    defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
@@ -59,6 +61,9 @@ class ModelReport:
         yield f"parallel calls    {_yes(features.parallel_calls)}"
         yield f"images            {_yes(features.images)}"
         yield f"thinking          {_thinking(family, features)}"
+        yield f"sampling          {self.defaults.summary()}"
+        if self.defaults.warning:
+            yield f"warning           {self.defaults.warning}"
         yield f"stop tokens       {', '.join(f'{text} ({token})' for token, text in self.stop_tokens)}"
         yield f"no place for      {', '.join(features.missing()) or 'nothing: all inputs are rendered'}"
         yield from (f"added             {remark}" for remark in self.added)
@@ -71,6 +76,7 @@ def report(
 ) -> ModelReport:
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
     checkpoint = Checkpoint(source, chat_template)
+    defaults = SamplingDefaults.read(checkpoint.path("generation_config.json"))
     dialect, family = open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))
     features = _HARMONY
     added: tuple[str, ...] = ()
@@ -79,7 +85,7 @@ def report(
         features = replace(template_features(dialect.template), images=dialect.supports_images)
     stop_tokens = tuple((token, dialect.token_text([token])) for token in dialect.stop_token_ids)
     example, problem = _example(dialect, features)
-    return ModelReport(source, family, features, stop_tokens, example, problem, added)
+    return ModelReport(source, family, features, stop_tokens, example, problem, added, defaults)
 
 
 def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:

@@ -38,12 +38,12 @@ class CreateRequest:
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
     seed: int | None = None
-    # Number of the most likely tokens to choose from; 0 for all.
-    top_k: int = 0
-    # Least probability of a token, as a share of that of the most likely token.
-    min_p: float = 0.0
-    # Divides the logits of tokens of the prompt and of the output.
-    repetition_penalty: float = 1.0
+    # Number of the most likely tokens to choose from; 0 for all, None for the default of the model.
+    top_k: int | None = None
+    # Least probability of a token, as a share of that of the most likely token; None for the default of the model.
+    min_p: float | None = None
+    # Divides the logits of tokens of the prompt and of the output; None for the default of the model.
+    repetition_penalty: float | None = None
     # Numbers that are added to the logits of tokens, by token id in digits.
     logit_bias: Mapping[str, float] = field(default_factory=dict)
     # Stop sequences: the answer ends before the first of these.

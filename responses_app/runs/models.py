@@ -96,6 +96,18 @@ class ServedModel:
         """Return the effective top_p: the requested top_p, or the default of the model."""
         return self.defaults.top_p if requested is None else requested
 
+    def top_k(self, requested: int | None) -> int:
+        """Return the effective top_k: the requested top_k, or the default of the model."""
+        return self.defaults.top_k if requested is None else requested
+
+    def min_p(self, requested: float | None) -> float:
+        """Return the effective min_p: the requested min_p, or the default of the model."""
+        return self.defaults.min_p if requested is None else requested
+
+    def repetition_penalty(self, requested: float | None) -> float:
+        """Return the effective repetition penalty: the requested penalty, or the default of the model."""
+        return self.defaults.repetition_penalty if requested is None else requested
+
     def max_output_tokens(self, requested: int | None) -> int | None:
         """Return the effective limit of the output in tokens: the requested limit, or the default of the model."""
         return self.defaults.max_new_tokens if requested is None else requested
@@ -115,16 +127,18 @@ class ServedModel:
         if self.dialect is not None:
             return self.dialect
         if self.base is not None and self.base.dialect is not None:
-            self.family = self.base.family
+            self.family, self.defaults = self.base.family, self.base.defaults
             return self.base.dialect
         parsers = self.parsers
         checkpoint = Checkpoint(self.source, parsers.get("chat_template"))
+        # Of a hub name, which has no folder to read before.
+        self.defaults = SamplingDefaults.read(checkpoint.path("generation_config.json"))
         self.family = checkpoint.detect_family(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
         try:
             dialect, self.family = open_checkpoint(checkpoint, self.family)
         finally:
             logger.info("%s: %s", self.name, self.family.summary())
-            for warning in self.family.warnings:
+            for warning in filter(None, (*self.family.warnings, self.defaults.warning)):
                 logger.warning("%s: %s", self.name, warning)
         return dialect
 
@@ -226,7 +240,7 @@ def _served(name: str, url: str) -> list[ServedModel]:
             f"RESPONSES_MODELS: {name}: the file of the engine URL cannot be read ({error}); correct the path"
         ) from error
     try:
-        defaults = SamplingDefaults.read(Path(source))
+        defaults = SamplingDefaults.read(Path(source) / "generation_config.json")
     except ValueError as error:
         raise ImproperlyConfigured(str(error)) from error
     model = ServedModel(name, engine, source, parsers, defaults, parent=parent)

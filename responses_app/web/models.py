@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,9 @@ class ModelRow:
     abilities: str
     # Base model of a LoRA adapter, else empty.
     base: str = ""
+    # Sampling defaults in words.
+    defaults: str = ""
+    warnings: Sequence[str] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -93,4 +96,6 @@ async def _row(model: ServedModel) -> ModelRow:
         facts.context_window,
         ", ".join(works),
         model.parent,
+        f"Defaults of requests: {model.defaults.summary()}",
+        [*(model.family.warnings if model.family else ()), *filter(None, [model.defaults.warning])],
     )

@@ -149,6 +149,24 @@ class CreateTest(ApiCase):
                     self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
                     self.assertEqual(response["usage"]["output_tokens"], limit)
 
+    async def test_sampling_of_the_generation_config_is_a_default(self) -> None:
+        text = "<|channel|>final<|message|>One END two<|return|>"
+        async with self.serving(record_text(text), record_text(text)) as client:
+            self.hub.model("m").defaults = SamplingDefaults(
+                0.6, 0.95, top_k=20, min_p=0.1, repetition_penalty=1.1, stop_strings=("END",), suppress_tokens=(3, 4)
+            )
+            ended = await self.made(client)
+            self.assertEqual(ended["output"][0]["content"][0]["text"], "One ")
+            self.assertEqual((ended["temperature"], ended["top_p"], ended["stop_sequence"]), (0.6, 0.95, "END"))
+            requested = {"temperature": 1, "top_p": 1, "top_k": 0, "min_p": 0, "repetition_penalty": 1}
+            await self.made(client, **requested, logit_bias={"3": 2})
+            default, chosen = (request.sampling for request in self.engine.requests)
+            self.assertEqual({name: getattr(chosen, name) for name in requested}, requested)
+            self.assertEqual([getattr(default, name) for name in requested], [0.6, 0.95, 20, 0.1, 1.1])
+            self.assertEqual((default.bias, chosen.bias), ({3: -100, 4: -100}, {3: 2, 4: -100}))
+            model = orjson.loads((await client.get("/v1/models/m")).content)
+            self.assertEqual(model["sampling_defaults"]["top_k"], 20)
+
     async def test_limit_of_the_generation_config_is_a_default(self) -> None:
         text = "<|channel|>final<|message|>" + "word " * 40
         async with self.serving(record_text(text), record_text(text)) as client:

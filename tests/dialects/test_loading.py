@@ -106,6 +106,16 @@ def test_code_of_a_configuration_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("eos", ["<s>", [0, "<s>"], True])
+def test_ends_of_turns_that_are_no_ids_are_refused_by_the_file(tmp_path: Path, eos: object) -> None:
+    write_files(tmp_path, config_json=CONFIG, tokenizer_json=byte_tokenizer_json("<s>"), chat_template_jinja=ONE_NAME)
+    write_files(tmp_path, generation_config_json={"eos_token_id": [256, 7]})
+    assert opened(tmp_path).stop_token_ids == (7, 256)
+    write_files(tmp_path, generation_config_json={"eos_token_id": eos})
+    with pytest.raises(ValueError, match=r"^generation_config.json of .* has the eos_token_id .*, in place of ids of tokens"):
+        opened(tmp_path)
+
+
 CALL_LOOP = (
     user("Where is the theatre in Malmö?"),
     function_call("abcdefghi", '{"city": "Malmö"}'),

@@ -69,12 +69,16 @@ def test_opening_a_model_logs_its_family(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: dict[str, str], family: str, warned: bool
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt_oss", **setting}))
+    (tmp_path / "generation_config.json").write_text('{"top_k": 20, "num_beams": 4}')
     model = ServedModel("m", ReplayEngine(), str(tmp_path), {})
     with caplog.at_level("INFO", "responses.models"), contextlib.suppress(ValueError, OSError):
         asyncio.run(model.open())
     assert model.family is not None
     assert model.family.family == family
     assert f"m: {family} (" in caplog.text
+    # Also the files of a hub name, which has no folder, are read by now.
+    assert model.defaults.top_k == 20
+    assert "m: generation_config.json has num_beams, which this server does not apply" in caplog.text
     assert ("not recognised" in caplog.text) is warned
 
 

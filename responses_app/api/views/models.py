@@ -74,6 +74,7 @@ def _shape(key: ApiKey, name: str, served: ServedModel) -> dict[str, object]:
     return {
         **shape,
         **model_facts(name, served).as_json(),
+        "sampling_defaults": served.defaults.as_json(),
         "family": served.family.as_json() if served.family else None,
         "tools": [kind for kind in active_types() if tool_access.can_use_type(key, kind)],
         "mcp_servers": _mcp_servers(key),

@@ -18,6 +18,8 @@ from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt, Re
 from responses_app.validation.errors import invalid
 
 MIN_TOP_P = 1e-6
+# Bias of tokens that are never generated: the lowest of the API.
+NEVER = -100.0
 # Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
 DEFAULT_ANSWER_TOKENS = 1024
 
@@ -73,14 +75,17 @@ def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: 
         top_p=served.top_p(request.top_p) or MIN_TOP_P,
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
-        top_k=request.top_k,
-        min_p=request.min_p,
-        repetition_penalty=request.repetition_penalty,
+        top_k=served.top_k(request.top_k),
+        min_p=served.min_p(request.min_p),
+        repetition_penalty=served.repetition_penalty(request.repetition_penalty),
         seed=request.seed,
         logprobs=request.logprobs,
         ignore_eos=request.ignore_eos,
         stop_token_ids=context.dialect.stop_token_ids,
-        bias=_bias(request.logit_bias, context.dialect.vocabulary_size),
+        bias={
+            **dict.fromkeys(served.defaults.suppress_tokens, NEVER),
+            **_bias(request.logit_bias, context.dialect.vocabulary_size),
+        },
     )
     return GenerateRequest(
         context.uid,

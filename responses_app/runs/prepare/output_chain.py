@@ -41,9 +41,9 @@ def name_declared_tools(parser: OutputParser, context: PromptContext, converted:
 
 
 def end_at_stop_sequences(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """End the text before the first stop sequence of the request."""
+    """End the text before the first stop sequence of the request or of the model."""
     del converted
-    return with_stop_sequences(parser, context.create_request.stop)
+    return with_stop_sequences(parser, (*context.create_request.stop, *context.served.defaults.stop_strings))
 
 
 def compact(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
