@@ -19,6 +19,7 @@ from responses_app.dialects.families.format_warnings import (
     REASONING_PART,
     FormatWarnings,
     OutputPart,
+    hidden_calls_warning,
     unknown_reader,
 )
 from responses_app.dialects.families.parser_names import RESPONSE_TEMPLATE
@@ -111,6 +112,8 @@ class _Chooser:
             tools = reader
         else:
             calls_read = ReadBack.NOT_WRITTEN
+        if calls_read is ReadBack.NOT_WRITTEN and self._writer.hidden_calls:
+            calls_read = ReadBack.DIFFERENT
         reasoning, reasoning_read = self._choose_part(REASONING_PART, reasoning, tools)
         if (
             reasoning_read is ReadBack.NOT_WRITTEN
@@ -175,7 +178,9 @@ class _Chooser:
 
     def _with_unread_parts(self, output: OutputFormat, chosen: Detection) -> OutputFormat:
         sources = [self._turns, *([self._response] if self._response else [])]
-        calls = [turn for source in sources for variants in source.calls + source.rich for turn in variants]
+        calls = [
+            turn for source in sources for variants in source.calls + source.rich for turn in variants
+        ] + self._writer.hidden_calls
         reasoning = [turn for source in sources for variants in source.reasoning for turn in variants]
         if self._unread.differs(CALL_PART, chosen):
             # The model may write calls in the other form.
@@ -278,6 +283,8 @@ class _Chooser:
 
     def _warnings(self, chosen: Detection) -> Iterator[str]:
         yield from self._unread.unread(CALL_PART, chosen)
+        if chosen.calls is ReadBack.DIFFERENT and CALL_PART.key not in self._decided:
+            yield hidden_calls_warning(self._writer.hidden_calls[0], chosen.tool_parser)
         is_hidden = chosen.tool_parser is None and self._writer.shows_tools() and chosen.calls is not ReadBack.DIFFERENT
         if is_hidden and not chosen.is_unknown and not chosen.named:
             yield (

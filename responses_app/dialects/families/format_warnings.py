@@ -9,6 +9,7 @@ from responses_app.dialects.families.detection import Detection, ReadBack
 from responses_app.dialects.families.format_reader import FormatReader, Reads
 from responses_app.dialects.families.read_back import reads_calls, reads_reasoning
 from responses_app.dialects.families.turn_set import TurnSet, Variants
+from responses_app.dialects.families.written_turns import WrittenTurn
 
 # Characters of a written turn in a warning.
 _MAX_SHOWN = 120
@@ -89,6 +90,14 @@ class FormatWarnings:
         for variants in part.turns(turns):
             if variants and not self.reader.reads(part.reads, [variants], *pair):
                 yield variants[0].text
+
+
+def hidden_calls_warning(turn: WrittenTurn, parser: str | None) -> str:
+    """Return the warning about calls whose names alone are written in clear."""
+    return (
+        "The chat template writes the arguments of calls in an encoding, as base64 or in percent signs, or not at all, which "
+        f"{unknown_reader(CALL_PART, parser)}: {CALL_PART.lost}. The template writes {_shown(turn.text)}"
+    )
 
 
 def unknown_reader(part: OutputPart, parser: str | None) -> str:

@@ -115,6 +115,23 @@ class TurnWriter:
         best = [turn for turn in written if _size(turn) == most]
         return [turn for index, turn in enumerate(best) if turn not in best[:index]]
 
+    @cached_property
+    def hidden_calls(self) -> list[WrittenTurn]:
+        """Turns that name a call and do not show its arguments, as where these are encoded; empty if a turn shows both.
+
+        Empty also if the prompt does not describe the tools.
+        """
+        if self._call_forms or not self.shows_tools():
+            return []
+        name, prompt = ONE[0], self._behind_question([_user(), _message(_CALL_FORMS[0], [], ANSWER)])
+        turns = []
+        for form in _CALL_FORMS:
+            whole = self._behind_question([_user(), _message(form, [ONE], "")])
+            text = whole[len(opening := _common_opening(self.prompt, whole)) :]
+            if whole.count(name) > prompt.count(name) and name in text:
+                turns.append(WrittenTurn(opening, self._until_stop(text, text.rindex(name)), "", "", (ONE,)))
+        return turns
+
     def has_call(self, text: str, turns: Sequence[WrittenTurn]) -> bool:
         """Return True if a turn has the call `text`, up to white space."""
         return any("".join(text.split()) in "".join(turn.text.split()) for turn in turns)

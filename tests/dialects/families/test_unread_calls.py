@@ -28,6 +28,10 @@ PARTS = {
     "⟦": "{{- '⟦' if loop.first else ' ⟡ ' }}{{- call.function.name + '⟨' }}{{- call.function.arguments | tojson + '⟩' }}",
     "<name --key>": "{{- '<' + call.function.name }}{%- for key, value in call.function.arguments.items() %}"
     "{{- ' --' + key + '=' + value | tojson }}{%- endfor %}{{- ' />' }}",
+    "base64": "{{- '<call>' + call.function.name + ' eyJjaXR5IjogIk9zbG8ifQ</call>' }}",
+    "query": "{{- '\ncall://' + call.function.name + '?' }}"
+    "{%- for key, value in call.function.arguments.items() %}{{- key + '=' + value | string | urlencode }}{%- endfor %}",
+    "percent": "{{- '<call>' + call.function.name + ':' + call.function.arguments | tojson | urlencode + '</call>' }}",
     "yaml list": "{{- '```yaml\n' if loop.first else '' }}{{- '- name: ' + call.function.name + '\n  arguments:\n' }}"
     "{%- for key, value in call.function.arguments.items() %}{{- '    ' + key + ': ' + value | string + '\n' }}{%- endfor %}"
     "{{- '```\n' if loop.last else '' }}",
