@@ -32,8 +32,6 @@ from responses_app.dialects.formats.table import CALLS, HERMES_PARSERS, REASONIN
 
 logger = logging.getLogger(__name__)
 
-# End of a prompt that opens reasoning.
-_REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 _TAG = re.compile(r"<\w+>")
 # Tags alone, or tags around a word.
 _TAGS = re.compile(r"[<\[◁⟪【][^\s]*[>\]▷⟫】]")
@@ -251,10 +249,8 @@ class _Chooser:
 
     def _unread_opening(self, reasoning: str | None) -> str:
         """Return the marker with which a prompt opens the reasoning, empty if the format `reasoning` has the marker."""
-        prompt = self._writer.prompt.rstrip()
         begins = REASONING[reasoning].begins if reasoning in REASONING else ()
-        opening = _REASONING_OPENING.search(prompt)
-        return opening[0] if opening and not prompt.endswith(begins) else ""
+        return "" if self._writer.prompt.rstrip().endswith(begins) else self._writer.reasoning_opening
 
     def _call_candidates(self) -> list[str]:
         """Return the declared formats of calls, those of other families that fit first."""

@@ -74,6 +74,9 @@ _CALL_FORMS = [
 _REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought", THINKING_PART)
 # A printed list of parts is no text.
 _NOTATION = (f"'thinking': '{THOUGHT}", f'"thinking": "{THOUGHT}')
+# End of a prompt that opens reasoning: a tag of such a name, or any tag that stands before no answer of an earlier turn.
+_REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
+_TAG = re.compile(r"[<\[◁⟪【](?!/)[^<>\[\]◁▷⟪⟫【】]+[>\]▷⟫】]")
 PARTIAL_TAG = re.compile(r"[<\[【][^<>\[\]【】]*$")
 
 
@@ -187,6 +190,15 @@ class TurnWriter:
     def prompt(self) -> str:
         """Text of a prompt behind the question: the end of the turn, and the beginning of the output."""
         return self._behind_question([_user()])
+
+    @cached_property
+    def reasoning_opening(self) -> str:
+        """Tag with which a prompt opens reasoning, or an empty text."""
+        if match := _REASONING_OPENING.search(self.prompt.rstrip()):
+            return match[0]
+        turns = self.write(content=ANSWER)
+        tag = self.prompt.removeprefix(turns[0].opening).strip() if turns else ""
+        return tag if _TAG.fullmatch(tag) else ""
 
     def _behind_question(self, messages: Sequence[Mapping[str, Any]]) -> str:
         return self._render(messages).partition(_QUESTION)[2]

@@ -319,3 +319,20 @@ def test_gpt_oss_has_a_format_of_its_own(config: str, named: tuple[str | None, s
     family = open_checkpoint(checkpoint, checkpoint.detect_family(*named))[1]
     assert (family.reasoning_parser, family.tool_parser) == ("openai_gptoss", "openai")
     assert (family.calls, family.warnings) == (ReadBack.NOT_CHECKED, ())
+
+
+@pytest.mark.parametrize("opening", ["<ponder>", "[PLAN]", "<|begin|>"])
+@pytest.mark.parametrize("in_history", [False, True])
+def test_tag_that_only_the_prompt_has_is_a_warning(opening: str, in_history: bool) -> None:
+    template = CHATML.partition("{%- if enable_thinking")[0].replace("message.reasoning_content", "false")
+    template = template.replace("'<|im_start|>assistant\n'", f"'<|im_start|>assistant\n{opening}'")
+    if in_history:
+        template = template.replace("message.role + '\n'", f"message.role + '\n{opening}'")
+    warnings = choose_for(template, model_type="new_model").detection.warnings
+    assert (
+        any(
+            f"The prompt opens reasoning with {opening}, which the reasoning parser qwen3 does not read" in each
+            for each in warnings
+        )
+        is not in_history
+    )
