@@ -90,7 +90,7 @@ class SamplingDefaults:
         )
 
     def as_json(self) -> dict[str, object]:
-        """Return the object `sampling_defaults` of a model in the API: the numbers, and what the file has besides."""
+        """Return the object `sampling_defaults` of a model in the API: the numbers, and the other defaults of the file."""
         more = {"max_output_tokens": self.max_new_tokens, "stop": self.stop_strings, "suppress_tokens": self.suppress_tokens}
         return {**{key: getattr(self, key) for key in _NUMBERS}, **{key: value for key, value in more.items() if value}}
 

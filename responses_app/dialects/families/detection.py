@@ -33,7 +33,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Facts about a checkpoint. `templates` holds every chat template; the parsers are those that the operator has named."""
+    """Facts about a checkpoint. `templates` holds every chat template; the parsers are named by the operator."""
 
     name: str = ""
     model_type: str = ""

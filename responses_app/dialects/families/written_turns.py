@@ -1,4 +1,4 @@
-"""Assistant turns as a chat template writes them: text that an output format has to read."""
+"""Assistant turns in the form of a chat template: text that an output format has to read."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class TurnWriter:
 
     @cached_property
     def hidden_calls(self) -> list[WrittenTurn]:
-        """Turns that name a call and do not show its arguments, as where these are encoded; empty if a turn shows both.
+        """Turns that name a call and hide the arguments, as where these are encoded; empty if a turn shows both.
 
         Empty also if the prompt does not describe the tools.
         """
@@ -239,7 +239,7 @@ def _outputs(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _mark(call: Call) -> str:
-    """Return the text by which a call is recognised: its first argument, or else its name."""
+    """Return the text by which a call is recognised: the first argument, or else the name."""
     return str(next(iter(call[1].values()), call[0]))
 
 

@@ -24,7 +24,7 @@ _CHOICES = [Choices(*each) for each in product(("\n", ""), (False, True), (False
 
 
 def response_writer(source: object, stops: Sequence[str]) -> tuple[ResponseWriter | None, list[str]]:
-    """Return a writer for a response template, or a warning if it is invalid."""
+    """Return a writer for a response template, or a warning about an invalid template."""
     if source is None:
         return None, []
     try:
@@ -135,7 +135,7 @@ class ResponseWriter:
             yield self._region("tool_calls", body, texts, choices)
 
     def _message(self, text: str) -> tuple[str, str, tuple[Call, ...]] | None:
-        """Read a turn as transformers does; None if the template does not read it."""
+        """Read a turn as transformers does; None if the template cannot read the turn."""
         from transformers.utils.chat_parsing import parse_response
 
         try:
@@ -185,7 +185,7 @@ def _merge(one: dict[str, Any], other: Mapping[str, Any]) -> None:
 
 
 def _body(field: Mapping[str, Any], value: Any, choices: Choices) -> str:
-    """Write the content of a field in the form that its parser reads."""
+    """Write the content of a field in the form that the parser reads."""
     arguments, kind = field.get("content_args", {}), field.get("content", "text")
     if kind == "json":
         return _json(value, arguments)
