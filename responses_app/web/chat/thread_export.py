@@ -45,14 +45,20 @@ def _thread(request: HttpRequest, uid: str) -> tuple[Response, str]:
 
 async def _markdown(row: Response, title: str) -> AsyncIterator[bytes]:
     yield _encoded(f"{heading(title, 1)}\n\n")
-    instructions = None
-    async for turn, context in _turns(row):
+    instructions: str | None = None
+    before: StoredTurn | None = None
+    turn: StoredTurn | None = None
+    async for following, context in _turns(row):
         if context:
-            yield _encoded(await sync_to_async(item_markdown)([orjson.loads(body) for body in context], turn.row))
-        changed = orjson.loads(turn.snapshot).get("instructions")
+            yield _encoded(await sync_to_async(item_markdown)([orjson.loads(body) for body in context], following.row))
+        if turn is not None:
+            yield _encoded(await sync_to_async(turn_markdown)(turn, before, following))
+        changed = orjson.loads(following.snapshot).get("instructions")
         if changed != instructions and (instructions := changed):
             yield _encoded(f"{heading('Instructions')}\n\n{instructions}\n\n")
-        yield _encoded(await sync_to_async(turn_markdown)(turn))
+        before, turn = turn, following
+    if turn is not None:
+        yield _encoded(await sync_to_async(turn_markdown)(turn, before))
 
 
 async def _json(row: Response, title: str) -> AsyncIterator[bytes]:

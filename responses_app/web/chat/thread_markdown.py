@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final
@@ -13,7 +13,7 @@ import orjson
 from responses_app.images.decode import is_data_url
 from responses_app.models import Response, Status
 from responses_app.web.render.block_parts import ARGUMENTS, RESULT, BlockPart
-from responses_app.web.render.item_blocks import OUTPUT_TYPES, TEXT_FIELDS, ItemBlock, image_source
+from responses_app.web.render.item_blocks import OUTPUT_TYPES, TEXT_FIELDS, ItemBlock, call_id_of, image_source
 from responses_app.web.response.items import item_renderer
 from responses_app.web.response.outcome import outcome
 
@@ -30,11 +30,23 @@ class StoredTurn:
     input: Sequence[str]
     snapshot: bytes
 
+    def call_ids(self) -> set[str]:
+        """Return the ids of the calls in the output."""
+        output = orjson.loads(self.snapshot)["output"]
+        return {call_id_of(item) for item in output if item["type"] not in OUTPUT_TYPES} - {""}
 
-def turn_markdown(turn: StoredTurn) -> str:
-    """Return the Markdown of a response and its input."""
+    def answers(self, call_ids: Set[str]) -> list[dict[str, Any]]:
+        """Return the input items that answer the calls `call_ids`."""
+        items = map(orjson.loads, self.input)
+        return [item for item in items if item.get("type") in OUTPUT_TYPES and call_id_of(item) in call_ids]
+
+
+def turn_markdown(turn: StoredTurn, previous: StoredTurn | None = None, following: StoredTurn | None = None) -> str:
+    """Return the Markdown of a response and its input. Results of calls stand beside the calls of the response before."""
     row, snapshot = turn.row, orjson.loads(turn.snapshot)
-    inputs, output = [orjson.loads(body) for body in turn.input], snapshot["output"]
+    shown_before = turn.answers(previous.call_ids()) if previous is not None else []
+    inputs = [item for item in map(orjson.loads, turn.input) if item not in shown_before]
+    output = [*snapshot["output"], *(following.answers(turn.call_ids()) if following is not None else ())]
     renderer = item_renderer(row, [*inputs, *output])
     # Messages are not rendered: their Markdown is taken from the items.
     renderer.markdown_budget = 0

@@ -16,7 +16,7 @@ from django.test import AsyncClient
 from responses_app.models import AuditEntry, ChatThread, Membership, Response
 from responses_app.web.chat import shared_threads, threads
 from responses_app.web.chat.thread_markdown import fenced
-from tests.support.api.case import HELLO, ApiCase, record_text
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text
 
 SECRET_WORD = "hush-hush"
 FILE = {"type": "input_file", "filename": "plan.txt", "file_data": "data:text/plain;base64,SGk="}
@@ -247,6 +247,16 @@ class ThreadExportTest(ApiCase):
         self.assertNotIn("Another branch", text)
         entry = await AuditEntry.objects.aget(action="response.export")
         self.assertEqual((entry.object, entry.actor), (f"conversation {last}", "ada"))
+
+    async def test_the_result_of_a_call_stands_beside_the_call(self) -> None:
+        async with self.serving(record_text(WEATHER), record_text(HELLO)) as client:
+            first = await self.made(client, input="Weather?", tools=[TOOL])
+            result = {"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "Rain"}
+            last = (await self.made(client, input=[result], previous_response_id=first["id"]))["id"]
+            text = (await self.download(f"/chat/{last}.md"))[0].decode()
+        self.assertIn("**Call: get_weather** (Done)", text)
+        self.assertIn("Result:\n\n```\nRain\n```\n\n## m\n\n", text)
+        self.assertEqual(text.count("Rain"), 1)
 
     async def test_json_has_the_responses_of_the_api_with_their_input(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 2) as client:
