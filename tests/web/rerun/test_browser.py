@@ -36,6 +36,7 @@ SLOW = f"# A heading\n\n{HELD}"
 TEXTS = {
     "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
     "Say that": (answer("Another text."),),
+    "Say more": (answer("More."), answer("More again.")),
     "Weather of Messages": (*(call("get_weather", city="Oslo"), call("get_weather", city="Rome")),),
     "Say it slowly": (f"<|channel|>analysis<|message|>Slow.<|end|><|start|>assistant{answer(SLOW)}",),
     "Weather here": (
@@ -109,6 +110,21 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     page.locator(".properties").get_by_role("link", name=f"{uid[:8]}…{uid[-6:]}").click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{uid}")
     expect(page.locator(".properties")).to_contain_text("Reruns")
+
+
+def test_an_error_says_whether_the_run_has_started(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say more").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    page.route("**/rerun/column?*", lambda route: route.abort())
+    run(page)
+    first = column(page, "Run 1")
+    expect(first.get_by_role("alert")).to_contain_text("The run could not be shown")
+    page.reload()
+    expect(first).to_contain_text("More again.")
+    page.route("**/v1/responses", lambda route: route.fulfill(status=400, json={"error": {"message": "Refused."}}))
+    run(page)
+    expect(first.get_by_role("alert")).to_contain_text("The run did not start")
+    expect(first.get_by_role("status")).to_be_empty()
 
 
 def test_schema_of_messages_that_strict_mode_refuses_runs_again(chat_server: Server, page: Page) -> None:

@@ -63,15 +63,17 @@ export class Column {
     stop.hidden = false;
     this.say("Running");
     this.last = start.id;
+    let isStarted = Boolean(start.id);
     try {
       for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry: () => {} })) {
         if (event.type === "response.created") this.onCreated(event.response.id);
+        isStarted = true;
         live.apply(event);
         if (TERMINAL.has(event.type)) break;
       }
       await this.showResult(round, control.signal);
     } catch (error) {
-      if (!control.signal.aborted) this.showError(error);
+      if (!control.signal.aborted) this.showError(error, isStarted);
     } finally {
       if (this.control === control) stop.hidden = true;
     }
@@ -121,8 +123,12 @@ export class Column {
     await this.continueWith(input);
   }
 
-  showError(error) {
-    this.output.replaceChildren(el("div", { class: "block notice error", role: "alert" }, el("h2", {}, "The run did not start"), el("p", {}, error.message)));
+  showError(error, isStarted) {
+    const title = isStarted ? "The run could not be shown" : "The run did not start";
+    const remedy = isStarted ? " Reload the page to see how it ended." : "";
+    this.output.replaceChildren(el("div", { class: "block notice error", role: "alert" }, el("h2", {}, title), el("p", {}, error.message + remedy)));
+    // The alert is read by itself.
+    this.element.querySelector("[data-said]").textContent = "";
     this.page.onError(error);
   }
 }
