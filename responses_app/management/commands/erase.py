@@ -99,8 +99,14 @@ class Command(DatabaseCommand):
         total = Counter[str]()
         for kind, count in steps:
             total[kind] += count
+        left = total.pop(erasure.LEFT, 0)
         for kind, number in total.items():
             self.stdout.write(f"done: {number} {kind}")
+        if left:
+            self.stdout.write(
+                f"WARNING: {left} responses began meanwhile. These stay, with the conversations and items that they need. Revoke "
+                "the API keys of the project, and run the command again."
+            )
         if total[erasure.NOT_ERASED]:
             raise CommandError(
                 f"{total[erasure.NOT_ERASED]} responses could not be erased. The messages above name the reasons."

@@ -36,6 +36,7 @@ from responses_app.store.files import container_files, files
 BATCH = 200
 MAX_KEYS = 400
 NOT_ERASED = "responses not erased"
+LEFT = "responses that began meanwhile"
 # Seconds for the owner to end a running response.
 CANCEL_TIMEOUT_S = 30.0
 POLL_S = 0.2
@@ -85,13 +86,18 @@ def count_conversation(row: Conversation) -> Counts:
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
     """Erase the responses, conversations, items, vector stores, files, containers, webhooks and approvals of a project.
 
-    Yield kind and size of each batch.
+    Responses that begin meanwhile stay, with their conversations and the items that these need. Yield kind and size of each batch,
+    and the number of these responses.
     """
     responses = Response.objects.filter(project=project)
-    yield from cancel_running(responses)
-    yield from erase_responses(responses)
-    yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
-    yield from _delete_in_batches("items", Item.objects.filter(project=project))
+    newest = responses.aggregate(newest=Max("pk"))["newest"] or 0
+    earlier = responses.filter(pk__lte=newest)
+    yield from cancel_running(earlier)
+    yield from erase_responses(earlier)
+    yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project, responses=None))
+    yield from _erase_items(project)
+    if left := responses.filter(pk__gt=newest).count():
+        yield LEFT, left
     # Before the files, so that no file is removed from each store by itself.
     yield from _delete_in_batches("vector stores", VectorStore.objects.filter(project=project))
     yield from (("files", size) for size in files.delete_all(File.objects.filter(project=project)))
@@ -155,14 +161,25 @@ def _items_of(row: Conversation) -> QuerySet[Item]:
 
 def cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
     """Cancel running responses and wait up to CANCEL_TIMEOUT_S seconds; the caller erases the rest while running."""
-    running: Sequence[int] = list(responses.filter(ended_at=None).values_list("pk", flat=True))
-    for pk in running:
-        leases.cancel(pk)
-    deadline = time.monotonic() + CANCEL_TIMEOUT_S
-    while running and time.monotonic() < deadline and Response.objects.filter(pk__in=running, ended_at=None).exists():
+    stopped, deadline = set[int](), time.monotonic() + CANCEL_TIMEOUT_S
+    while running := set(responses.filter(ended_at=None).values_list("pk", flat=True)):
+        # Another may have started in the conversation of the first.
+        for pk in running - stopped:
+            leases.cancel(pk)
+        stopped |= running
+        if time.monotonic() >= deadline:
+            break
         time.sleep(POLL_S)
-    if running:
-        yield "responses stopped", len(running)
+    if stopped:
+        yield "responses stopped", len(stopped)
+
+
+def _erase_items(project: str) -> Iterator[tuple[str, int]]:
+    """Erase the items of a project that no response and no conversation needs. Yield kind and size of each batch."""
+    rows, last = Item.objects.filter(project=project, response=None, conversation_items=None).order_by("pk"), 0
+    while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[: orphans.BATCH]):
+        yield from (("items", size) for size in orphans.erase(project, keys, waits=True))
+        last = keys[-1]
 
 
 def _delete_in_batches(kind: str, rows: QuerySet[Any]) -> Iterator[tuple[str, int]]:

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -17,7 +18,9 @@ from django.db import connection
 from django.test import AsyncClient, Client
 
 from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
-from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
+from responses_app.store.content import erasure
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text, sse
+from tests.support.engines.held_engine import HeldEngine
 from tests.support.store.failing_deletions import fail_deletions
 from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.store.table_contents import contents
@@ -158,6 +161,33 @@ class EraseCommandTest(ApiCase):
         with self.assertLogs("responses.batches", "WARNING"), self.assertRaisesRegex(CommandError, "1 responses could not"):
             erase("--project", "p", "--yes")
         self.assertEqual(Response.objects.get().uid, "resp_damaged")
+
+    async def test_a_response_that_begins_meanwhile_is_left_with_all_that_it_needs(self) -> None:
+        self.engine = HeldEngine()
+        # Of a process that has died, so the erasure waits for the end in vain.
+        await sync_to_async(stored_response)(log_frames(1), "resp_old", project="test", ended_at=None)
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
+            answer = await client.post("/v1/conversations", b"{}", content_type="application/json")
+            uid = orjson.loads(answer.content)["id"]
+            steps = erasure.erase_project("test")
+            with patch.object(erasure, "CANCEL_TIMEOUT_S", 0.0):
+                self.assertEqual(await sync_to_async(next)(steps), ("responses stopped", 1))
+            response = await self.post(client, stream=True, input=MARK, conversation=uid)
+            parts = [await anext(aiter(response.streaming_content))]
+            try:
+                done = await sync_to_async(lambda: dict(steps))()
+                self.assertEqual((done["responses"], done[erasure.LEFT]), (1, 1))
+            finally:
+                self.engine.gate.set()
+            parts += [part async for part in response.streaming_content]
+            events = sse(b"".join(parts))
+            self.assertEqual(events[-1]["type"], "response.completed")
+            await self.made(client, input="Go on.", conversation=uid)
+            self.assertIn(MARK, HARMONY.encoding.decode(list(self.engine.requests[-1].prompt)))
+            output = await sync_to_async(erase)("--project", "test", "--yes")
+        self.assertNotIn("began meanwhile", output)
+        self.assertNotIn(MARK, await sync_to_async(contents)())
+        self.assertEqual(await Item.objects.acount() + await Conversation.objects.acount(), 0)
 
     def test_missing_subjects_are_reported(self) -> None:
         wrong: list[tuple[list[Any], str]] = [
