@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from typing import Final
+
+# Commands that read the data folder alone; `restore` writes the key of the backup.
+MAKE_NO_KEY: Final = ("check", "diffsettings", "doctor", "help", "restore")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -29,6 +34,11 @@ def main(argv: list[str] | None = None) -> None:
         if (problem := describe_database_error(error)) is None:
             raise
         _exit(argv, problem)
+
+
+def makes_key(argv: Sequence[str]) -> bool:
+    """Return whether a missing SECRET_KEY is stored in the data folder."""
+    return not (argv[1:] and argv[1] in MAKE_NO_KEY) and not {"-h", "--help", "--version"} & {*argv}
 
 
 def _exit(argv: list[str], sentence: str) -> None:

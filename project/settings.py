@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from project.command_line import makes_key
 from project.cors import cors_policy
 from project.env import (
     check_database_url,
@@ -40,7 +43,7 @@ envstr("RESPONSES_DATA_DIR", ".data")
 DATA_DIR = data_dir()
 
 DEBUG = envbool("DEBUG")
-SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
+SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR, is_stored=makes_key(sys.argv))
 SECRET_KEY_FALLBACKS = envstr("SECRET_KEY_FALLBACKS").split()
 ALLOWED_HOSTS = check_allowed_hosts(envlist("ALLOWED_HOSTS", "*"))
 CSRF_TRUSTED_ORIGINS = check_trusted_origins(envlist("CSRF_TRUSTED_ORIGINS"))

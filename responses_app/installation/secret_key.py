@@ -13,14 +13,17 @@ MIN_LENGTH = 32
 COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
-def secret_key(data_dir: Path) -> str:
+def secret_key(data_dir: Path, *, is_stored: bool = True) -> str:
     """Return the key in `data_dir/secret_key`, created at the first call. API keys are hashed with this key.
+
+    Unless `is_stored`, a missing key is made in memory alone.
 
     Raises ImproperlyConfigured for a folder that cannot be made or written to, and for a short key.
     """
     file = data_dir / "secret_key"
+    made = secrets.token_urlsafe(48)
     try:
-        value = load_or_create(file, secrets.token_urlsafe(48))
+        value = load_or_create(file, made) if is_stored or file.exists() else made
     except OSError as error:
         raise ImproperlyConfigured(str(UnusableFolder.from_error(data_dir, error))) from None
     if len(value) < MIN_LENGTH:

@@ -35,14 +35,14 @@ class Command(DatabaseCommand):
         """Run the command."""
         folder = folder.resolve()
         try:
+            manifest = restoring.check_backup(folder)
             if check:
-                manifest = restoring.check_backup(folder)
                 self.stdout.write(
                     f"The backup of {manifest.created_at} is complete: {len(manifest.files)} files are as written."
                 )
                 return
             with embedded.database(needs_stopped_server=True):
-                rows = restoring.restore(folder, overwrite=overwrite)
+                rows = restoring.restore(folder, manifest, overwrite=overwrite)
         except psycopg.Error as error:
             raise CommandError(describe_driver_error(error)) from error
         except BackupError as error:

@@ -63,12 +63,11 @@ def check_backup(folder: Path) -> Manifest:
     return manifest
 
 
-def restore(folder: Path, *, overwrite: bool) -> dict[str, int]:
-    """Restore a backup into DATABASE_URL, the storage and the data folder. Return the counts of rows.
+def restore(folder: Path, manifest: Manifest, *, overwrite: bool) -> dict[str, int]:
+    """Restore a backup that `check_backup` has read, into DATABASE_URL, the storage and the data folder. Return the counts of rows.
 
     Raises BackupError before any change if the database is in use, unless `overwrite`, or if a server runs on it.
     """
-    manifest = check_backup(folder)
     with psycopg.connect(**session_parameters(), autocommit=True) as link:
         _check_target(link, overwrite)
     _check_secret_key(folder, manifest)

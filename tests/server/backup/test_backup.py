@@ -101,7 +101,11 @@ def test_check_writes_nothing_and_finds_each_change(backup: Path, tmp_path: Path
         assert done.returncode == 1
         assert name in done.stderr
         path.write_bytes(whole)
-    assert not (tmp_path / "data" / "postgres").exists()
+    assert not (tmp_path / "data").exists()
+    # Nor does a restore that is refused.
+    (copy / NAME).unlink()
+    assert "is no complete backup" in manage(tmp_path / "data", "restore", str(copy)).stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_backup_of_a_later_version_is_refused_and_other_apps_do_not_count(backup: Path, tmp_path: Path) -> None:
