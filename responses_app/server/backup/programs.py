@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -41,9 +43,10 @@ def run(arguments: Sequence[str | Path], environ: dict[str, str]) -> str:
     """Run a program and return the output. Raises BackupError with the end of the messages."""
     done = subprocess.run([str(one) for one in arguments], env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BackupError(
-            failure(str(arguments[0]), done.stderr or f"it ended with status {done.returncode}, without a message")
-        )
+        # The limit of `ulimit -f` ends a program without a message.
+        is_too_large = done.returncode == -signal.SIGXFSZ
+        reason = os.strerror(errno.EFBIG) if is_too_large else f"it ended with status {done.returncode}, without a message"
+        raise BackupError(failure(str(arguments[0]), done.stderr or reason))
     return done.stdout
 
 

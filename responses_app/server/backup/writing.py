@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -38,6 +40,13 @@ COUNTED: Final = {
     "API keys": "responses_app_apikey",
     "accounts": User._meta.db_table,
 }
+# Errors of a full disk, of a quota and of a limit on the size of files.
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MIB: Final = 1024 * 1024
+_FILE_BYTES_SQL: Final = (
+    "SELECT coalesce(sum(bytes), 0) FROM (SELECT bytes FROM responses_app_file "
+    "UNION ALL SELECT bytes FROM responses_app_containerfile) AS file"
+)
 _MIGRATIONS_SQL: Final = "SELECT app, max(name) FROM django_migrations GROUP BY app ORDER BY app"
 
 
@@ -50,9 +59,22 @@ def write_backup(folder: Path) -> Manifest:
     _make_empty(folder)
     try:
         return _write(folder)
-    except BaseException:
+    except BaseException as error:
         _remove(folder, is_new=is_new)
+        if isinstance(error, (BackupError, OSError)) and any(os.strerror(code) in str(error) for code in NO_ROOM):
+            raise BackupError(f"{str(error).strip()}. {_room(folder)}") from error
         raise
+
+
+def _room(folder: Path) -> str:
+    """Return a sentence with the free and the needed space of a backup folder."""
+    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
+    with psycopg.connect(**session_parameters()) as link:
+        needed = int(_value(link, "SELECT pg_database_size(current_database())")) + int(_value(link, _FILE_BYTES_SQL))
+    return (
+        f"A backup in {folder} needs up to {needed // MIB + 1:,} MiB, and {free // MIB:,} MiB are free there: make room, or name a "
+        "folder on another disk."
+    )
 
 
 def _write(folder: Path) -> Manifest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -158,6 +159,8 @@ def test_a_backup_that_fails_leaves_nothing(server: Server, backup: Path, tmp_pa
     done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith("CommandError: ")
+    sentence = rf"A backup in {tmp_path}/backup needs up to [1-9][\d,]* MiB, and [\d,]+ MiB are free there: make room, or name"
+    assert re.search(sentence, done.stderr), done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
