@@ -22,6 +22,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.observability import events, genai
 from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.observability.tracing import TracingObserver
+from responses_app.runs import manager
 from tests.support import plain_http
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
@@ -190,6 +191,25 @@ class TracingTest(McpCase):
         self.assertNotIn(genai.RESPONSE_FINISH_REASONS, attributes(spans["POST /v1/responses"]))
         self.assertEqual(spans["chat m"].status.status_code, StatusCode.UNSET)
         self.assertEqual(attributes(spans["chat m"])[genai.RESPONSE_FINISH_REASONS], ("cancelled",))
+
+    async def test_round_in_another_process_is_in_the_trace_of_the_request(self) -> None:
+        exporter = self.spans(with_content=False)
+        gate = Path(self.enterContext(tempfile.TemporaryDirectory())) / "gate"
+        async with self.serving(Recording([Tokens([1]), Hold(gate)]), record_text(HELLO)) as client:
+            record, response = await self.traced(client, background=True)
+            await eventually(lambda: len(self.engine.left) == 1)
+            await self.crash()
+            await self.hub.close()
+            await self.engine.start()
+            before = exporter.get_finished_spans()
+            self.hub = self.new_hub()
+            manager.set_current(self.hub)
+            await self.hub.start()
+            self.judge(await self.read(await client.get(f"/v1/responses/{response['id']}?stream=true")))
+        (continued,) = exporter.get_finished_spans()[len(before) :]
+        assert continued.parent is not None
+        self.assertEqual(f"00-{continued.parent.trace_id:032x}-{continued.parent.span_id:016x}-01", record.traceparent)
+        self.assertEqual((continued.name, attributes(continued)[genai.RESPONSE_ID]), ("chat m", response["id"]))
 
 
 def attributes(span: ReadableSpan) -> dict[str, Any]:
