@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -19,6 +20,9 @@ INIT = (
     *("--username=postgres", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"),
     *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
 )
+MIB = 1024 * 1024
+# Of a new cluster with its WAL and the tables of the server.
+NEW_CLUSTER_MIB = 60
 RULES = "pg_hba.conf"
 TRUSTED_HOST = re.compile(r"^(host\w*\s.*\s)trust[ \t]*$", re.MULTILINE)
 # Environment variables that Postgres gets. Others may hold secrets, and SQL functions can read /proc/self/environ.
@@ -26,7 +30,7 @@ PASSED_ON = ("PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", orphan_guard.MAR
 
 
 class CannotMake(Exception):
-    """Failure of initdb; the message ends with the output of initdb."""
+    """Failure of initdb; the message has the remedy, or ends with the output of initdb."""
 
 
 def environment() -> dict[str, str]:
@@ -108,4 +112,11 @@ def _run_initdb(fresh: Path, programs: Path, maker: Account | None, options: Seq
     finally:
         os.close(folder)
     if done.returncode:
-        raise CannotMake(f"initdb failed: {(done.stderr or done.stdout).strip()}")
+        message = (done.stderr or done.stdout).strip()
+        if os.strerror(errno.ENOSPC) in message:
+            free = shutil.disk_usage(fresh).free // MIB
+            raise CannotMake(
+                f"a new database does not fit into {fresh.parent}, where {free:,} MiB are free and it needs {NEW_CLUSTER_MIB}: make "
+                "room, or set RESPONSES_DATA_DIR to a folder on another disk"
+            )
+        raise CannotMake(f"initdb failed: {message}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from responses_app.installation.database_url import SOCKET_LIMIT, SOCKET_NAME, d
 from responses_app.server.postgres import cluster
 from responses_app.server.postgres.account import account_for, run_as
 from responses_app.server.postgres.cluster import Postgres, PostgresError
+from responses_app.server.postgres.init import CannotMake, make_cluster
 from tests.support.server import closed_folders as closed
 from tests.support.server.processes import family, left, process_identity
 from tests.support.waiting import wait_until
@@ -193,3 +195,14 @@ def test_cluster_runs_as_an_ordinary_user(tmp_path: Path) -> None:
             processes = family(owner.pid) | {process_identity(pid)}
             owner.terminate()
         assert left(processes) == []
+
+
+def test_a_disk_without_room_for_a_new_database_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "programs" / "initdb"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "initdb: error: could not write: {os.strerror(errno.ENOSPC)}" >&2\nexit 1\n')
+    program.chmod(0o755)
+    with pytest.raises(
+        CannotMake, match=rf"does not fit into {tmp_path}, where [\d,]+ MiB are free and it needs 60: make room"
+    ):
+        make_cluster(tmp_path / "postgres", program.parent, None)
