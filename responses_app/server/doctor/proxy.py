@@ -33,6 +33,10 @@ CLOSE_FRAME, PING_FRAME, PONG_FRAME = 0x88, 0x89, 0x8A
 MIN_STREAM_S: Final = 0.5
 BUFFERED_SHARE: Final = 0.2
 NO_KEY: Final = "Give a key with --key, or run this where the data folder has the file api_key."
+KEY_REFUSED: Final = (
+    "The server refuses the key. Give a valid key with --key; if it is valid without the proxy, let the proxy pass the header "
+    "Authorization on."
+)
 NO_BUFFERING: Final = "Switch buffering off: nginx `proxy_buffering off`, and no compression of text/event-stream."
 
 
@@ -133,7 +137,7 @@ def check_body_size(url: str, key: str) -> CheckResults:
         )
         return
     if answer.status_code == httpx2.codes.UNAUTHORIZED:
-        yield FAILED, "The server refuses the key, so further checks are useless. Give a valid key with --key."
+        yield FAILED, KEY_REFUSED
     elif "x-request-id" not in answer.headers:
         yield (
             FAILED,
@@ -146,10 +150,15 @@ def check_body_size(url: str, key: str) -> CheckResults:
 
 def check_buffering(url: str, key: str) -> CheckResults:
     """Stream a response, and compare the arrival of its pieces with the time at which the server began the answer."""
-    model = _model(url, key)
-    if model is None:
+    answer = httpx2.get(f"{url}/v1/models", headers=_authorization(key), timeout=LIMIT_S)
+    if answer.status_code == httpx2.codes.UNAUTHORIZED:
+        yield FAILED, KEY_REFUSED
+        return
+    models: list[dict[str, Any]] = answer.json().get("data", [])
+    if not models:
         yield SKIPPED, "The server has no model that is ready."
         return
+    model = str(models[0]["id"])
     body = {"model": model, "input": "Count from 1 to 100.", "stream": True, "store": False, "max_output_tokens": 200}
     began, arrivals = time.monotonic(), list[float]()
     with httpx2.stream("POST", f"{url}/v1/responses", json=body, headers=_authorization(key), timeout=STREAM_LIMIT_S) as answer:
@@ -177,6 +186,9 @@ def check_websocket(url: str, key: str, wait_s: float) -> CheckResults:
     try:
         with _connect(urlsplit(url)) as link:
             status = _upgrade(link, urlsplit(url), key)
+            if status == httpx2.codes.UNAUTHORIZED:
+                yield FAILED, KEY_REFUSED
+                return
             if status != httpx2.codes.SWITCHING_PROTOCOLS:
                 yield (
                     FAILED,
@@ -246,13 +258,6 @@ def _connect(parts: SplitResult) -> socket.socket:
     except BaseException:
         link.close()
         raise
-
-
-def _model(url: str, key: str) -> str | None:
-    data: list[dict[str, Any]] = (
-        httpx2.get(f"{url}/v1/models", headers=_authorization(key), timeout=LIMIT_S).json().get("data", [])
-    )
-    return str(data[0]["id"]) if data else None
 
 
 def _authorization(key: str) -> dict[str, str]:
