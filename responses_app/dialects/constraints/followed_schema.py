@@ -49,12 +49,12 @@ def _names(root: Schema) -> frozenset[str]:
 
 def _part(schema: Any, names: frozenset[str]) -> Any:
     if not isinstance(schema, Mapping):
-        return schema if schema is True or schema is False else {}
+        return {}
     conditions = set(schema) - _NOTES - _LEFT_OUT - {"$defs", "definitions"}
     notes = {key: schema[key] for key in schema if key in _NOTES}
     if "$ref" in conditions:
         # What stands beside a reference would only exclude more.
-        return {**notes, "$ref": schema["$ref"]} if schema["$ref"] in names else {}
+        return {**notes, "$ref": schema["$ref"]} if isinstance(schema["$ref"], str) and schema["$ref"] in names else {}
     for word in ("anyOf", "oneOf", "allOf"):
         if conditions == {word} and isinstance(schema[word], list) and (word != "allOf" or len(schema[word]) == 1):
             # Unlike `oneOf`, `anyOf` also takes what matches two parts.
@@ -64,6 +64,9 @@ def _part(schema: Any, names: frozenset[str]) -> Any:
     if isinstance(schema.get("type"), list) and "enum" not in schema:
         # The conditions of each type would be those of a choice.
         return {**notes, "type": schema["type"]}
+    if "prefixItems" in schema:
+        # The conditions of `items` hold for the values behind those of `prefixItems`.
+        return {**notes, "type": "array"} if schema.get("type") == "array" else {}
     remaining = {key: _value(key, schema[key], names) for key in schema if key not in _LEFT_OUT}
     for lower, upper in ((_LOWER, _UPPER), (_SIZES[:1], _SIZES[1:])):
         if not _is_range(remaining, lower, upper):
@@ -72,27 +75,36 @@ def _part(schema: Any, names: frozenset[str]) -> Any:
 
 
 def _has_known_type(schema: Schema) -> bool:
-    kind = schema.get("type", "object")
-    return all(isinstance(one, str) and one in _TYPES for one in kind) if isinstance(kind, list) and kind else kind in _TYPES
+    kinds = schema.get("type", "object")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
 
 
 def _value(key: str, value: Any, names: frozenset[str]) -> Any:
     if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
         return {name: _part(child, names) for name, child in value.items()}
-    return _part(value, names) if key in ("items", "additionalProperties") else value
+    return _part(value, names) if key in ("items", "additionalProperties") and not isinstance(value, bool) else value
 
 
 def _is_left_out(key: str, value: Any, schema: Schema) -> bool:
     """Return whether the compiler does not take the keyword `key` of `schema` with this value."""
     if key in _SIZES:
-        return "items" not in schema
-    return (key == "format" and value not in _FORMATS) or (key in ("enum", "required") and not isinstance(value, list))
+        return not isinstance(schema.get("items"), Mapping)
+    if key == "required":
+        return not isinstance(value, list) or not all(isinstance(name, str) for name in value)
+    if key == "format":
+        return not isinstance(value, str) or value not in _FORMATS
+    return (key == "enum" and not (isinstance(value, list) and value)) or (
+        key == "properties" and not isinstance(value, Mapping)
+    )
 
 
 def _is_range(schema: Schema, lower: tuple[str, ...], upper: tuple[str, ...]) -> bool:
     """Return whether the bounds are numbers that leave a range, and whole ones except of `number`."""
     bounds = [schema[key] for key in lower + upper if key in schema]
     if any(isinstance(one, bool) or not isinstance(one, int | float) or abs(one) > _MAX_WHOLE for one in bounds):
+        return False
+    if lower == _SIZES[:1] and any(not isinstance(one, int) or one < 0 for one in bounds):
         return False
     if schema.get("type") != "number" and any(one != int(one) for one in bounds):
         return False

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies
 
 from responses_app.dialects.constraints.followed_schema import followed
 
@@ -26,6 +27,9 @@ PARTS: list[tuple[Any, Any]] = [
     ({"type": "number", "minimum": 1, "exclusiveMaximum": 1}, {"type": "number"}),
     ({"type": "array", "minItems": 3, "maxItems": 2}, {"type": "array"}),
     ({"type": "array", "minItems": 2, "prefixItems": [{}, {}]}, {"type": "array"}),
+    ({"type": "array", "minItems": 2, "prefixItems": [{}, {}], "items": {"type": "null"}}, {"type": "array"}),
+    ({"prefixItems": [{}, {}]}, {}),
+    ({"type": "array", "minItems": 2, "items": False}, {"type": "array", "items": False}),
     ({"type": "array", "minItems": 2, "items": [{}, {}]}, {"type": "array", "minItems": 2, "items": {}}),
     ({"type": ["integer", "null"], "minimum": 1}, {"type": ["integer", "null"]}),
     ({"type": ["string", "null"], "enum": ["a", None]}, {"type": ["string", "null"], "enum": ["a", None]}),
@@ -43,7 +47,8 @@ PARTS: list[tuple[Any, Any]] = [
     ({"$ref": "#/$defs/A", "description": "x"}, {"$ref": "#/$defs/A", "description": "x"}),
     ({"$ref": "#/$defs/B"}, {}),
     ({"$ref": "https://example.com/schema"}, {}),
-    (True, True),
+    (True, {}),
+    (False, {}),
     (None, {}),
 ]
 
@@ -60,6 +65,46 @@ def test_keywords_that_are_not_followed_are_left_out(part: Any, followed_part: A
 @pytest.mark.engine
 @pytest.mark.parametrize("part", [part for part, _followed in PARTS])
 def test_followed_parts_can_be_compiled(part: Any) -> None:
+    import xgrammar
+
+    grammar = xgrammar.Grammar.from_json_schema(json.dumps(followed(_root(part))), strict_mode=True)
+    assert "root ::=" in str(grammar)
+
+
+# Values of keywords, right and wrong ones.
+SCALARS: strategies.SearchStrategy[Any] = strategies.sampled_from([None, True, 0, 1, 2, -1, 2.5, 1e30, "a", 'a\n"', [], {}])
+TYPES = strategies.sampled_from(["string", "number", "integer", "boolean", "null", "array", "object", "file"])
+FORMATS = strategies.sampled_from(
+    ["date", "date-time", "time", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "duration", "x"]
+)
+REFERENCES = strategies.sampled_from(["#/$defs/A", "#/$defs/B", "#", "#/properties/a"])
+NAMES = strategies.sampled_from(["a", "b", 'c"'])
+BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "minLength", "maxLength")
+
+
+def _schemas(inner: strategies.SearchStrategy[Any]) -> strategies.SearchStrategy[Any]:
+    numbers = strategies.integers(-3, 3) | strategies.floats(-3, 3) | SCALARS
+    lists = strategies.lists(inner, max_size=3)
+    keywords: dict[str, strategies.SearchStrategy[Any]] = {
+        **dict.fromkeys(BOUNDS, numbers),
+        **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), lists),
+        **dict.fromkeys(("additionalProperties", "items"), inner | lists | SCALARS),
+        "type": TYPES | strategies.lists(TYPES, max_size=3) | SCALARS,
+        "enum": strategies.lists(SCALARS, max_size=3) | SCALARS,
+        "const": SCALARS,
+        "format": FORMATS | SCALARS,
+        "properties": strategies.dictionaries(NAMES, inner, max_size=3) | SCALARS,
+        "required": strategies.lists(NAMES | SCALARS, max_size=3) | SCALARS,
+        "$ref": REFERENCES | SCALARS,
+    }
+    names = strategies.lists(strategies.sampled_from(sorted(keywords)), max_size=4, unique=True)
+    return names.flatmap(lambda chosen: strategies.fixed_dictionaries({name: keywords[name] for name in chosen}))
+
+
+@pytest.mark.engine
+@given(strategies.recursive(strategies.booleans() | strategies.just({}), _schemas, max_leaves=6))
+@settings(max_examples=300, deadline=None)
+def test_every_schema_leaves_one_that_can_be_compiled(part: Any) -> None:
     import xgrammar
 
     grammar = xgrammar.Grammar.from_json_schema(json.dumps(followed(_root(part))), strict_mode=True)
