@@ -18,7 +18,15 @@ from types import MappingProxyType, TracebackType
 from responses_app.installation.data_dir import make_folder, open_log
 from responses_app.installation.database_url import PORT, ROLE, SOCKET_NAME, default_url, socket_dir
 from responses_app.server.postgres.account import Account, account_for, run_as
-from responses_app.server.postgres.init import CannotMake, environment, handed, make_cluster, open_folder, reject_hosts
+from responses_app.server.postgres.init import (
+    CannotMake,
+    environment,
+    handed,
+    make_cluster,
+    open_folder,
+    reject_hosts,
+    room_problem,
+)
 from responses_app.server.postgres.programs import NoPrograms, program_folder
 from responses_app.server.postgres.roles import make_role
 
@@ -192,7 +200,10 @@ class Postgres:
         while not self._ready():
             if not self.running or time.monotonic() > deadline:
                 self.stop()
-                raise PostgresError(f"Postgres did not start; the end of {self.log}:\n{self._tail()}")
+                tail = self._tail()
+                problem = room_problem(tail.rstrip().rpartition("FATAL")[2], self.data_dir)
+                reason = "Postgres did not start" if problem is None else problem
+                raise PostgresError(f"{reason}; the end of {self.log}:\n{tail}")
             time.sleep(POLL)
 
     def _ready(self) -> bool:

@@ -113,10 +113,17 @@ def _run_initdb(fresh: Path, programs: Path, maker: Account | None, options: Seq
         os.close(folder)
     if done.returncode:
         message = (done.stderr or done.stdout).strip()
-        if os.strerror(errno.ENOSPC) in message:
-            free = shutil.disk_usage(fresh).free // MIB
-            raise CannotMake(
-                f"a new database does not fit into {fresh.parent}, where {free:,} MiB are free and it needs {NEW_CLUSTER_MIB}: make "
-                "room, or set RESPONSES_DATA_DIR to a folder on another disk"
-            )
-        raise CannotMake(f"initdb failed: {message}")
+        raise CannotMake(room_problem(message, fresh.parent) or f"initdb failed: {message}")
+
+
+def room_problem(message: str, folder: Path) -> str | None:
+    """Return what to do about a full disk of `folder`, or a full /dev/shm, that a message of Postgres names. None for other messages."""
+    if os.strerror(errno.ENOSPC) not in message:
+        return None
+    if "shared memory" in message:
+        return "the shared memory of /dev/shm is too small for Postgres: start the container with --shm-size=256m, or set DATABASE_URL"
+    free = shutil.disk_usage(folder).free // MIB
+    return (
+        f"{folder} has no room for the database, as {free:,} MiB are free and a new one needs {NEW_CLUSTER_MIB}: make room, or set "
+        "RESPONSES_DATA_DIR to a folder on another disk"
+    )

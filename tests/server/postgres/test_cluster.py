@@ -197,12 +197,20 @@ def test_cluster_runs_as_an_ordinary_user(tmp_path: Path) -> None:
         assert left(processes) == []
 
 
-def test_a_disk_without_room_for_a_new_database_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ("could not write file", r"has no room for the database, as [\d,]+ MiB are free and a new one needs 60: make room"),
+        (
+            "could not resize shared memory segment",
+            "the shared memory of /dev/shm is too small for Postgres: start the container with --shm-size",
+        ),
+    ],
+)
+def test_the_disk_without_room_for_a_new_database_is_named(tmp_path: Path, message: str, sentence: str) -> None:
     program = tmp_path / "programs" / "initdb"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "initdb: error: could not write: {os.strerror(errno.ENOSPC)}" >&2\nexit 1\n')
+    program.write_text(f'#!/bin/sh\necho "initdb: error: {message}: {os.strerror(errno.ENOSPC)}" >&2\nexit 1\n')
     program.chmod(0o755)
-    with pytest.raises(
-        CannotMake, match=rf"does not fit into {tmp_path}, where [\d,]+ MiB are free and it needs 60: make room"
-    ):
+    with pytest.raises(CannotMake, match=sentence):
         make_cluster(tmp_path / "postgres", program.parent, None)
