@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import FilePayload, Route, expect
 
-from tests.support.web.chat_visitor import Visitor
+from tests.support.web.chat_visitor import Visitor, held
 
 pytestmark = pytest.mark.browser
 # Dispatches a paste or drop with a PNG file, as the browser does for a real one.
@@ -248,3 +248,20 @@ def test_hint_of_the_keys_is_never_cut(visitor: Visitor) -> None:
         )
         assert whole, width
     assert page.locator("#keys").inner_text().replace("\n", " ").startswith("Enter to send")
+
+
+def test_enter_during_an_answer_says_that_the_message_waits(visitor: Visitor) -> None:
+    notice = visitor.page.locator("form.composer .notice")
+    with held(visitor.server):
+        visitor.send("slowly")
+        expect(visitor.last).to_contain_text("word5")
+        visitor.field.fill("greetings")
+        visitor.field.press("Enter")
+        expect(notice).to_contain_text("Wait for the answer, or stop it.")
+        expect(visitor.field).to_have_value("greetings")
+    visitor.wait_for_end()
+    expect(notice).to_be_empty()
+    expect(visitor.answers).to_have_count(1)
+    visitor.field.press("Enter")
+    expect(visitor.answers).to_have_count(2)
+    visitor.wait_for_end()

@@ -7,7 +7,7 @@ import { autoscroll } from "./autoscroll.js";
 import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
 
-// A thread appears after this time, even if the modules for code and math are not loaded.
+// A thread appears after this time, even without the modules for code and math.
 const MAX_DRAWING_MS = 1500;
 
 class Chat {
@@ -108,7 +108,7 @@ class Chat {
     return (await import("./send.js")).send(this, input, options);
   }
 
-  // Puts the id of the last response into the URL, so that a reload opens the response again.
+  // Puts the id of the last response into the URL, for a reload.
   updateUrl(isNew = false) {
     const id = this.turns.at(-1)?.id;
     const path = `${this.urls.chat}/${id}`;

@@ -1,5 +1,6 @@
 // Message form: text, attachments, and the keys to send and stop.
 const MAX_HEIGHT_PX = 240;
+const WAIT = "Wait for the answer, or stop it.";
 
 export class Composer {
   // `actions`: send(text, attached parts), stop().
@@ -28,7 +29,7 @@ export class Composer {
     this.onInput();
   }
 
-  // Accept files on the whole page: the browser would replace the page with an unhandled dropped file.
+  // On the whole page: a browser opens a dropped file that no script handles.
   acceptFiles() {
     this.form.addEventListener("paste", (event) => this.attach(event, event.clipboardData));
     const mark = (on) => this.form.classList.toggle("drop", on);
@@ -39,7 +40,7 @@ export class Composer {
 
   attach(event, data) {
     const files = [...(data?.files ?? [])];
-    // Office programs copy text together with an image of the text: paste the text only.
+    // Office programs copy text with an image of it: paste the text only.
     if (files.length === 0 || (event.type === "paste" && data.types.includes("text/plain"))) return;
     event.preventDefault();
     this.add(files);
@@ -80,6 +81,7 @@ export class Composer {
   submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
+    if (this.busy) this.notice.textContent = WAIT;
     if (this.busy || this.sendButton.disabled || !(text || this.pending || !this.attachments.isEmpty)) return;
     if (this.pending) return void (this.notice.textContent = "A file is still being uploaded.");
     const attached = this.attachments.take();
@@ -92,6 +94,7 @@ export class Composer {
 
   setBusy(busy) {
     this.busy = busy;
+    if (this.notice.textContent === WAIT) this.notice.textContent = "";
     this.stopButton.hidden = !busy;
     this.sendButton.hidden = busy;
     // The pressed button is hidden now and has lost the focus.

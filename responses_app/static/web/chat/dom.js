@@ -1,4 +1,4 @@
-// Element construction: attributes, event listeners and children. Strings become text nodes and are never parsed as HTML.
+// Element construction: attributes, listeners and children. Strings become text nodes, never HTML.
 import { visible } from "../visible.js";
 
 export { visible };

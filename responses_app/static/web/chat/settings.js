@@ -1,4 +1,4 @@
-// Request parameters of the form, saved for the next visit and filled from an opened conversation.
+// Request parameters of the form, saved for the next visit, or of an opened conversation.
 const STORAGE_KEY = "chat-form";
 const FIELDS = ["model", "instructions", "temperature", "max_output_tokens", "effort", "by_itself", "store"];
 // Groups of checkboxes: tools of the page, MCP servers, server tools.

@@ -138,7 +138,7 @@ export class Turn {
     show(`${this.urls.chat}/${encodeURIComponent(this.id)}/inspector`, control);
   }
 
-  // False for a turn with a decision about an approval request: each decision counts once.
+  // False for a turn that decides about an approval: each counts once.
   get canRepeat() {
     return !this.input.some((item) => item.type === "mcp_approval_response");
   }
