@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateSyntaxError
+
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 
@@ -47,7 +49,13 @@ def load_template(checkpoint: Checkpoint, tokenizer: Any) -> ChatTemplate:
     tokens = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     templates = checkpoint.chat_templates()
     if templates:
-        return ChatTemplate(choose_template(checkpoint.source, templates), tokens, with_tools=templates.get("tool_use"))
+        try:
+            return ChatTemplate(choose_template(checkpoint.source, templates), tokens, with_tools=templates.get("tool_use"))
+        except TemplateSyntaxError as error:
+            raise ValueError(
+                f"The chat template of {checkpoint.source} cannot be read, line {error.lineno}: {error.message}. Correct the template, "
+                "or name a file with another: --chat-template FILE, or chat_template=FILE in the engine URL."
+            ) from error
     if (tekken := checkpoint.path("tekken.json")) is not None:
         return ChatTemplate(_tekken_template(tekken), tokens)
     model_type = str(checkpoint.config.get("model_type"))
