@@ -124,7 +124,10 @@ def test_an_unknown_family_is_a_warning_and_its_template_is_reported(checkpoint:
         (lambda folder: (folder / "config.json").unlink(), r"holds no config\.json"),
         (lambda folder: (folder / "config.json").write_text("{"), "cannot be opened: Expecting property name"),
         (lambda folder: (folder / "chat_template.jinja").unlink(), "cannot be opened: .* has no chat template"),
-        (lambda folder: (folder / "chat_template.jinja").write_text("{% if %}"), "cannot be read, line 1: Expected an expression"),
+        (
+            lambda folder: (folder / "chat_template.jinja").write_text("{% if %}"),
+            "cannot be read, line 1: Expected an expression",
+        ),
     ],
     ids=["no_folder", "no_config", "invalid_config", "no_template", "invalid_template"],
 )

@@ -167,6 +167,10 @@ class _Chooser:
         for turn in turns.plain[:1]:
             read_text = read_turn(turn, output, self._reader.hidden(output)).text
             before, behind = (text.strip() for text in read_text.partition(ANSWER)[::2])
+            with_tokens = turn.text.partition(ANSWER)[0].strip()
+            if before and not _TAGS.fullmatch(before) and _TAGS.fullmatch(with_tokens):
+                # A word between special tokens, which do not come out of the tokenizer without a marker.
+                before = with_tokens
             tag = before or turn.opening.rpartition("\n")[2].strip()
             is_pair = _TAG.fullmatch(tag) and behind == f"</{tag[1:]}"
             if is_pair or (_TAGS.fullmatch(before) and (not behind or _TAGS.fullmatch(behind))):

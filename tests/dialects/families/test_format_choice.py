@@ -19,7 +19,7 @@ from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.protocol.deltas import Call, ReasoningDelta, TextDelta
-from tests.support.dialects.families.cases import cases
+from tests.support.dialects.families.cases import OutputCase, cases
 from tests.support.dialects.families.checkpoint_folder import write_checkpoint
 from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.families.family_format import FamilyFormat
@@ -336,3 +336,13 @@ def test_tag_that_only_the_prompt_has_is_a_warning(opening: str, in_history: boo
         )
         is not in_history
     )
+
+
+def test_word_between_special_tokens_before_every_answer_is_no_text() -> None:
+    head = "<|begin|>final<|end|>"
+    answer = f"{{{{- '{head}' + message.content if message.role == 'assistant' and message.content else message.content }}}}"
+    output = choose_for(CHATML.replace("{{- message.content }}", answer), "<|begin|>", "<|end|>", model_type="new_model").output
+    assert output.ignored == (head,)
+    assert output.answer_head is not None
+    for text in ("Hi, final.", f"{head}Hi, final."):
+        assert read_by_letters(output, OutputCase("answer", text, (("text", "Hi, final."),))) == [("text", "Hi, final.")]
