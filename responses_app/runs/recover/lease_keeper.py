@@ -43,12 +43,18 @@ class DatabaseClock:
 
     def __init__(self) -> None:
         self._offset: float | None = None
+        self._delay = 0.0
 
-    def has_jumped(self, clock: float, now: float) -> bool:
-        """Return whether the clock has jumped since the last call: then all other workers look dead until their next heartbeat."""
-        last, self._offset = self._offset, clock - now
+    def has_jumped(self, clock: float, asked: float, now: float) -> bool:
+        """Return whether the clock may have jumped since the last call: then all other workers look dead until their next heartbeat.
+
+        `asked` is the time of the question, and `now` that of the answer. A busy process may read an answer late, which looks like
+        a jump and is not logged as one.
+        """
+        last, late = self._offset, self._delay
+        self._offset, self._delay = clock - now, now - asked
         jump = 0.0 if last is None else self._offset - last
-        if abs(jump) > GAP:
+        if jump > GAP + late or jump < -GAP - self._delay:
             logger.warning("the clock of the database has jumped by %.0f s; check its time synchronization", jump)
         return abs(jump) > GAP
 
@@ -131,9 +137,10 @@ class LeaseKeeper:
             self._wake.clear()
 
     async def _tick(self) -> None:
+        asked = time.monotonic()
         held, packing.allowed, clock = await sync_to_async(leases.heartbeat)(self.worker, self._name, self._models)
         now, self._known, self._mended = time.monotonic(), True, False
-        if now - self._beaten > GAP or self._clock.has_jumped(clock, now):
+        if now - self._beaten > GAP or self._clock.has_jumped(clock, asked, now):
             self._sure_since = now
         self._beaten = now
         self._reconcile(held)
