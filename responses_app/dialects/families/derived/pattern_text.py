@@ -35,6 +35,8 @@ class _Text:
         self._pattern, self._at = pattern, 0
         self._values = values
         self._choices = choices
+        # Whether a named group has been read.
+        self._has_name = False
 
     def alternatives(self) -> str:
         """Read up to the end of a group, or of the pattern."""
@@ -63,7 +65,9 @@ class _Text:
             return text * least
         if text.isspace():
             return self._choices.space
-        return text if self._choices.optional and self._pattern[start] == "(" else ""
+        # Any text between a name and the arguments, which may be absent as a group may.
+        is_free = self._has_name and self._pattern[start] == "["
+        return text if self._choices.optional and (is_free or self._pattern[start] == "(") else ""
 
     def _atom(self) -> str:
         match = _ATOM.match(self._pattern, self._at)
@@ -74,6 +78,7 @@ class _Text:
             return ""
         if atom.startswith("("):
             text = self.alternatives()
+            self._has_name = self._has_name or bool(match["name"])
             return "" if match["look"] else self._values.get(match["name"], text) if match["name"] else text
         if atom.startswith("["):
             return _of_class(atom)

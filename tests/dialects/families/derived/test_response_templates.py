@@ -238,3 +238,11 @@ def test_a_model_of_an_unknown_family_starts_with_the_response_template_of_its_f
     tokens = dialect.vocabulary.encode(CASES["objects"].calls + family.eos)
     deltas = parse_chunks(dialect, turn(tools=TOOLS), tokens, [1] * len(tokens))
     assert [delta.name for delta in deltas if isinstance(delta, Call)] == ["get_weather", "plan_trip"]
+
+
+def test_any_text_between_name_and_arguments_is_a_warning() -> None:
+    source = response_template({"open_pattern": r"<fn=(?P<name>\w+)>[^{]*", "close": "</fn>", "transform": NAMED})
+    detection = choose_for(HIDING, response_template=source, model_type="new_model").detection
+    assert detection.calls is ReadBack.EQUAL
+    (warning,) = detection.warnings
+    assert warning.startswith("The response_template allows forms of calls that are not read: <fn=get_markplan>x{")
