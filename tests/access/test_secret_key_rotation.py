@@ -6,6 +6,7 @@ from base64 import urlsafe_b64encode
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -14,12 +15,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import Client, override_settings
 
 from responses_app.access import api_keys
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Worker
 from responses_app.runs.prepare import encrypted_content
-from responses_app.server.bootstrap.first_api_key import KEYS_REFUSED, first_key, other_secret_key
+from responses_app.server.bootstrap.first_api_key import KEYS_REFUSED, first_key, other_secret_key, unshared_secret_key
 from responses_app.web.accounts import sign_in
 from tests.support.api.case import ApiCase
 
@@ -79,6 +81,21 @@ def test_the_first_key_is_not_made_again(tmp_path: Path) -> None:
         assert ApiKey.objects.count() == 1
         ApiKey.objects.update(revoked_at="2026-01-01T00:00Z")
         assert ApiKey.find(secret) is None
+
+
+@pytest.mark.django_db
+def test_new_secret_key_beside_other_processes_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SECRET_KEY", "SECRET_KEY_FILE", "RESPONSES_API_KEY", "RESPONSES_API_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    Worker.objects.create(uid=uuid4(), name="dead", heartbeat_at="2026-01-01T00:00Z")
+    assert unshared_secret_key(tmp_path) is None
+    Worker.objects.create(uid=uuid4(), name="alive", heartbeat_at=Now())
+    assert f"SECRET_KEY is that of {tmp_path / 'secret_key'}." in (unshared_secret_key(tmp_path) or "")
+    monkeypatch.setenv("SECRET_KEY", NEW)
+    assert unshared_secret_key(tmp_path) is None
+    monkeypatch.delenv("SECRET_KEY")
+    first_key(tmp_path)
+    assert unshared_secret_key(tmp_path) is None, "this is no first start"
 
 
 @pytest.mark.django_db

@@ -47,7 +47,7 @@ def prepare(folder: Path, progress: Progress) -> str:
 
         django.setup(set_prefix=False)
         from responses_app.server.bootstrap import pooler, shared_resources
-        from responses_app.server.bootstrap.first_api_key import first_key, other_secret_key
+        from responses_app.server.bootstrap.first_api_key import first_key, other_secret_key, unshared_secret_key
         from responses_app.store.database_problems import describe_database_error
 
         try:
@@ -55,8 +55,9 @@ def prepare(folder: Path, progress: Progress) -> str:
             pooler.check()
             with _start_lock():
                 call_command("migrate", verbosity=0, interactive=False)
+                unshared = unshared_secret_key(folder)
                 key = first_key(folder)
-            for sentence in filter(None, (*shared_resources.warnings(), other_secret_key(folder))):
+            for sentence in filter(None, (*shared_resources.warnings(), other_secret_key(folder), unshared)):
                 progress.line(f"WARNING: {sentence}")
             return key
         except DatabaseError as error:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from pathlib import Path
+
+from django.db.models.functions import Now
 
 from project.env import read_variable
 from responses_app.installation.data_dir import load_or_create
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Worker
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 
 NAME = "first"
 PROJECT = "default"
@@ -16,6 +20,18 @@ KEYS_REFUSED = (
     "SECRET_KEY is not the one with which the first API key was stored: keys made with the other one are refused, and what it has "
     "encrypted cannot be read. Set the other one again, or add it to SECRET_KEY_FALLBACKS. If it is lost, revoke the older key 'first'."
 )
+UNSHARED = (
+    "Other processes use this database, and SECRET_KEY is that of {file}. All hosts of a database need the same SECRET_KEY: with "
+    "different ones each refuses the API keys of the others, and cannot read what these have encrypted. Set SECRET_KEY on every host."
+)
+
+
+def unshared_secret_key(data_dir: Path) -> str | None:
+    """Return a warning for the first start in a data folder, without SECRET_KEY, on a database that other processes use."""
+    if (data_dir / FILE).exists() or read_variable("SECRET_KEY") or read_variable("RESPONSES_API_KEY"):
+        return None
+    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
+    return UNSHARED.format(file=data_dir / "secret_key") if alive.exists() else None
 
 
 def first_key(data_dir: Path) -> str:
