@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api.http import HAS_RESPONSE
 from responses_app.engine_interface import GenerateRequest
-from responses_app.errors import ServiceUnavailable
+from responses_app.errors import NotFound, ServiceUnavailable
 from responses_app.models import Response
 from responses_app.observability.records import current_request, trace_context
 from responses_app.protocol.encoding import EventFrame
@@ -166,7 +166,7 @@ def _without_failure(snapshot: bytes) -> bytes:
 
 
 async def _wait_terminal(run: Run) -> EventFrame:
-    """Return the terminal frame, from this process or another. Raises ServiceUnavailable if this process stops before."""
+    """Return the terminal frame, from this process or another. Raises NotFound of a response that was deleted, ServiceUnavailable."""
     frame = await run.wait_terminal()
     if not run.broadcast.handed_over:
         return frame
@@ -174,6 +174,9 @@ async def _wait_terminal(run: Run) -> EventFrame:
         async for batch in batches:
             frame = batch[-1] if batch else frame
     if frame.type not in reader.TERMINAL:
+        pk = run.publisher.pk
+        if pk is not None and not await Response.objects.filter(pk=pk).aexists():
+            raise NotFound(f"The response with id '{run.uid}' was deleted while it ran.")
         raise ServiceUnavailable(
             f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment."
         )

@@ -1,4 +1,4 @@
-"""A stream in which something goes wrong is cut off: its client must not wait for an end that never comes."""
+"""A stream in which something goes wrong is cut off, and a request without a stream is told why: no client waits for ever."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from django.db import OperationalError
 from django.test import SimpleTestCase
 
 from project.api_handler import ApiHandler
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.models import Response
 from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.wire.sse import StreamInterrupted
+from tests.support.api.case import ApiCase, tokens
+from tests.support.waiting import eventually
 
 
 class CutStreamTest(SimpleTestCase):
@@ -51,3 +55,22 @@ class CutStreamTest(SimpleTestCase):
         with self.assertLogs("responses.asgi", "ERROR") as log:
             self.assertEqual(self.sent(ValueError("a fault")), ["http.response.start", "http.response.cut"])
         self.assertIsNotNone(log.records[0].exc_info)
+
+
+class DeletedResponseTest(ApiCase):
+    """A response that an erasure deletes although it still runs."""
+
+    async def test_request_for_a_response_that_was_deleted_says_so(self) -> None:
+        endless = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens("<|return|>"))])
+        async with self.serving(endless) as client:
+            waiting = asyncio.create_task(self.post(client))
+            await eventually(lambda: self.hub.runs)
+            (run,) = self.hub.runs.values()
+            # All that the engine has generated is stored.
+            await eventually(lambda: any(b" upon" in frame.data for frame in run.broadcast.frames))
+            await Response.objects.filter(uid=run.uid).adelete()
+            # As the watch does when the lease is gone.
+            run.hand_over()
+            answer = await waiting
+        self.assertEqual(answer.status_code, 404)
+        self.assertIn(f"The response with id '{run.uid}' was deleted while it ran.", answer.content.decode())
