@@ -24,6 +24,7 @@ from responses_app.web.private import private
 from responses_app.web.responses.numbers import plural
 from responses_app.web.responses.rows import rows as list_rows
 from responses_app.web.roles import check_role
+from responses_app.wire.event_stream import partial_snapshot
 
 # A page of the list has fewer rows.
 MAX_SELECTED = 100
@@ -74,10 +75,10 @@ def _record(request: HttpRequest, action: str, rows: Sequence[Response]) -> None
 
 
 async def _lines(rows: Sequence[Response]) -> AsyncIterator[bytes]:
-    """Yield each response that has ended as a line of JSON."""
+    """Yield each response as a line of JSON, a running one with the items that are done so far."""
     async for batch in batches(reader.with_last_event(Response.objects.filter(pk__in=[row.pk for row in rows])).only("pk")):
-        for snapshot in filter(None, map(reader.terminal_snapshot, batch)):
-            yield snapshot + b"\n"
+        for row in batch:
+            yield (reader.terminal_snapshot(row) or await partial_snapshot(row)) + b"\n"
 
 
 async def _cancel(request: HttpRequest, rows: Sequence[Response]) -> bool:

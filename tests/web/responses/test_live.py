@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import orjson
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -90,3 +91,17 @@ class LiveTest(ApiCase):
             self.assertEqual((await Response.objects.aget(uid=uid)).status, "cancelled")
             await person.post(f"/responses/{uid}/delete")
             self.assertFalse(await sync_to_async(Response.objects.filter(uid=uid).exists)())
+
+    async def test_an_export_has_running_responses_with_the_items_that_are_done(self) -> None:
+        person = await self.person()
+        gate = Path(self.enterContext(TemporaryDirectory()), "gate")
+        release = gate.touch
+        async with self.serving(record_text(THOUGHT), Recording([*record_text(THOUGHT).steps[:5], Hold(gate)])) as client:
+            ended = await self.made(client)
+            running = (await self.made(client, background=True))["id"]
+            answer = await person.post("/responses/selection", {"action": "export", "uid": [ended["id"], running]})
+            first, second = map(orjson.loads, (await self.collected(answer)).splitlines())
+            self.assertEqual(first, ended)
+            self.assertEqual((second["id"], second["object"]), (running, "response"))
+            self.assertIn(second["status"], ("queued", "in_progress"))
+            release()
