@@ -121,6 +121,10 @@ def test_options_of_a_conversation_in_a_dialog(visitor: Visitor, axe: str) -> No
     dialog.get_by_role("button", name="Pin to the top").click()
     expect(threads.locator("h2").first).to_have_text("Pinned")
     assert violations(visitor.page, axe) == []
+    with visitor.page.expect_download() as download:
+        dialog.get_by_role("link", name="Markdown").press("Enter")
+    assert download.value.suggested_filename.startswith("about-wombats.")
+    assert "wombat greetings" in download.value.path().read_text()
     dialog.get_by_role("button", name="Make a link").click()
     link = dialog.locator("#shared").inner_text()
     dialog.get_by_role("button", name="Close").click()
