@@ -168,6 +168,18 @@ class ChatBrokenOutputTest(BrokenOutputCase):
             made = await self.made(client)
             self.assertEqual([problem["type"] for problem in made["output_problems"]], ["empty_output"])
 
+    async def test_marker_that_the_token_limit_cuts_is_not_in_the_log(self) -> None:
+        ids = self.encode("Hello there! <tool_c")
+        async with self.serving(*[Recording([Tokens(ids)])] * 2) as client:
+            with self.assertNoLogs("responses.run", "WARNING"):
+                cut = await self.made(client, max_output_tokens=len(ids))
+            with self.assertLogs("responses.run", "WARNING") as logs:
+                ended = await self.made(client)
+        self.assertEqual((cut["status"], ended["status"]), ("incomplete", "completed"))
+        for made in (cut, ended):
+            self.assertEqual([problem["type"] for problem in made["output_problems"]], ["unfinished_marker"])
+        self.assertEqual([MESSAGES["unfinished_marker"] in line for line in logs.output], [True])
+
 
 class FormatBrokenOutputCase(BrokenOutputCase):
     """Output with the calls of a tool parser."""

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from responses_app.engine_interface import EngineError, EngineLacksModel, Finish
 from responses_app.errors import ApiError, DatabaseAway, InternalError, InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.protocol.events import Event
+from responses_app.protocol.output_problems import UNFINISHED_CALL, UNFINISHED_MARKER
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
@@ -127,8 +128,12 @@ class RunEndings:
         return True
 
     async def _end(self, events: list[Event]) -> bool:
+        response = self._writer.response
+        # What a limit or a client cuts is no fault of the model.
+        expected = () if response["status"] == "completed" else (UNFINISHED_CALL, UNFINISHED_MARKER)
         for problem in self._writer.output_problems:
-            logger.warning("%s: output %s: %s", self._writer.response["id"], problem.get("output_index"), problem["message"])
+            if problem["type"] not in expected:
+                logger.warning("%s: output %s: %s", response["id"], problem.get("output_index"), problem["message"])
         try:
             await self._output.publish_and_wait(events, ending=self._ending)
         except DatabaseError as error:
