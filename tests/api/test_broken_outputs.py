@@ -169,10 +169,10 @@ class ChatBrokenOutputTest(BrokenOutputCase):
             self.assertEqual([problem["type"] for problem in made["output_problems"]], ["empty_output"])
 
     async def test_marker_that_the_token_limit_cuts_is_not_in_the_log(self) -> None:
-        ids = self.encode("Hello there! <tool_c")
+        ids = self.encode("Hello there! <tool_ca")
         async with self.serving(*[Recording([Tokens(ids)])] * 2) as client:
             with self.assertNoLogs("responses.run", "WARNING"):
-                cut = await self.made(client, max_output_tokens=len(ids))
+                cut = await self.made(client, max_output_tokens=len(ids) - 1)
             with self.assertLogs("responses.run", "WARNING") as logs:
                 ended = await self.made(client)
         self.assertEqual((cut["status"], ended["status"]), ("incomplete", "completed"))
