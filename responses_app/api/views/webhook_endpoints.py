@@ -99,7 +99,8 @@ async def test(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
 
 
 def shape(row: WebhookEndpoint) -> dict[str, Any]:
-    """Return the object of an endpoint, without the secret. `disabled_at` is a field of this server."""
+    """Return the object of an endpoint, without the secret. `disabled_at` and `old_secret_active_until` are fields of this server."""
+    old_secret_until = row.old_secret_until if row.has_old_secret else None
     return {
         "id": row.uid,
         "object": "webhook_endpoint",
@@ -109,6 +110,7 @@ def shape(row: WebhookEndpoint) -> dict[str, Any]:
         "url": row.url,
         "event_types": row.event_types,
         "signing_secret_hint": row.secret_hint,
+        "old_secret_active_until": None if old_secret_until is None else int(old_secret_until.timestamp()),
         "disabled_at": None if row.disabled_at is None else int(row.disabled_at.timestamp()),
     }
 

@@ -55,6 +55,9 @@ def test_every_method_of_the_openai_client(server: Server) -> None:
     assert made.id in [endpoint.id for endpoint in client.webhooks.list(limit=1)]
     rotated = client.webhooks.rotate_secret(made.id, keep_old_secret_active_for_24_hours=True)
     assert rotated.signing_secret != made.signing_secret
+    assert read.to_dict()["old_secret_active_until"] is None
+    assert rotated.to_dict()["old_secret_active_until"] == (rotated.updated_at or 0) + 24 * 60 * 60
+    assert client.webhooks.rotate_secret(made.id).to_dict()["old_secret_active_until"] is None
     assert client.webhooks.event_types.list().data == [
         "response.completed",
         "response.failed",
