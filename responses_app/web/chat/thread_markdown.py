@@ -127,7 +127,8 @@ def _of_part(part: BlockPart) -> Iterator[str]:
     if part.image is not None:
         yield "*Image*"
     if part.pages:
-        yield "\n".join(f"- {page.title} {page.url}".rstrip() for page in part.pages)
+        # A page without a title has its address as the title.
+        yield "\n".join("- " + " ".join(dict.fromkeys(filter(None, (page.title, page.url)))) for page in part.pages)
     if part.note or part.heading:
         yield f"*{part.note or part.heading}*"
     text = part.whole or part.text

@@ -20,11 +20,13 @@ from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text
 
 SECRET_WORD = "hush-hush"
 FILE = {"type": "input_file", "filename": "plan.txt", "file_data": "data:text/plain;base64,SGk="}
-TOOL_RUN = [
+SOURCE = {"type": "url", "url": "https://example.com/snow"}
+TOOL_RUN: list[dict[str, Any]] = [
     {"role": "user", "content": "And the **weather**?"},
     {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city":"Oslo"}'},
     {"type": "function_call_output", "call_id": "call_1", "output": "```\nsnow"},
     {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Snow.</details>"}]},
+    {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "snow", "sources": [SOURCE]}},
     {"role": "assistant", "content": "It snows."},
 ]
 ENTRY = re.compile(r'<h2 data-group="([^"]*)">|<a href="/chat/(\w+)"[^>]*>([^<]*)</a>')
@@ -237,6 +239,7 @@ class ThreadExportTest(ApiCase):
             '**Call: get_weather** (Done)\n\nArguments:\n\n```json\n{\n  "city": "Oslo"\n}\n```\n\n',
             "Result:\n\n````\n```\nsnow\n````",
             "<details><summary>Reasoning</summary>\n\nSnow.&lt;/details>\n",
+            "\n- https://example.com/snow\n",
             "It snows.\n\n",
             "## m\n\n",
             "Then\nbye\n\n*File: plan.txt*",
