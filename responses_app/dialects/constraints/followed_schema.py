@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from math import inf
 from typing import Any, Final, TypeAlias
 
@@ -11,12 +11,16 @@ Schema: TypeAlias = Mapping[str, Any]
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
 _FORMATS: Final = frozenset({"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
 _NOTES: Final = frozenset({"$schema", "title", "description", "default"})
-_REFERENCES: Final = ("#/$defs/", "#/definitions/")
+_TABLES: Final = ("$defs", "definitions")
+# Characters of names that references write in another way.
+_ESCAPED: Final = frozenset("/~%")
+# Most references that are followed one after the other, and most rounds of a search through definitions.
+MAX_LINKS: Final = 16
 _LOWER: Final = ("minimum", "exclusiveMinimum")
 _UPPER: Final = ("maximum", "exclusiveMaximum")
 _SIZES: Final = ("minItems", "maxItems")
 _KEPT: Final = frozenset({*_NOTES, "type", "required", "enum", "const", "format", *_LOWER, *_UPPER, *_SIZES})
-_NESTED: Final = frozenset({"properties", "additionalProperties", "items", "$defs", "definitions"})
+_NESTED: Final = frozenset({"properties", "additionalProperties", "items", *_TABLES})
 # Keywords without which more values match, or the same: what they demand is not followed. xgrammar 0.2.8 reads `pattern` as the
 # pattern of the whole text, and allows no escapes, as of line breaks, in strings with a pattern or a length.
 _LEFT_OUT: Final = frozenset(
@@ -27,30 +31,86 @@ _LEFT_OUT: Final = frozenset(
         *("contentMediaType", "contentEncoding"),
     }
 )
-# Whole numbers that the compiler and every JSON parser take.
+# Whole numbers that the compiler and every JSON parser take, and sizes of arrays that the compiler takes.
 _MAX_WHOLE: Final = 2**53
+_MAX_SIZE: Final = 2**31 - 1
 
 
 def followed(schema: Schema) -> dict[str, Any]:
     """Copy the schema of the arguments of a tool, without keywords that calls do not follow.
 
-    A part with other keywords becomes `{}`, which any value matches, and so do arguments that may be no object: `{"type": "object"}`.
+    A part with other keywords, or that no finite value matches, becomes `{}`, which any value matches. Arguments that may be no
+    object become `{"type": "object"}`. A reference at the root is replaced by its definition.
     """
-    if "anyOf" in schema or "oneOf" in schema or schema.get("type", "object") != "object":
+    root = _resolved(schema)
+    if any(word in root for word in ("$ref", "anyOf", "oneOf", "allOf")) or root.get("type", "object") != "object":
         return {"type": "object"}
-    return _part(schema, _names(schema)) or ({"type": "object"} if schema else {})
+    names = frozenset(_definitions(root))
+    part = _part(root, names)
+    finite = _finite_definitions(part)
+    if not names <= finite:
+        part = _part(root, finite)
+    return part or ({"type": "object"} if schema else {})
 
 
-def _names(root: Schema) -> frozenset[str]:
-    """Return the references that lead to a definition of the root."""
-    tables = ((before, root.get(before[2:-1])) for before in _REFERENCES)
-    return frozenset(before + name for before, table in tables if isinstance(table, Mapping) for name in table)
+def _resolved(schema: Schema) -> Schema:
+    """Return the definition to which a reference at the root leads, with the definitions of the root."""
+    tables, definitions = {key: schema[key] for key in _TABLES if key in schema}, _definitions(schema)
+    for _ in range(MAX_LINKS):
+        reference = schema.get("$ref")
+        target = definitions.get(reference) if isinstance(reference, str) else None
+        if not isinstance(target, Mapping):
+            break
+        schema = {**target, **tables}
+    return schema
+
+
+def _definitions(root: Schema) -> dict[str, Any]:
+    """Return the definitions of the root by reference, except those whose names are escaped in references."""
+    tables = ((key, root.get(key)) for key in _TABLES)
+    return {
+        f"#/{key}/{name}": definition
+        for key, table in tables
+        if isinstance(table, Mapping)
+        for name, definition in table.items()
+        if not _ESCAPED & set(name)
+    }
+
+
+def _finite_definitions(root: Schema) -> frozenset[str]:
+    """Return the references to definitions that a finite value matches: a schema may require itself without end."""
+    definitions, finite = _definitions(root), set[str]()
+    for at in range(MAX_LINKS):
+        names = [name for name in definitions if name not in finite]
+        before = len(finite)
+        for name in names if at % 2 else reversed(names):
+            if _is_finite(definitions[name], finite):
+                finite.add(name)
+        if len(finite) == before:
+            break
+    return frozenset(finite)
+
+
+def _is_finite(part: Any, finite: Set[str]) -> bool:
+    """Return whether a finite value matches a followed part, if one matches each definition in `finite`."""
+    if not isinstance(part, Mapping) or "enum" in part or "const" in part:
+        return True
+    if "$ref" in part:
+        return part["$ref"] in finite
+    if "anyOf" in part:
+        return any(_is_finite(one, finite) for one in part["anyOf"])
+    if part.get("type") == "array":
+        return not part.get("minItems") or _is_finite(part.get("items"), finite)
+    if part.get("type", "object") != "object":
+        return True
+    properties, other = part.get("properties", {}), part.get("additionalProperties")
+    return all(_is_finite(properties.get(name, other), finite) for name in part.get("required", ()))
 
 
 def _part(schema: Any, names: frozenset[str]) -> Any:
     if not isinstance(schema, Mapping):
         return {}
-    conditions = set(schema) - _NOTES - _LEFT_OUT - {"$defs", "definitions"}
+    conditions = set(schema) - _NOTES - _LEFT_OUT - {*_TABLES}
     notes = {key: schema[key] for key in schema if key in _NOTES}
     if "$ref" in conditions:
         # What stands beside a reference would only exclude more.
@@ -81,7 +141,7 @@ def _has_known_type(schema: Schema) -> bool:
 
 
 def _value(key: str, value: Any, names: frozenset[str]) -> Any:
-    if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+    if key in ("properties", *_TABLES) and isinstance(value, Mapping):
         return {name: _part(child, names) for name, child in value.items()}
     return _part(value, names) if key in ("items", "additionalProperties") and not isinstance(value, bool) else value
 
@@ -104,7 +164,7 @@ def _is_range(schema: Schema, lower: tuple[str, ...], upper: tuple[str, ...]) ->
     bounds = [schema[key] for key in lower + upper if key in schema]
     if any(isinstance(one, bool) or not isinstance(one, int | float) or abs(one) > _MAX_WHOLE for one in bounds):
         return False
-    if lower == _SIZES[:1] and any(not isinstance(one, int) or one < 0 for one in bounds):
+    if lower == _SIZES[:1] and any(not isinstance(one, int) or not 0 <= one <= _MAX_SIZE for one in bounds):
         return False
     if schema.get("type") != "number" and any(one != int(one) for one in bounds):
         return False

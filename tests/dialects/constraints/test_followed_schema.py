@@ -26,6 +26,7 @@ PARTS: list[tuple[Any, Any]] = [
     ({"type": "number", "minimum": 0.5, "multipleOf": 0.5}, {"type": "number", "minimum": 0.5}),
     ({"type": "number", "minimum": 1, "exclusiveMaximum": 1}, {"type": "number"}),
     ({"type": "array", "minItems": 3, "maxItems": 2}, {"type": "array"}),
+    ({"type": "array", "items": {}, "minItems": 2**31}, {"type": "array", "items": {}}),
     ({"type": "array", "minItems": 2, "prefixItems": [{}, {}]}, {"type": "array"}),
     ({"type": "array", "minItems": 2, "prefixItems": [{}, {}], "items": {"type": "null"}}, {"type": "array"}),
     ({"prefixItems": [{}, {}]}, {}),
@@ -118,3 +119,60 @@ def test_arguments_without_a_schema_that_is_followed_are_any_object(schema: dict
 
 def test_tool_without_a_schema_has_none() -> None:
     assert followed({}) == {}
+
+
+NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}, "required": ["next"]}
+
+
+@pytest.mark.parametrize("more", [{}, {"type": "object"}, {"description": "A list"}])
+def test_reference_at_the_root_is_replaced_by_its_definition(more: dict[str, Any]) -> None:
+    schema = {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}, **more}
+    assert followed(schema) == {**NODE, "$defs": {"Node": NODE}}
+
+
+def test_reference_at_the_root_to_no_object_is_any_object() -> None:
+    assert followed({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}) == {"type": "object"}
+    assert followed({"$ref": "#/$defs/B", "$defs": {"A": NODE}, "type": "object"}) == {"type": "object"}
+    assert followed({"allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": NODE}}) == {"type": "object"}
+
+
+def test_definition_with_an_escaped_name_is_not_followed() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a~1b"}, "b": {"$ref": "#/$defs/a/b"}}}
+    schema["$defs"] = {"a/b": NODE, "a~1b": NODE}
+    assert followed(schema)["properties"] == {"a": {}, "b": {}}
+
+
+@pytest.mark.parametrize(
+    ("definition", "free"),
+    [
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "required": ["a"]}, True),
+        ({"properties": {"a": {"$ref": "#/$defs/A"}}, "required": ["a"]}, True),
+        ({"additionalProperties": {"$ref": "#/$defs/A"}, "required": ["a"]}, True),
+        ({"type": "array", "items": {"$ref": "#/$defs/A"}, "minItems": 1}, True),
+        (
+            {
+                "anyOf": [
+                    {"$ref": "#/$defs/A"},
+                    {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/A"}}},
+                ]
+            },
+            True,
+        ),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}, False),
+        ({"type": "array", "items": {"$ref": "#/$defs/A"}}, False),
+        ({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]}, False),
+    ],
+)
+def test_schema_that_requires_itself_without_end_is_not_followed(definition: Any, free: bool) -> None:
+    reference = {"$ref": "#/$defs/A"}
+    schema = {"type": "object", "properties": {"a": reference, "b": {"type": "string"}}, "$defs": {"A": definition}}
+    assert followed(schema)["properties"] == {"a": {} if free else reference, "b": {"type": "string"}}
+
+
+def test_long_chain_of_definitions_is_followed() -> None:
+    links = {
+        f"N{n}": {"type": "object", "properties": {"a": {"$ref": f"#/$defs/N{n + 1}"}}, "required": ["a"]} for n in range(200)
+    }
+    for table in (links, dict(reversed(links.items()))):
+        schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/N0"}}, "$defs": {**table, "N200": {"type": "null"}}}
+        assert followed(schema) == schema
