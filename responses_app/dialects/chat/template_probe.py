@@ -102,9 +102,13 @@ class TemplateProbe:
         return all(mark in text for mark in expected) and not any(name in turns for name in _NOTATION)
 
     def _has_described_form(self, text: str) -> bool:
-        """Return True if the first call has the form in which the server describes calls to the model, up to white space."""
-        form = self.call_text([_call("first")["function"]])
-        return "".join(form.split()) in "".join(text.split())
+        """Return True if calls have the form in which the server describes calls to the model, up to white space.
+
+        Where markers stand around several calls, the form of the first alone is no part of the text.
+        """
+        calls = [_call(name)["function"] for name in ("first", "second")]
+        forms = (self.call_text(calls[:count]) for count in (1, 2))
+        return any("".join(form.split()) in "".join(text.split()) for form in forms)
 
     def _opens_reasoning_only(self) -> bool:
         """Return True if the template opens the reasoning of the output and has no rule for the reasoning of the input."""

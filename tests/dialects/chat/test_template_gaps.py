@@ -241,6 +241,19 @@ def test_a_declared_format_describes_the_tools() -> None:
     assert 'get_weather<｜tool▁sep｜>{"city": "Oslo"}' in text
 
 
+def test_calls_between_one_pair_of_markers_stay_in_a_message_where_the_template_describes_no_tools() -> None:
+    # As the template of DeepSeek V3.1.
+    call = "{{ '<｜tool▁call▁begin｜>' + call.function.name + '<｜tool▁sep｜>' + call.function.arguments | tojson }}<｜tool▁call▁end｜>"
+    calls = "<｜tool▁calls▁begin｜>{% for call in message.tool_calls %}" + call + "{% endfor %}<｜tool▁calls▁end｜>"
+    body = "{{ message.content }}{% if message.tool_calls %}" + calls + "{% endif %}"
+    output = OutputFormat(calls=CALLS["deepseek_v31"])
+    dialect = ChatDialect(byte_vocabulary(), ChatTemplate(TURNS.replace("BODY", body)), [], output)
+    text = prompt(dialect, user("?"), OSLO, ROME, RAIN, SUN, tools=[WEATHER]).partition("[user]")[2]
+    assert text.count("<｜tool▁calls▁begin｜>") == 1
+    assert '{"city": "Oslo"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Rome"}' in text
+    assert text.endswith("<｜tool▁calls▁end｜>[tool]rain[tool]sun")
+
+
 WORD = st.integers(0, 10**6).map(lambda number: f"w{number:07}w")
 
 
