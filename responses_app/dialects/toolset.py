@@ -13,6 +13,8 @@ Tool: TypeAlias = Mapping[str, Any]
 # Key of a function whose place a tool of gpt-oss takes: the name of the tool in the harmony format, which that model was trained with.
 # Declarations of clients never have this key.
 RECIPIENT: Final = "recipient"
+# Key of a tool without `strict`: the schema that its calls follow. Declarations of clients never have this key either.
+FOLLOWED: Final = "followed"
 
 
 @dataclass(frozen=True, slots=True)

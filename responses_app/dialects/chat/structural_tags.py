@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from responses_app.dialects.base import Turn, UnsupportedInput
+from responses_app.dialects.constraints.schema_cost import with_followed_schemas
 from responses_app.dialects.constraints.structural_tag import (
     Format,
     any_text,
@@ -118,7 +119,8 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
     if not limited and not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
         return None
     only_one, trigger = not turn.parallel_tool_calls, calls.syntax.trigger
-    formats = [each for each in calls.syntax.tags(tools.offered, only_one=only_one) if each["begin"].startswith(trigger)]
+    tool_tags = calls.syntax.tags(with_followed_schemas(tools.offered), only_one=only_one)
+    formats = [each for each in tool_tags if each["begin"].startswith(trigger)]
     # A character that may also be text, as "<", begins a call only with the name.
     triggers = [trigger] if len(trigger) >= _MIN_TRIGGER else list(dict.fromkeys(str(each["begin"]) for each in formats))
     text = triggered(triggers, formats, *no_more, only_one=only_one)
@@ -126,4 +128,4 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
 
 
 def _calls(calls: CallFormat, tools: Sequence[Tool], *, only_one: bool) -> Format:
-    return tags(calls.syntax.tags(tools, only_one=only_one), calls.syntax.separator, only_one=only_one)
+    return tags(calls.syntax.tags(with_followed_schemas(tools), only_one=only_one), calls.syntax.separator, only_one=only_one)

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
 from responses_app.dialects.constraints.followed_schema import followed
+from responses_app.dialects.constraints.schema_cost import with_followed_schemas
 from responses_app.dialects.schema_limits import SchemaLimits
-from responses_app.dialects.toolset import Tool
+from responses_app.dialects.toolset import FOLLOWED, Tool
 from responses_app.engine_interface import Constraint
 
 Format: TypeAlias = dict[str, Any]
@@ -103,12 +104,16 @@ def arguments(tool: Tool) -> Format:
 
 def limit_arguments(tools: Sequence[Tool], limits: SchemaLimits) -> list[Tool]:
     """Copy tools, with limits in the parameters, which arguments then match by schema."""
+    tools = with_followed_schemas(tools)
     return [{**tool, "parameters": limits.limit(_argument_schema(tool)), "strict": True} for tool in tools]
 
 
 def _argument_schema(tool: Tool) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = tool.get("parameters") or {}
-    return schema if tool.get("strict") else followed(schema)
+    if tool.get("strict"):
+        return schema
+    chosen: Mapping[str, Any] | None = tool.get(FOLLOWED)
+    return followed(schema) if chosen is None else chosen
 
 
 def is_plain(schema: object) -> bool:

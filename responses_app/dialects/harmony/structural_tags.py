@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from responses_app.dialects.base import Turn
+from responses_app.dialects.constraints.schema_cost import with_followed_schemas
 from responses_app.dialects.constraints.structural_tag import (
     Format,
     any_text,
@@ -35,13 +36,13 @@ def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
     """
     content = text_format(turn)
     if tools.forced:
-        return constraint(sequence(_ANALYSIS, _PREAMBLE, one_of([_call(tool) for tool in tools.forced])))
+        return constraint(sequence(_ANALYSIS, _PREAMBLE, one_of([_call(tool) for tool in with_followed_schemas(tools.forced)])))
     if content is None:
         return _free_with_calls(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
     final = sequence(literal("<|channel|>final<|message|>"), content)
     if not tools.offered:
         return constraint(sequence(_ANALYSIS, final))
-    calls = [_call(tool) for tool in tools.offered]
+    calls = [_call(tool) for tool in with_followed_schemas(tools.offered)]
     return constraint(sequence(_ANALYSIS, _PREAMBLE, one_of([final, *calls])))
 
 
@@ -59,7 +60,8 @@ def _call(tool: Tool) -> Format:
 
 
 def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
-    tags = [tag(header, _content(tool), "") for tool in tools.offered for header in _headers(tool)]
+    offered = with_followed_schemas(tools.offered)
+    tags = [tag(header, _content(tool), "") for tool in offered for header in _headers(tool)]
     triggers = [trigger for trigger in (_TO, _OWN_TO) if any(one["begin"].startswith(trigger) for one in tags)]
     return constraint(triggered(triggers, tags, only_one=only_one))
 
