@@ -31,6 +31,10 @@ class Source(StrEnum):
     RESPONSE_TEMPLATE = "response_template"
 
 
+# Evidence of markers alone.
+_MARKERS = (Source.TEMPLATE, Source.ADDED_TOKENS)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Facts about a checkpoint. `templates` holds every chat template; the parsers are named by the operator."""
@@ -64,6 +68,7 @@ class Detection:
     """Family of a model with the parsers. `evidence` are the facts that decided, `warnings` are for the operator.
 
     `named` are the parsers that the operator has named. `alternatives` are the families that fit less well, with their parsers.
+    `is_confirmed`: the model type, the architecture, a file or the name is evidence for the family, not markers alone.
     """
 
     family: str
@@ -77,6 +82,7 @@ class Detection:
     reasoning: ReadBack = ReadBack.NOT_CHECKED
     named: frozenset[str] = frozenset()
     alternatives: tuple[tuple[str, str | None, str | None], ...] = ()
+    is_confirmed: bool = False
 
     @property
     def is_unknown(self) -> bool:
@@ -131,7 +137,9 @@ def detect(evidence: Evidence) -> Detection:
     check_names(evidence.reasoning_parser, evidence.tool_parser)
     match, *others = [*_matches(evidence), _Match(UNKNOWN, Source.DEFAULT)]
     alternatives = ((each.family.name, _reasoning_parser(each.family, evidence)[0], each.family.tool_parser) for each in others)
-    detection = replace(_detection(match, evidence), alternatives=tuple(dict.fromkeys(alternatives)))
+    is_confirmed = any(each.family.name == match.family.name and each.source not in _MARKERS for each in (match, *others))
+    detection = _detection(match, evidence)
+    detection = replace(detection, alternatives=tuple(dict.fromkeys(alternatives)), is_confirmed=is_confirmed)
     return _with_named_parsers(detection, evidence)
 
 

@@ -21,6 +21,7 @@ from responses_app.dialects.families.format_warnings import (
     OutputPart,
     hidden_calls_warning,
     unknown_reader,
+    unwritten_calls_warnings,
 )
 from responses_app.dialects.families.parser_names import RESPONSE_TEMPLATE
 from responses_app.dialects.families.read_back import read_turn, reads_all_parts, reads_calls, reads_entities, reads_reasoning
@@ -285,12 +286,8 @@ class _Chooser:
         yield from self._unread.unread(CALL_PART, chosen)
         if chosen.calls is ReadBack.DIFFERENT and CALL_PART.key not in self._decided:
             yield hidden_calls_warning(self._writer.hidden_calls[0], chosen.tool_parser)
-        is_hidden = chosen.tool_parser is None and self._writer.shows_tools() and chosen.calls is not ReadBack.DIFFERENT
-        if is_hidden and not chosen.is_unknown and not chosen.named:
-            yield (
-                "The chat template describes tools and writes no calls: JSON in <tool_call> is read as a call, any other form of calls "
-                "will be shown as text. Name the form with tool_parser."
-            )
+        if self._writer.shows_tools():
+            yield from unwritten_calls_warnings(chosen)
         if chosen.reasoning is ReadBack.NOT_WRITTEN and (opening := self._unread_opening(chosen.reasoning_parser)):
             yield (
                 f"The prompt opens reasoning with {opening}, which {unknown_reader(REASONING_PART, chosen.reasoning_parser)}: "

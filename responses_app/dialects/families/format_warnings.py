@@ -100,6 +100,18 @@ def hidden_calls_warning(turn: WrittenTurn, parser: str | None) -> str:
     )
 
 
+def unwritten_calls_warnings(chosen: Detection) -> Iterator[str]:
+    """Yield a warning about the calls of a template that describes tools and writes no calls, unless their form is known."""
+    begin = "The chat template describes tools and writes no calls: "
+    end = "any other form of calls will be shown as text. Name the form with tool_parser."
+    if chosen.calls is ReadBack.DIFFERENT or chosen.is_unknown or chosen.named:
+        return
+    if chosen.tool_parser is None:
+        yield f"{begin}JSON in <tool_call> is read as a call, {end}"
+    elif chosen.calls is ReadBack.NOT_WRITTEN and not chosen.is_confirmed:
+        yield f"{begin}they are read in the form {chosen.tool_parser} because of {' '.join(chosen.evidence)}, {end}"
+
+
 def unknown_reader(part: OutputPart, parser: str | None) -> str:
     """Return words for a parser that does not read a form."""
     kind = part.key.replace("_", " ")

@@ -303,6 +303,18 @@ def test_tools_without_calls_in_the_template_are_a_warning() -> None:
     assert "describes tools and writes no calls" in warning
 
 
+@pytest.mark.parametrize("call", ["", "{%- if message.tool_calls %}{{ raise_exception('No calls.') }}{%- endif %}"])
+def test_a_form_of_calls_that_a_marker_alone_suggests_is_a_warning_where_no_call_is_written(call: str) -> None:
+    described = "{%- if tools %}{{ tools | tojson }} Answer in <tool_call>.{%- endif %}"
+    template = described + "{%- for message in messages %}" + call + "{{ message.content }}{%- endfor %}"
+    (warning,) = choose_for(template, model_type="new").detection.warnings
+    assert "they are read in the form hermes because of <tool_call>, any other form" in warning
+    assert not choose_for(template, model_type="qwen3").detection.warnings
+    assert not choose_for(template, name="Qwen3-8B").detection.warnings
+    assert not choose_for(template, model_type="new", tool_parser="hermes").detection.warnings
+    assert not choose_for(template.replace("{{ tools | tojson }}", ""), model_type="new").detection.warnings
+
+
 @pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{{ 1 / 0 }}"])
 def test_an_error_of_the_template_is_a_warning(template: str) -> None:
     choice = choose_for(template, model_type="qwen3")
