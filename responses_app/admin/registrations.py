@@ -231,16 +231,19 @@ class WebhookEndpointAdmin(ReadOnlyAdmin):
     list_display = ("uid", "name", "project", "url", "created_at", "disabled_at")
     list_filter = ("project", ("disabled_at", HasTimeFilter))
     search_fields = ("uid__startswith", "name")
+    search_help_text = "An ID or its beginning, or a part of the name."
 
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
     """Deliveries of webhooks, newest first."""
 
-    list_display = ("uid", "endpoint", "event_type", "response_uid", "status", "attempts", "status_code", "created_at")
+    # The long ids come last, so that a screen has the status beside each delivery.
+    list_display = ("uid", "status", "attempts", "status_code", "event_type", "created_at", "endpoint", "response_uid")
     list_select_related = ("endpoint",)
     list_filter = ("status",)
     search_fields = ("uid__startswith", "response_uid__exact")
+    search_help_text = "The ID of a delivery or its beginning, or a response ID."
 
 
 @admin.register(Membership)

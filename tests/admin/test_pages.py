@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from responses_app.admin.filters import MAX_CHOICES
 from responses_app.admin.read_only import MAX_EXACT_COUNT, CappedPaginator
-from responses_app.models import ApiKey, Conversation, Event, Item, Membership, Response
+from responses_app.models import ApiKey, Conversation, Event, Item, Membership, Response, WebhookDelivery, WebhookEndpoint
 from responses_app.store.log.writer import LogWriter
 from responses_app.web.delivery import csp
 from tests.support.store.log_records import log
@@ -168,6 +168,21 @@ class AdminTest(TestCase):
     def test_items_are_found_by_the_id_of_their_response(self) -> None:
         page = self.client.get("/admin/responses_app/item/?q=resp_1").content.decode()
         self.assertEqual(sorted(re.findall(r"field-uid[^>]*><a[^>]*>([^<]+)", page)), ["msg_resp_1", "msg_resp_1_out"])
+
+    def test_deliveries_show_their_status_before_long_ids_and_are_found_by_response(self) -> None:
+        columns = {"project": "p", "event_types": ["response.failed"], "created_at": NOW, "updated_at": NOW}
+        endpoint = WebhookEndpoint.objects.create(uid="we_1", name="A hook", url="https://example.com", secret=b"", **columns)
+        for number in range(2):
+            WebhookDelivery.objects.create(
+                uid=f"wh_{number}", endpoint=endpoint, response_uid=f"resp_{number}", created_at=NOW, due_at=NOW
+            )
+        page = self.client.get("/admin/responses_app/webhookdelivery/?q=resp_1").content.decode()
+        self.assertEqual(re.findall(r"wh_\d", re.sub(r"<[^>]*>", "", page)), ["wh_1"])
+        self.assertIn("or a response ID.", page)
+        self.assertLess(page.index("column-status"), page.index("column-endpoint"))
+        page = self.client.get("/admin/responses_app/webhookendpoint/?q=hook").content.decode()
+        self.assertIn("A hook", page)
+        self.assertIn("or a part of the name.", page)
 
     def test_lists_read_neither_bodies_nor_events_in_full(self) -> None:
         for name in ("response", "item"):
