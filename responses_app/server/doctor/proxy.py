@@ -1,6 +1,6 @@
 """Checks of the proxy in front of a running server, from outside: TLS, Host, body size, WebSocket, buffering, silence.
 
-A check sends the requests that a client would send. The check of buffering lets a model generate a few tokens.
+A check sends the requests that a client would send. The check of buffering lets a model generate tokens.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ CLOSE_FRAME, PING_FRAME, PONG_FRAME = 0x88, 0x89, 0x8A
 # In a shorter stream buffering cannot be seen. Of a longer one, a buffering proxy passes everything in the last part.
 MIN_STREAM_S: Final = 0.5
 BUFFERED_SHARE: Final = 0.2
+# Length of the stream, and of a second one when the first is too short.
+STREAM_TOKENS: Final = (200, 4_000)
 NO_KEY: Final = "Give a key with --key, or run this where the data folder has the file api_key."
 KEY_REFUSED: Final = (
     "The server refuses the key. Give a valid key with --key; if it is valid without the proxy, let the proxy pass the header "
@@ -159,16 +161,28 @@ def check_buffering(url: str, key: str) -> CheckResults:
         yield SKIPPED, "The server has no model that is ready."
         return
     model = str(models[0]["id"])
-    body = {"model": model, "input": "Count from 1 to 100.", "stream": True, "store": False, "max_output_tokens": 200}
-    began, arrivals = time.monotonic(), list[float]()
+    finding = SKIPPED, ""
+    for tokens in STREAM_TOKENS:
+        arrivals = _stream_arrivals(url, key, model, tokens)
+        finding = arrivals if isinstance(arrivals, tuple) else judge_stream(model, arrivals)
+        if finding[0] != SKIPPED:
+            break
+    yield finding
+
+
+def _stream_arrivals(url: str, key: str, model: str, tokens: int) -> list[float] | tuple[FindingStatus, str]:
+    """Stream a response; return the seconds from the begin of the answer to each piece, or why there are none to compare."""
+    body = {"model": model, "input": "Count from 1 to 100.", "stream": True, "store": False, "max_output_tokens": tokens}
+    body["ignore_eos"] = True
+    began = time.monotonic()
     with httpx2.stream("POST", f"{url}/v1/responses", json=body, headers=_authorization(key), timeout=STREAM_LIMIT_S) as answer:
         if answer.status_code != httpx2.codes.OK:
-            yield SKIPPED, f"The request of a stream is answered {answer.status_code}, so buffering cannot be seen."
-            return
+            return SKIPPED, f"The request of a stream is answered {answer.status_code}, so buffering cannot be seen."
+        if encoding := answer.headers.get("content-encoding"):
+            return FAILED, f"The proxy compresses a stream with {encoding}, which holds events back. {NO_BUFFERING}"
         # The server took as long before it sent the head. That is no time of the stream.
         prepared_s = int(answer.headers.get("openai-processing-ms", 0)) / 1000
-        arrivals += [time.monotonic() - began - prepared_s for _ in answer.iter_raw()]
-    yield judge_stream(model, arrivals)
+        return [time.monotonic() - began - prepared_s for _ in answer.iter_raw()]
 
 
 def judge_stream(model: str, arrivals: Sequence[float]) -> tuple[FindingStatus, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import ipaddress
+import json
 import re
 import socket
 import ssl
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -174,6 +176,39 @@ def test_slow_preparation_before_a_short_stream_is_no_buffering(monkeypatch: pyt
     with serving(http_server(Slow)) as server:
         (finding,) = run_checks([("buffering", lambda: proxy.check_buffering(f"http://127.0.0.1:{server.server_port}", "sk"))])
     assert (finding.status, "too short to see buffering" in finding.message) == (SKIPPED, True)
+
+
+@pytest.mark.parametrize("encoding", [None, "gzip"])
+def test_short_stream_is_repeated_longer_and_compression_is_named(
+    monkeypatch: pytest.MonkeyPatch, encoding: str | None
+) -> None:
+    monkeypatch.setattr(proxy, "MIN_STREAM_S", 3600.0)
+    bodies: list[dict[str, Any]] = []
+
+    class Streaming(SilentHandler):
+        def do_GET(self) -> None:
+            self.answer(b'{"data": [{"id": "m"}]}')
+
+        def do_POST(self) -> None:
+            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.answer(b"data: [DONE]\n\n", encoding)
+
+        def answer(self, body: bytes, encoding: str | None = None) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            if encoding:
+                self.send_header("Content-Encoding", encoding)
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(http_server(Streaming)) as server:
+        (finding,) = run_checks([("buffering", lambda: proxy.check_buffering(f"http://127.0.0.1:{server.server_port}", "sk"))])
+    if encoding:
+        assert finding.status == FAILED
+        assert finding.message.startswith("The proxy compresses a stream with gzip")
+    else:
+        assert finding.status == SKIPPED
+        assert [(body["max_output_tokens"], body["ignore_eos"]) for body in bodies] == [(200, True), (4_000, True)]
 
 
 @pytest.mark.parametrize(
