@@ -101,7 +101,8 @@ def check_answer(url: str) -> CheckResults:
     elif answer.status_code != httpx2.codes.OK or "x-request-id" not in answer.headers:
         yield (
             FAILED,
-            f"{url}/health/live answers {answer.status_code} without x-request-id, so another server answers. Correct the route.",
+            f"{url}/health/live answers {answer.status_code} without x-request-id. Either another server answers: correct the route. "
+            "Or the proxy removes this header: let it pass the header on, which finds a request in the logs.",
         )
     else:
         yield OK, "The server answers through the proxy."

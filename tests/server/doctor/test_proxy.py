@@ -224,6 +224,20 @@ def test_a_server_that_is_away_is_named_and_ends_the_checks() -> None:
     assert "does not answer" in findings[1].message
 
 
+def test_answer_without_request_id_is_of_another_server_or_a_proxy_that_removes_the_header() -> None:
+    class Hiding(SilentHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with serving(http_server(Hiding)) as server:
+        findings = list(run_checks(proxy.checks(f"http://127.0.0.1:{server.server_port}", "sk-any", 0)))
+    assert [(finding.name, finding.status) for finding in findings][-1] == ("proxy", FAILED)
+    assert "another server answers: correct the route" in findings[-1].message
+    assert "the proxy removes this header: let it pass" in findings[-1].message
+
+
 def test_a_redirect_is_named() -> None:
     class Redirect(SilentHandler):
         def do_GET(self) -> None:
