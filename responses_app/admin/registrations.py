@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.widgets import AdminSplitDateTime
+from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, QuerySet
 from django.forms import SplitDateTimeField
@@ -246,6 +246,14 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     search_help_text = "The ID of a delivery or its beginning, or a response ID."
 
 
+class AccountSelect(AutocompleteSelect):
+    """Search of an account. Its only name for screen readers is the text within, which Django leaves empty."""
+
+    def build_attrs(self, base_attrs: Any, extra_attrs: Any = None) -> dict[str, Any]:
+        """Return the attributes, with a text for the empty field."""
+        return {**super().build_attrs(base_attrs, extra_attrs), "data-placeholder": "Choose a user"}
+
+
 @admin.register(Membership)
 class MembershipAdmin(Audited, NamesProject, PlainTitleAdmin):
     """Memberships of users in projects."""
@@ -255,6 +263,11 @@ class MembershipAdmin(Audited, NamesProject, PlainTitleAdmin):
     list_filter = ("project", "role")
     search_fields = ("user__username", "project")
     autocomplete_fields = ("user",)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Give the empty field of the account a name."""
+        widget = AccountSelect(db_field, self.admin_site)
+        return super().formfield_for_foreignkey(db_field, request, **{"widget": widget, **kwargs})
 
 
 @admin.register(Project)

@@ -52,6 +52,15 @@ def test_lists_are_light_steady_and_accessible(
             assert not registered, json.dumps(registered, indent=1)
 
 
+def test_the_search_of_an_account_has_a_name(chat_server: Server, visitor: Visitor) -> None:
+    visitor.page.goto(f"{chat_server.url}/admin/responses_app/membership/add/", wait_until="networkidle")
+    search = visitor.page.get_by_role("combobox", name="Choose a user")
+    search.focus()
+    search.press("Enter")
+    visitor.page.get_by_role("option", name="operator").click()
+    expect(visitor.page.get_by_role("combobox", name="operator")).to_be_visible()
+
+
 def test_a_selection_cancels_responses_without_jquery(chat_server: Server, visitor: Visitor) -> None:
     chat_server.ask(model="chat", input="greetings")
     page = visitor.page
