@@ -74,6 +74,7 @@ def _main(options: Options, argv: Sequence[str]) -> int:
 def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
     process_limits.ensure_open_files()
     process_limits.ensure_processes()
+    process_limits.ensure_address_space()
     held = _lock(progress)
     ports.check(options.host, options.port)
     orphan_guard.kill_orphans(data_dir())

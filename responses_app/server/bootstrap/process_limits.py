@@ -1,4 +1,4 @@
-"""Limits of a server's processes at the start: open files, the number of processes, and the rights of new files."""
+"""Limits of a server's processes at the start: open files, processes, address space, and the rights of new files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Final
 MIN_OPEN_FILES: Final = 256
 # A server with the demo model has about 90 processes and threads before its first request.
 MIN_PROCESSES: Final = 128
+# A process without an engine has 1.1 GiB of address space after the start, of which it uses a fifth. vLLM needs far more.
+MIN_ADDRESS_SPACE: Final = 1 << 30
 
 
 class LimitTooLow(Exception):
@@ -46,3 +48,15 @@ def ensure_processes() -> None:
         )
     if soft != resource.RLIM_INFINITY and soft < MIN_PROCESSES:
         resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
+
+
+def ensure_address_space() -> None:
+    """Raise a soft limit of the address space below MIN_ADDRESS_SPACE to the hard limit. Raises LimitTooLow if that is lower, too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY and hard < MIN_ADDRESS_SPACE:
+        raise LimitTooLow(
+            f"a process may have only {hard >> 20} MiB of address space, and the server needs more than {MIN_ADDRESS_SPACE >> 20}: "
+            "set `ulimit -v unlimited` in the shell, or LimitAS=infinity in systemd, and limit memory with MemoryMax instead"
+        )
+    if soft != resource.RLIM_INFINITY and soft < MIN_ADDRESS_SPACE:
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
