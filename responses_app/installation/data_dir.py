@@ -15,6 +15,8 @@ ROOT = PACKAGE.parent
 IS_CHECKOUT = (ROOT / "manage.py").is_file()
 TEMPLATE_DIR = ROOT / "templates" if IS_CHECKOUT else PACKAGE / "templates"
 EXAMPLES = ROOT / "docs" / "examples" if IS_CHECKOUT else PACKAGE / "examples"
+# Commands as messages name them: of a checkout, or of an installed package.
+MANAGE, SERVE = ("manage.py", "bin/serve") if IS_CHECKOUT else ("verbatim", "verbatim serve")
 
 # Entries of the data folder, and what to do if one is of another kind.
 FOLDERS = ("engines", "files", "logs", "metrics", "models", "postgres", "run", "sandbox", "uploads")

@@ -15,7 +15,7 @@ from django.db import connection
 
 from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
-from responses_app.installation.data_dir import data_dir
+from responses_app.installation.data_dir import IS_CHECKOUT, MANAGE, data_dir
 from responses_app.management.base import DatabaseCommand, check_server_url
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
@@ -123,5 +123,5 @@ def _sandbox_facts(facts: MachineFacts) -> Iterator[tuple[str, object]]:
         "packages of the containers",
         packages.packages_folder(folder)
         if installed
-        else f"{packages.summary(folder)}; bin/serve installs these, or manage.py sandbox --prepare",
+        else f"{packages.summary(folder)}; {'bin/serve installs these, or ' if IS_CHECKOUT else ''}{MANAGE} sandbox --prepare",
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import DatabaseError, ProgrammingError, connection, connections
 
+from responses_app.installation.data_dir import MANAGE
 from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
@@ -137,7 +138,7 @@ def check_migrations() -> CheckResults:
     if health.problem:
         yield FAILED, health.problem
     elif missing:
-        yield FAILED, f"{len(missing)} migrations are not applied, such as {missing[0]}. Run manage.py migrate."
+        yield FAILED, f"{len(missing)} migrations are not applied, such as {missing[0]}. Run {MANAGE} migrate."
     elif problem := later_version_problem():
         yield FAILED, problem
     else:

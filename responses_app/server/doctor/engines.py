@@ -13,14 +13,14 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.engines.urls import location, split_urls
-from responses_app.installation.data_dir import data_dir, running_server
+from responses_app.installation.data_dir import SERVE, data_dir, running_server
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0
-NO_MODELS: Final = "RESPONSES_MODELS is empty. bin/serve sets it from --model; for manage.py serve, set name=engine-url."
+NO_MODELS: Final = f"RESPONSES_MODELS is empty. {SERVE} sets it from --model; for another ASGI server, set name=engine-url."
 
 COMMAND_LINE: Final = (
     "The server that runs (process {}) has its models from its command line. Its /health/ready names the engine of each."
@@ -91,5 +91,5 @@ def _socket_problem(path: Path) -> str | None:
         try:
             probe.connect(connectable(os.fspath(path)))
         except OSError as error:
-            return f"does not accept a connection ({error.strerror or error}). Start bin/serve, which starts the worker."
+            return f"does not accept a connection ({error.strerror or error}). Start {SERVE}, which starts the worker."
     return None

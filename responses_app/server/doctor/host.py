@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import DatabaseError
 
-from responses_app.installation.data_dir import data_dir
+from responses_app.installation.data_dir import MANAGE, data_dir
 from responses_app.models import ApiKey
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.bootstrap.first_api_key import other_secret_key
@@ -63,7 +63,7 @@ def check_api_keys() -> CheckResults:
     if count:
         yield OK, f"{count} API key{'s' * (count > 1)} can be used."
     else:
-        yield WARNING, "There is no API key. Run: manage.py createkey NAME"
+        yield WARNING, f"There is no API key. Run: {MANAGE} createkey NAME"
     if problem := other_secret_key(data_dir()):
         yield WARNING, problem
 
@@ -132,7 +132,7 @@ def check_sandbox() -> CheckResults:
     if mode == "off":
         yield SKIPPED, "RESPONSES_CODE_INTERPRETER is off."
     elif url and not url.startswith("unix:"):
-        yield SKIPPED, f"The runner is at {url}. Run manage.py doctor there."
+        yield SKIPPED, f"The runner is at {url}. Run {MANAGE} doctor there."
     elif problem := local_problem():
         status = FAILED if mode == "on" else WARNING
         yield status, f"The sandbox does not work, so code_interpreter is not offered. {problem}"

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import resource
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 
+from responses_app.installation import data_dir
 from responses_app.installation.data_dir import lock
 from responses_app.installation.database_url import SUPERUSER
 from responses_app.models import ApiKey
@@ -234,6 +237,26 @@ def test_engines_that_are_away_are_named(tmp_path: Path) -> None:
     assert [finding.status for finding in findings] == [FAILED] * 3
     for finding, remedy in zip(findings, ("Start the engine", "Start bin/serve", "Correct the path"), strict=True):
         assert remedy in finding.message
+
+
+@pytest.mark.django_db
+def test_remedies_name_the_commands_of_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(host, "MANAGE", "verbatim")
+    monkeypatch.setattr(engines, "SERVE", "verbatim serve")
+    assert "Run: verbatim createkey NAME" in only(host.check_api_keys)[1]
+    with override_settings(RESPONSES_MODELS=f"b=unix://{tmp_path}/none.sock"):
+        assert "Start verbatim serve, which" in only(engines.check_engines)[1]
+
+
+def test_commands_of_an_installed_package_are_those_of_the_wheel(tmp_path: Path) -> None:
+    package = tmp_path / "responses_app" / "installation"
+    package.mkdir(parents=True)
+    for file in ("__init__.py", "data_dir.py"):
+        shutil.copy(Path(data_dir.__file__).with_name(file), package)
+    program = "from responses_app.installation import data_dir; print(data_dir.MANAGE, data_dir.SERVE)"
+    output = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, env={}, text=True)
+    assert output.split() == ["verbatim", "verbatim", "serve"]
+    assert (data_dir.MANAGE, data_dir.SERVE) == ("manage.py", "bin/serve")
 
 
 def test_a_wrong_list_of_models_is_named() -> None:
