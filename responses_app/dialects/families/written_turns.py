@@ -80,6 +80,9 @@ _TAG = re.compile(r"[<\[◁⟪【](?!/)[^<>\[\]◁▷⟪⟫【】]+[>\]▷⟫】
 PARTIAL_TAG = re.compile(r"[<\[【][^<>\[\]【】]*$")
 
 
+_NEXT = {"role": "user", "content": _RESULT}
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenTurn:
     """Assistant turn as a template writes it: `opening` is the part that a prompt ends with, `text` the part behind it.
@@ -162,7 +165,8 @@ class TurnWriter:
         return [form for form in forms if not form.without_content] or forms
 
     def _turn(self, message: dict[str, Any], calls: Sequence[Call], content: str, reasoning: str) -> WrittenTurn | None:
-        for behind in [[], _outputs(message)] if calls else [[]]:
+        # Some templates take no answer at the end of a prompt.
+        for behind in [[], _outputs(message) if calls else [_NEXT]]:
             turn = self._split(self._behind_question([_user(), message, *behind]), calls, content, reasoning)
             if turn is not None:
                 return turn

@@ -65,3 +65,17 @@ def test_reasoning_that_a_prompt_without_reasoning_closes_is_read() -> None:
     closed = template.replace("{{- '<|im_start|>assistant\n' }}", "{{- '<|im_start|>assistant\n<reason></reason>' }}")
     choice = choose_for(closed)
     assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+
+
+def test_a_template_that_takes_no_answer_at_the_end_is_checked_with_a_further_question() -> None:
+    # The marker of the answer ends the reasoning.
+    refusal = "{%- if messages[-1].role == 'assistant' %}{{ raise_exception('The last message is an answer.') }}{%- endif %}"
+    answer = "{{- ('<|out|>\n' if message.role == 'assistant' and message.content else '') + message.content }}"
+    template = refusal + CHATML.replace("{{- message.content }}", answer).replace("'\n</think>\n\n'", "'\n'")
+    template = template.replace("'<think>\n'", "'<|idea|>\n'").replace("<tool_call>", "<|act|>").replace("\n</tool_call>", "")
+    choice = choose_for(template, "<|idea|>", "<|out|>", "<|act|>", model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert (choice.detection.reasoning, choice.detection.reasoning_parser) == (ReadBack.EQUAL, "template")
+    assert choice.detection.warnings == ()
+    output, items = "<|idea|>\nHm.\n<|out|>\nYes.", [("reasoning", "Hm."), ("text", "Yes.")]
+    assert read_by_letters(choice.output, OutputCase("turn", output, tuple(items))) == items
