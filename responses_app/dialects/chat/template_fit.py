@@ -43,7 +43,8 @@ class TemplateFit:
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
     message, calls are text of assistant messages, and outputs are user messages. Without `output_images` the images of outputs follow
-    the outputs in a user message. `reasoning_key` is the key of an assistant
+    the outputs in a user message. `named_ids` are ids of calls with the name of the function, which the template writes in place of
+    the name. `reasoning_key` is the key of an assistant
     message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
     content that the template passes on unseen, None for models that do not reason.
     """
@@ -56,12 +57,15 @@ class TemplateFit:
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
     short_ids: bool = False
+    named_ids: bool = False
     reasoning_key: str | None = "reasoning_content"
 
     def apply(self, messages: Sequence[Message], call_text: CallText, marks: tuple[str, str]) -> list[Message]:
         """Return the messages in the form that the template renders in full."""
         if self == _COMPLETE:
             return list(messages)
+        if self.named_ids:
+            messages = list(_with_named_ids(messages))
         last_user = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
         fitted: list[Message] = []
         for index, group in _groups(messages):
@@ -113,6 +117,7 @@ class TemplateFit:
             "text beside a call: before the marker of the call": self.text is TextPlace.BEFORE_MARKER and self.calls,
             "text beside a call: with the call as text": self.text is TextPlace.WITH_CALLS_AS_TEXT and self.calls,
             f"call ids: shortened to {SHORT_ID} characters": self.short_ids and self.calls,
+            "call ids: with the names of the functions": self.named_ids and self.calls,
             f"reasoning before a call: as {self.reasoning_key}": self.reasoning_key not in ("reasoning_content", None),
         }
         return (remark for remark, holds in facts.items() if holds)
@@ -172,6 +177,20 @@ class TemplateFit:
 
 
 _COMPLETE = TemplateFit()
+
+
+def _with_named_ids(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages with the ids that Kimi writes: the name of the function, and the number of the call in the conversation."""
+    named: dict[Any, str] = {}
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            named[call["id"]] = f"functions.{call['function']['name']}:{len(named)}"
+        if message.get("tool_calls"):
+            yield {**message, "tool_calls": [{**call, "id": named[call["id"]]} for call in message["tool_calls"]]}
+        elif message["role"] == "tool":
+            yield {**message, "tool_call_id": named.get(message["tool_call_id"], message["tool_call_id"])}
+        else:
+            yield message
 
 
 def _groups(messages: Sequence[Message]) -> Iterator[tuple[int, list[Message]]]:

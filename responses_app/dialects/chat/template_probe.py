@@ -65,6 +65,9 @@ class TemplateProbe:
         if self.with_tools and not self._renders_tools():
             fit = replace(fit, tools=False)
         fit = self._choose(fit, _CALL_FORMS, _AS_TEXT, _loop(1), ("marktool", "markfirst"))
+        named = replace(fit, named_ids=True)
+        if fit.calls and not self._names_calls(fit) and self._names_calls(named):
+            fit = named
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
         if self.template.image is not None and fit.outputs:
             fit = replace(fit, output_images=self._renders_output_images(fit))
@@ -123,6 +126,12 @@ class TemplateProbe:
         ]
         # A template may reject system messages or calls.
         return bool(texts[0]) and all(mark in text for text in texts if text for mark in _TOOL_MARKS)
+
+    def _names_calls(self, fit: TemplateFit) -> bool:
+        """Return True if a call has the name of its function, which outputs may have too."""
+        messages = [{**each, "name": "markother"} if each["role"] == "tool" else each for each in _loop(1)[:3]]
+        text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        return "marktool" in text.rpartition(str(_USER["content"]))[2]
 
     def _renders_output_images(self, fit: TemplateFit) -> bool:
         """Return True if the template writes the placeholder of an image in an output, behind the text of the output."""

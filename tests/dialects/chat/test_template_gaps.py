@@ -73,6 +73,10 @@ THINKING_PARTS = FULL.replace(
     "{% if part.type == 'thinking' %}[THINK]{{ part.thinking }}[/THINK]{% else %}{{ part.text }}{% endif %}"
     "{% endfor %}{% endif %}",
 )
+# As the templates of Kimi K2.
+ID_FOR_NAME = FULL.replace(
+    "{{ call.id }} {{ call.function | tojson }}", "{{ call.id }} {{ call.function.arguments | tojson }}"
+).replace("[{{ message.role }}]", "[{{ message.name or message.role }}]{{ message.tool_call_id }}")
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -87,6 +91,7 @@ TEMPLATES = {
     "strict_text_or_calls": STRICT_TEXT_OR_CALLS,
     "strict_plain": STRICT_PLAIN,
     "short_ids": SHORT_IDS,
+    "id_for_name": ID_FOR_NAME,
     "json_arguments": JSON_ARGUMENTS,
     "written_arguments": WRITTEN_ARGUMENTS,
     "other_key": OTHER_KEY,
@@ -149,6 +154,13 @@ def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how:
             f"[user]?[assistant](call 05f49740f {CALL_OSLO})[tool]rain",
         ),
         ("short_ids", (user("?"), function_call("abcde1234", "{}")), "(call abcde1234 {"),
+        (
+            "id_for_name",
+            (user("?"), OSLO, ROME, RAIN, SUN, function_call("call_c", "{}", "clock")),
+            '[user]?[assistant](call functions.get_weather:0 {"city": "Oslo"})(call functions.get_weather:1 {"city": "Rome"})'
+            "[get_weather]functions.get_weather:0rain[get_weather]functions.get_weather:1sun"
+            "[assistant](call functions.clock:2 {})",
+        ),
         ("json_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
         ("written_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
         ("other_key", (user("?"), reasoning("Hm."), OSLO), "[assistant]Hm.(call"),
@@ -210,6 +222,7 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
         ("text_or_calls", ["text beside a call: in a message before"]),
         ("strict_text_or_calls", ["text beside a call: with the call as text"]),
         ("short_ids", ["call ids: shortened to 9 characters"]),
+        ("id_for_name", ["call ids: with the names of the functions"]),
         ("other_key", ["reasoning before a call: as thinking"]),
     ],
 )
