@@ -207,6 +207,11 @@ class ApiKeyAdmin(Audited, NamesProject, PlainTitleAdmin):
     formfield_overrides = {DateTimeField: {"widget": LabelledDateTime, "form_class": SplitDateTimeField}}  # noqa: RUF012 (so declared by Django)
     readonly_fields = ("prefix", "created_at", "last_used_at")
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields, with the name and the project before the limits."""
+        first = ("name", "project")
+        return [*first, *(field for field in super().get_fields(request, obj) if field not in first)]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Deny: the admin cannot show the secret of a new key."""
         del request

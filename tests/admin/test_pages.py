@@ -136,6 +136,7 @@ class AdminTest(TestCase):
         page = self.client.get(f"/admin/responses_app/apikey/{key.pk}/change/").content.decode()
         inputs = re.findall(r'<input[^>]* name="(?:revoked_at|expires_at)_[01]"[^>]*>', page)
         self.assertEqual([re.findall('aria-label="([^"]+)"', one) for one in inputs], [["Date"], ["Time"]] * 2)
+        self.assertEqual(re.findall(r'<input[^>]* name="(\w+)" [^>]*id="id_', page)[:2], ["name", "project"])
 
     def test_a_key_gets_no_expiry_date_in_the_past(self) -> None:
         key, _ = ApiKey.make("kept")
