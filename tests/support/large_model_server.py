@@ -126,7 +126,9 @@ def text_of(response: Json) -> str:
 def large_model_server(folder: Path) -> Iterator[LargeModelServer]:
     """Write the checkpoint and run its server; both are in `folder`."""
     checkpoint = large_checkpoint.write(folder / "checkpoint")
-    server = Server(folder / "data", "--worker", "--model", f"{MODEL}={checkpoint}", RESPONSES_API_KEY=KEY)
+    # With less precision some processors give other tokens for a prompt beside other requests, or behind a restart.
+    options = ("--worker", "--model", f"{MODEL}={checkpoint}", "--", "--dtype", "float32")
+    server = Server(folder / "data", *options, RESPONSES_API_KEY=KEY)
     try:
         yield LargeModelServer(server.ready(START_LIMIT_S), checkpoint)
     finally:
