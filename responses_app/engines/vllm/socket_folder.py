@@ -35,9 +35,12 @@ class SocketFolder:
             os.environ[PATH_VARIABLE] = str(self._path)
 
     def remove(self) -> None:
-        """Remove the folder and the sockets."""
+        """Remove the folder and the sockets, and unset PATH_VARIABLE if it names the folder."""
         path, self._path = self._path, None
         if path is not None:
+            if os.environ.get(PATH_VARIABLE) == str(path):
+                # Another engine of this process, or a program that it starts, would look for a folder that is gone.
+                del os.environ[PATH_VARIABLE]
             shutil.rmtree(path, ignore_errors=True)
             os.close(self._lock)
 

@@ -28,7 +28,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a temporary folder for this test alone."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(socket_folder, "PATH_LIMIT", 1000)
-    monkeypatch.delenv(PATH_VARIABLE, raising=False)
+    # Set first, so that what a test leaves is undone.
+    monkeypatch.setenv(PATH_VARIABLE, "")
+    monkeypatch.delenv(PATH_VARIABLE)
     return tmp_path
 
 
@@ -45,6 +47,17 @@ def test_folder_is_private_and_goes_with_its_engine(temporary: Path) -> None:
     (path / "socket").touch()
     folder.remove()
     assert folders(temporary) == []
+    assert PATH_VARIABLE not in os.environ
+
+
+def test_engine_makes_a_folder_of_its_own_behind_the_end_of_another(temporary: Path) -> None:
+    first, second = SocketFolder(), SocketFolder()
+    first.make()
+    second.make()
+    first.remove()
+    second.make()
+    assert [str(path) for path in folders(temporary)] == [os.environ[PATH_VARIABLE]]
+    second.remove()
 
 
 def test_next_start_removes_what_a_killed_process_has_left(temporary: Path) -> None:
