@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from responses_app.access import browser_key
 from responses_app.errors import Unauthorized
+from responses_app.installation.data_dir import MANAGE
 from responses_app.models import ApiKey, Membership, Project
 from responses_app.store.db import release_connection
 from responses_app.utils.user_model import User
@@ -52,7 +53,7 @@ async def authenticate_header(header: str) -> ApiKey:
     digest = _digest(secret)
     key = await _look_up(digest, secret)
     if key is None:
-        raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
+        raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with '{MANAGE} createkey'.")
     lifetime = BROWSER_CACHE_S if key.pk is None else CACHE_S
     if (end := key.valid_until) is not None:
         left_s = (end - timezone.now()).total_seconds()

@@ -10,6 +10,7 @@ import httpx2
 
 from responses_app.connect.connection import Connection
 from responses_app.connect.facts import ModelFacts
+from responses_app.installation.data_dir import SERVE
 
 LIMIT_S: Final = 120.0
 CONNECT_LIMIT_S: Final = 10.0
@@ -122,7 +123,7 @@ def _request(method: str, url: str, key: str, body: Mapping[str, Any] | None = N
     except httpx2.TimeoutException as error:
         raise ConnectionProblem(f"The server did not answer {method} {url} in time.") from error
     except httpx2.HTTPError as error:
-        message = f"No server answers at {url}: {error}. Start it with bin/serve, or name its address with --url."
+        message = f"No server answers at {url}: {error}. Start it with {SERVE}, or name its address with --url."
         raise ConnectionProblem(message) from error
     if response.status_code == 401:
         raise UnknownKey(f"The server at {url} does not know the key: does this command use the server's database?")

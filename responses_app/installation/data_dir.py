@@ -17,6 +17,8 @@ TEMPLATE_DIR = ROOT / "templates" if IS_CHECKOUT else PACKAGE / "templates"
 EXAMPLES = ROOT / "docs" / "examples" if IS_CHECKOUT else PACKAGE / "examples"
 # Commands as messages name them: of a checkout, or of an installed package.
 MANAGE, SERVE = ("manage.py", "bin/serve") if IS_CHECKOUT else ("verbatim", "verbatim serve")
+# MANAGE as a shell in the folder of the checkout needs it.
+PROGRAM = ".venv/bin/python manage.py" if IS_CHECKOUT else "verbatim"
 
 # Entries of the data folder, and what to do if one is of another kind.
 FOLDERS = ("engines", "files", "logs", "metrics", "models", "postgres", "run", "sandbox", "uploads")

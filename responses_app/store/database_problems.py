@@ -11,6 +11,7 @@ import psycopg
 from django.db import DatabaseError, NotSupportedError, OperationalError, connections
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
+from responses_app.installation.data_dir import SERVE
 from responses_app.store.db import session_parameters
 from responses_app.store.replica import REPLICA
 
@@ -23,7 +24,7 @@ READ_ONLY = (
     "the database of DATABASE_URL is read-only: name the primary in the place of a standby, or end the setting "
     "default_transaction_read_only of the role or the database"
 )
-NO_TABLES = "the tables are missing or of an earlier version: run the command migrate, or start bin/serve, which does so"
+NO_TABLES = f"the tables are missing or of an earlier version: run the command migrate, or start {SERVE}, which does so"
 ENCODING = "UTF8"
 
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"

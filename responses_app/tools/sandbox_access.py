@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from responses_app.installation.data_dir import data_dir
+from responses_app.installation.data_dir import MANAGE, SERVE, data_dir
 from responses_app.sandbox import runner_failure
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.launch import packages
@@ -31,7 +31,7 @@ def sandbox_problem() -> str | None:
 def isolation_problem() -> str | None:
     """Return None if a runner is configured and can work, else a sentence. Applies to single runs too."""
     if not is_configured():
-        return "No sandbox is configured. Set RESPONSES_SANDBOX_URL, or start the server with bin/serve."
+        return f"No sandbox is configured. Set RESPONSES_SANDBOX_URL, or start the server with {SERVE}."
     if settings.RESPONSES_SANDBOX_URL.startswith("unix:"):
         return local_problem()
     return None
@@ -44,7 +44,7 @@ def missing_socket() -> str | None:
         return None
     return (
         f"RESPONSES_SANDBOX_URL names {url}, but no runner listens there, so calls of code_interpreter fail. "
-        "Start `manage.py sandbox`, or correct RESPONSES_SANDBOX_URL."
+        f"Start `{MANAGE} sandbox`, or correct RESPONSES_SANDBOX_URL."
     )
 
 

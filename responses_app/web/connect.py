@@ -14,13 +14,11 @@ from django.shortcuts import render
 from responses_app.connect.agents.table import AGENTS
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.served import model_facts
-from responses_app.installation.data_dir import IS_CHECKOUT
+from responses_app.installation.data_dir import PROGRAM
 from responses_app.runs import manager
 from responses_app.utils.url_prefix import api_url
 
 KEY = "YOUR_API_KEY"
-# Program of the commands: in the folder of a checkout, or that of the wheel.
-PROGRAM = ".venv/bin/python manage.py" if IS_CHECKOUT else "verbatim"
 
 
 @dataclass(frozen=True, slots=True)

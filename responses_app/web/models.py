@@ -14,11 +14,12 @@ from django.shortcuts import render
 from responses_app.connect.served import model_facts
 from responses_app.demo.build import FOLDERS
 from responses_app.dialects.families.detection import Detection
+from responses_app.installation.data_dir import SERVE
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
 
 # Command that serves a model of the hub; shown where the demo models alone are served.
-REAL_MODEL_COMMAND = "bin/serve --model Qwen/Qwen3-0.6B"
+REAL_MODEL_COMMAND = f"{SERVE} --model Qwen/Qwen3-0.6B"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from responses_app.errors import (
     PayloadTooLarge,
     ServiceUnavailable,
 )
+from responses_app.installation.data_dir import MANAGE
 from responses_app.store.files.quota import ContainerQuotaExceeded, DiskFull, FileQuotaExceeded
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.storage_report.storage_state import is_disk_full
@@ -36,7 +37,7 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
     if isinstance(error, DiskFull):
         return InsufficientStorage(str(error))
     if isinstance(error, StorageUnavailable):
-        logger.error("%s storage of files: %s. `manage.py doctor` checks RESPONSES_FILE_STORAGE", request_id, error)
+        logger.error("%s storage of files: %s. `%s doctor` checks RESPONSES_FILE_STORAGE", request_id, error, MANAGE)
         return ServiceUnavailable("The storage of files does not answer. Try again in a moment.")
     if isinstance(error, RequestDataTooBig):
         return PayloadTooLarge("The body of your request is larger than 64 MiB.")

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from responses_app.api.http import json_response
 from responses_app.engine_interface import EngineError
 from responses_app.errors import STORAGE_FULL
+from responses_app.installation.data_dir import MANAGE
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
@@ -28,7 +29,7 @@ ENGINE_LIMIT_S: Final = 4.0
 READY, AWAY, LOADING = "ready", "away", "loading"
 # Migrations that a message names.
 MAX_NAMES: Final = 3
-SANDBOX_FAILS: Final = "The sandbox does not start: code and files are refused. `manage.py doctor` names the reason."
+SANDBOX_FAILS: Final = f"The sandbox does not start: code and files are refused. `{MANAGE} doctor` names the reason."
 NO_MODELS: Final = "No model is served. Set RESPONSES_MODELS (name=engine-url)."
 
 _probe: Final = DatabaseProbe()
@@ -89,7 +90,7 @@ def _check_migrations(database: DatabaseHealth) -> PartHealth:
     if not missing:
         return PartHealth()
     more = f" and {len(missing) - MAX_NAMES} more" if len(missing) > MAX_NAMES else ""
-    return PartHealth(f"Not applied: {', '.join(missing[:MAX_NAMES])}{more}. Run manage.py migrate.")
+    return PartHealth(f"Not applied: {', '.join(missing[:MAX_NAMES])}{more}. Run {MANAGE} migrate.")
 
 
 async def _check_engines(hub: RunManager) -> PartHealth:

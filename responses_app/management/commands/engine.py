@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.installation.data_dir import ROOT
+from responses_app.installation.data_dir import ROOT, SERVE
 from responses_app.server.engine_worker.program import declare
 
 
@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     help = (
         "Run one model in vLLM, and start it again whenever it dies. Prints the engine URL for "
-        "bin/serve --engine, or for RESPONSES_MODELS, when it is ready. Ctrl-C ends it."
+        f"{SERVE} --engine, or for RESPONSES_MODELS, when it is ready. Ctrl-C ends it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from django.core.management.base import CommandError, CommandParser
 
+from responses_app.installation.data_dir import MANAGE, SERVE
 from responses_app.management.base import DatabaseCommand
 from responses_app.server.backup import embedded, restoring
 from responses_app.server.backup.manifest import BackupError
@@ -21,7 +22,7 @@ REMEDY = (
 class Command(DatabaseCommand):
     """Command `restore`."""
 
-    help = "Restore a backup of manage.py backup. The server must be stopped. With --check, only compare the backup with its manifest."
+    help = f"Restore a backup of {MANAGE} backup. The server must be stopped. With --check, only compare the backup with its manifest."
     needs_database = False
     requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
@@ -50,4 +51,4 @@ class Command(DatabaseCommand):
         except OSError as error:
             raise CommandError(f"the backup was not restored: {error}. {REMEDY}") from error
         self.stdout.write(f"Restored: {', '.join(f'{count} {name}' for name, count in rows.items())}.")
-        self.stdout.write("Next: start the server. With an ASGI server other than bin/serve, run manage.py migrate before.")
+        self.stdout.write(f"Next: start the server. With an ASGI server other than {SERVE}, run {MANAGE} migrate before.")

@@ -8,6 +8,7 @@ from tempfile import TemporaryFile
 
 from django.db import DatabaseError, connection
 
+from responses_app.installation.data_dir import MANAGE
 from responses_app.models import ContainerFile, File
 from responses_app.store.database_problems import replica_problem
 from responses_app.store.files import storage
@@ -36,7 +37,7 @@ def warnings() -> Iterator[str]:
         # Each storage has exceptions of its own. Responses without files need no storage.
         yield (
             f"The storage of files does not answer ({type(error).__name__}), so uploads fail. "
-            "Check RESPONSES_FILE_STORAGE with `manage.py doctor`."
+            f"Check RESPONSES_FILE_STORAGE with `{MANAGE} doctor`."
         )
         return
     if missing is not None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from responses_app.installation.data_dir import MANAGE
 from responses_app.server.bootstrap.ports import address
 
 EPILOG = """
@@ -116,7 +117,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--worker",
         action="store_true",
-        help="run each model in a worker process of its own (manage.py engine), which stays when web processes are restarted",
+        help=f"run each model in a worker process of its own ({MANAGE} engine), which stays when web processes are restarted",
     )
     parser.add_argument(
         "--web",
@@ -133,7 +134,7 @@ def _declare_model_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{kind}-parser",
             metavar="NAME",
-            help=f"{kind} parser for the model (names of vLLM), or none (default: by the family of the model, see manage.py model)",
+            help=f"{kind} parser for the model (names of vLLM), or none (default: by the family of the model, see {MANAGE} model)",
         )
     parser.add_argument(
         "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"

@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from project.env import read_variable
 from responses_app.engines import orphan_guard
-from responses_app.installation.data_dir import InUse, UnusableFolder, data_dir, lock, make_folder
+from responses_app.installation.data_dir import SERVE, InUse, UnusableFolder, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.log_redirect import tail
 from responses_app.server.bootstrap.progress import Progress
@@ -53,7 +53,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="folder, hub name, demo model, or vllm:///folder?option=value",
     )
-    parser.add_argument("--name", help="name to serve it under (default: as bin/serve names it)")
+    parser.add_argument("--name", help=f"name to serve it under (default: as {SERVE} names it)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
     parser.add_argument(

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from responses_app.installation.data_dir import MANAGE
 from responses_app.store import audit_log
 from responses_app.utils.user_model import User
 from responses_app.web.accounts import login_throttle
@@ -26,7 +27,7 @@ from responses_app.web.accounts import login_throttle
 OPERATOR = "operator"
 SALT = "sign-in link"
 VALID_SECONDS = 15 * 60
-LINK_REFUSED = "This sign-in link has expired or was already used. Sign in below, or run manage.py signin for a new link."
+LINK_REFUSED = f"This sign-in link has expired or was already used. Sign in below, or run {MANAGE} signin for a new link."
 NO_PASSWORDS = "This server accepts no passwords. Sign in with the sign-in provider."
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
