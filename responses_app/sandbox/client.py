@@ -84,11 +84,6 @@ class SandboxClient:
             async for chunk in response.aiter_bytes():
                 yield chunk
 
-    async def list_files(self, container_id: str) -> Sequence[WorkFile]:
-        """Return the regular files of the work folder, sorted by path."""
-        body = await self._json("GET", f"{_container(container_id)}/files")
-        return [decode_file(file) for file in body["files"]]
-
     async def delete_file(self, container_id: str, path: str) -> None:
         """Delete a file. Raises InvalidPath, FileMissing."""
         await self._json("DELETE", _content(container_id), params={"path": path})
@@ -120,14 +115,6 @@ class SandboxClient:
             "output_bytes": limits.output_bytes,
         }
         return decode_once(await self._json("POST", "/runs", params=params, content=stdin, timeout=_no_read_timeout()))
-
-    async def is_reachable(self) -> bool:
-        """Return True if the runner answers."""
-        try:
-            await self._json("GET", "/health")
-        except SandboxError:
-            return False
-        return True
 
     async def close(self) -> None:
         """Close the connections."""

@@ -225,7 +225,11 @@ def test_runner_with_a_token_answers_clients_with_the_token(tmp_path: Path, toke
     async def work(_client: SandboxClient) -> bool:
         client = SandboxClient(started.url, token)
         try:
-            return await client.is_reachable()
+            await client.delete("unknown")
+        except SandboxUnavailable:
+            return False
+        else:
+            return True
         finally:
             await client.close()
 

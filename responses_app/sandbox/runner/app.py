@@ -38,17 +38,16 @@ class RunnerApp:
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
-        container, files = "/containers/{container_id}", "/containers/{container_id}/files"
+        container, content = "/containers/{container_id}", "/containers/{container_id}/files/content"
         routes: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
             ("GET", "/health", self._health),
             ("PUT", container, self._create),
             ("GET", container, self._status),
             ("DELETE", container, self._delete),
             ("POST", f"{container}/runs", self._run),
-            ("GET", files, self._list_files),
-            ("GET", f"{files}/content", self._read_file),
-            ("PUT", f"{files}/content", self._put_file),
-            ("DELETE", f"{files}/content", self._delete_file),
+            ("GET", content, self._read_file),
+            ("PUT", content, self._put_file),
+            ("DELETE", content, self._delete_file),
             ("POST", "/runs", self._run_once),
         ]
         return Starlette(
@@ -105,11 +104,6 @@ class RunnerApp:
         project, arguments = query.get("project", ""), query.getlist("argument")
         result = await self._single_runs.run(project, query["module"], arguments, _body(request), limits)
         return Response(encode_once(result), media_type="application/x-ndjson")
-
-    async def _list_files(self, request: Request) -> Response:
-        async with self._containers.use(request.path_params["container_id"]) as container:
-            files = await asyncio.to_thread(container.work.files)
-        return JSONResponse({"files": [encode_file(file) for file in files]})
 
     async def _read_file(self, request: Request) -> Response:
         async with self._containers.use(request.path_params["container_id"]) as container:

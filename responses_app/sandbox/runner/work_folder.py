@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from responses_app.sandbox import system
-from responses_app.sandbox.base import WORK_FOLDER, FileMissing, InvalidPath, WorkFile
+from responses_app.sandbox.base import WORK_FOLDER, FileMissing, InvalidPath
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -64,10 +64,6 @@ class WorkFolder:
         with suppress(FileNotFoundError), _folder("data", self.root) as descriptor:
             _add_files(states_by_path, PurePosixPath(WORK_FOLDER), descriptor, 1)
         return states_by_path
-
-    def files(self) -> list[WorkFile]:
-        """Return the regular files, sorted by path."""
-        return [WorkFile(path, state.size) for path, state in sorted(self.states().items())]
 
     def open_file(self, path: str) -> int:
         """Return a descriptor to read a regular file. Raises InvalidPath, FileMissing."""
