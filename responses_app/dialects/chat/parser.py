@@ -3,60 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from responses_app.dialects.chat.repetition import RepetitionCounter
+from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.text.decoder import PlainTokens
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk, Logprob
-from responses_app.protocol.deltas import Delta, Json
+from responses_app.protocol.deltas import Delta
 from responses_app.protocol.output_problems import INVALID_UTF8
-
-
-class TextScanner(Protocol):
-    """Scanner of generated text, which writes deltas to a buffer."""
-
-    @property
-    def done(self) -> bool:
-        """True after the only allowed call; later text is dropped."""
-        ...
-
-    @property
-    def is_thinking(self) -> bool:
-        """True inside of reasoning."""
-        ...
-
-    @property
-    def is_in_text(self) -> bool:
-        """True inside of text."""
-        ...
-
-    @property
-    def plain_markers(self) -> frozenset[str] | None:
-        """Characters that the scanner must see in the open reasoning, text or string of arguments; None where it must see all text."""
-        ...
-
-    def append(self, text: str) -> Delta | None:
-        """Append text without any of `plain_markers` to the open item; return the delta, None for white space that is held back."""
-        ...
-
-    def feed(self, text: str) -> None:
-        """Scan more text."""
-        ...
-
-    def mark(self, logprob: Json) -> None:
-        """Record the log-probability of a token before the text of the token."""
-        ...
-
-    def end(self) -> None:
-        """End the turn: text held back is emitted, the open item is complete."""
-        ...
-
-    def cut(self) -> None:
-        """End a generation cut off in the middle: the open item stays open."""
-        ...
 
 
 class ChatParser:
@@ -73,7 +29,7 @@ class ChatParser:
         vocabulary: TokenizerAdapter,
         stops: Collection[int],
         deltas: DeltaBuffer,
-        scanner: TextScanner,
+        scanner: FormatScanner,
         max_repetitions: int | None = None,
     ) -> None:
         self.reasoning_tokens, self.unread_tokens, self.stop_sequence = 0, 0, None

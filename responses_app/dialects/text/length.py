@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 # Bytes are counted in groups by the length in bytes of their longest token, rounded up to these steps.
 _STEPS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 48, 64, 96, 128, 256, 1024)
 _CHUNK = 1 << 20
-
-
-class CountReport(Protocol):
-    """Receives a lower bound of the token count so far. May raise an exception to end the counting."""
-
-    def __call__(self, tokens: int) -> None:
-        """Report that the text has at least `tokens` tokens."""
-        ...
 
 
 class LowerBound:
@@ -41,8 +32,8 @@ class LowerBound:
         self._groups = [(length, bytes(group)) for length, group in sorted(groups.items())]
         self.longest = max(longest)
 
-    def count(self, text: str, report: CountReport | None = None) -> int:
-        """Return a lower bound of the token count; `report` receives the bound after each chunk."""
+    def count(self, text: str, report: Callable[[int], None] | None = None) -> int:
+        """Return a lower bound of the token count; `report` receives the bound after each chunk, and may raise to end the counting."""
         total = 0.0
         for at in range(0, len(text), _CHUNK):
             total += self._count(text[at : at + _CHUNK].encode("utf-8", "surrogatepass"))

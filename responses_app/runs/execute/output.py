@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TypeAlias
 
 import orjson
 
@@ -15,27 +15,6 @@ from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.store.log.records import Ending
-
-
-class RoundOutput(Protocol):
-    """Destination of the deltas of a round."""
-
-    @property
-    def is_full(self) -> bool:
-        """Return whether `wait_room` has to be awaited before more is added."""
-        ...
-
-    async def wait_room(self) -> None:
-        """Wait until more may be added."""
-        ...
-
-    def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
-        """Add the tokens of the engine and the deltas that the parser made of these."""
-        ...
-
-    def publish(self) -> None:
-        """Publish everything that was added. Raises DatabaseError if an earlier append was rejected."""
-        ...
 
 
 class ResponseOutput:
@@ -109,6 +88,9 @@ class DeltaCollector:
 
     def publish(self) -> None:
         """Do nothing."""
+
+
+RoundOutput: TypeAlias = ResponseOutput | DeltaCollector
 
 
 def encode(event: Event) -> bytes:

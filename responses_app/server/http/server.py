@@ -16,7 +16,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
 from responses_app.server.http import tcp_limits
-from responses_app.server.http.admission import Gate, OpenGate, affordable_connections
+from responses_app.server.http.admission import Gate, affordable_connections
 from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, overloaded
 from responses_app.server.http.pacing import Pacer
 from responses_app.server.http.request import HttpRequestHandler
@@ -112,12 +112,10 @@ class DaphneServer(Server):  # type: ignore[misc]
         application: Application,
         endpoint: str,
         ready: Callable[[], None],
-        gate: Gate | None = None,
-        limits: TransportLimits | None = None,
+        gate: Gate,
+        limits: TransportLimits,
     ) -> None:
-        limits = limits or TransportLimits()
-        self.gate: Gate = gate or OpenGate()
-        self.limits = limits
+        self.gate, self.limits = gate, limits
         self.budget = ByteBudget(limits.unfinished, limits.unfinished_each)
         self.upload_budget = ByteBudget(UPLOADS * limits.upload, UPLOADS_EACH * limits.upload)
         self.pacer = Pacer()

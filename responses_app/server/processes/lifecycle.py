@@ -95,13 +95,10 @@ class ServerLifecycle:
         application: Application,
         endpoint: str,
         ready: Callable[[], None],
-        gate: Gate | None = None,
-        limits: TransportLimits | None = None,
+        gate: Gate,
+        limits: TransportLimits,
     ) -> str | None:
-        """Serve until stopped; `ready` is called when the server listens. Return an error if listening failed, else None.
-
-        Without a `gate`, no key is checked before a body is read.
-        """
+        """Serve until stopped; `ready` is called when the server listens. Return an error if listening failed, else None."""
         if self._early:
             return None
         self._server = DaphneServer(application, endpoint, lambda: self._soon(ready), gate, limits)

@@ -11,6 +11,8 @@ import pytest
 import uvloop
 
 from responses_app.server.processes.lifecycle import ServerLifecycle
+from responses_app.wire.transport_limits import TransportLimits
+from tests.support.server.open_gate import OpenGate
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -53,7 +55,7 @@ def test_signal_between_the_start_and_the_listening_ends_the_server(number: sign
     async def application(*_arguments: object) -> None:
         pytest.fail("the server listens")
 
-    assert life.listen(application, "tcp:0", lambda: pytest.fail("the server is ready")) is None
+    assert life.listen(application, "tcp:0", lambda: pytest.fail("the server is ready"), OpenGate(), TransportLimits()) is None
     life.close()
     loop.close()
 

@@ -9,17 +9,18 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import django
 
-from responses_app.errors import ApiError, Unauthorized
+from responses_app.errors import Unauthorized
 from responses_app.observability.events import Observer, add_observer
 from responses_app.observability.records import ObservedRequest
 from responses_app.wire.asgi_extensions import direct_writer
+from tests.support.server.open_gate import OpenGate
 from tests.support.server.pushed_pieces import push, pushed
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -208,7 +209,7 @@ def print_line(word: str) -> None:
     sys.stdout.flush()
 
 
-class ScriptedGate:
+class ScriptedGate(OpenGate):
     """Gate of /length: every key but `wrong` is valid and looked up once; the lookup of `slow` does not end."""
 
     def __init__(self) -> None:
@@ -220,20 +221,8 @@ class ScriptedGate:
     def is_upload(self, method: str, path: str) -> bool:
         return False
 
-    def cors_headers(self, path: str, origin: str) -> list[tuple[bytes, bytes]]:
-        return []
-
-    def client_address(self, peer: str, forwarded_for: Sequence[bytes]) -> str:
-        """Return the address of the connection."""
-        del forwarded_for
-        return peer
-
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
-
-    def note_refusal(self, refusal: ApiError, request_id: str, line: tuple[str, str], authorization: str, address: str) -> None:
-        """Note nothing."""
-        del refusal, request_id, line, authorization, address
 
     async def look_up(self, authorization: str) -> str:
         await (asyncio.Event().wait() if authorization == "slow" else pause(0.1))
@@ -296,7 +285,7 @@ def main(port: int) -> None:
 
     options = json.loads(os.environ.get("LIMITS", "{}"))
     add_observer(RefusalTimes())
-    gate = ScriptedGate() if options.pop("keys", False) else None
+    gate = ScriptedGate() if options.pop("keys", False) else OpenGate()
     limits = TransportLimits(
         **{field.name: options.pop(field.name) for field in fields(TransportLimits) if field.name in options}
     )
