@@ -1,4 +1,4 @@
-"""ASGI handler of the API: one task per request, and no middleware."""
+"""ASGI handler of the API: a task for each request, and no middleware."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _make_threads(name: str, count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 async def _close(response: HttpResponseBase | None) -> None:
-    """Close the response, if there is one. The end of a request returns the connection of its thread to the pool."""
+    """Close the response, if any. The end of a request returns the connection of its thread to the pool."""
     close = _send_finished if response is None else response.close
     thread = _thread.get()
     if thread is not None and not thread.is_used:

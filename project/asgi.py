@@ -88,7 +88,7 @@ class Handler(ASGIHandler):
             raise
 
     def create_request(self, scope: Mapping[str, Any], body_file: Any) -> Any:
-        """Create the request, and keep it for the observers (overrides Django)."""
+        """Create and keep the request for the observers (overrides Django)."""
         request, refusal = super().create_request(scope, body_file)
         note(request=request)
         return request, refusal

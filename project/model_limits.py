@@ -43,7 +43,7 @@ def parse_prices(name: str, text: str) -> Mapping[str, Price]:
 
 
 def _price_problem(entry: Any) -> str | None:
-    """Return what is wrong with the prices of a model, or None."""
+    """Return the problem with the prices of a model, or None."""
     if not isinstance(entry, dict):
         return 'must be an object, such as {"input": 0.5, "cached_input": 0.1, "output": 1.5}'
     for key in ("input", "output"):

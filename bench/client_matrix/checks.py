@@ -1,4 +1,4 @@
-"""Checks of outcomes: each returns a problem in one sentence, or None."""
+"""Checks of outcomes: each returns a problem as a sentence, or None."""
 
 from __future__ import annotations
 

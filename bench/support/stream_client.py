@@ -28,7 +28,7 @@ class Target:
     api: ApiStream = RESPONSES
 
     def request(self, **fields: object) -> bytes:
-        """Encode the HTTP request of a streaming response with `fields`, which are those of Responses."""
+        """Encode the HTTP request of a streaming response with `fields`, named as in Responses."""
         body = json.dumps({"model": self.model, "stream": True, **self.api.body(fields)}).encode()
         head = (
             f"POST {self.api.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAuthorization: Bearer {self.key}\r\n"

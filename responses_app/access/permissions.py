@@ -17,7 +17,7 @@ NO_PROJECT = "You’re not a member of any project. Ask an admin to add you to o
 
 @dataclass(frozen=True, slots=True)
 class ProjectNames:
-    """Names of projects. With `every` it contains each name."""
+    """Names of projects; with `every` it contains each name."""
 
     names: frozenset[str] = frozenset()
     every: bool = False

@@ -71,7 +71,7 @@ class AdmittedRequest:
 
     @property
     def reserve(self) -> Reserve | None:
-        """Function that reserves what a prepared request may use; None if nothing is limited."""
+        """Function that reserves the tokens and calls of a prepared request; None if nothing is limited."""
         return None if self.reservation is None else self.reservation.reserve
 
     async def follow(self, run: Run, request: CreateRequest) -> None:
@@ -108,7 +108,7 @@ class AdmittedRequest:
         await asyncio.shield(_write_released())
 
     def _take(self) -> bool:
-        """Move the slot and the reservation to what is written next. Return whether there is anything to write."""
+        """Move the slot and the reservation to the next write. Return whether there is anything to write."""
         is_taken = self.slot is not None
         if self.slot is not None:
             _released.add(self.slot)

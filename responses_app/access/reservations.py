@@ -41,7 +41,7 @@ class Reservation:
         self._limits = key.all_counted_limits
 
     async def reserve(self, prepared: PreparedRequest) -> PreparedRequest:
-        """Reserve what the prepared request may use, and return the request with the reservation. Raises RateLimited."""
+        """Reserve the largest usage of the prepared request, and return the request with the reservation. Raises RateLimited."""
         needs = [need for limit in self._limits if (need := _need(limit, prepared)) is not None]
         if not needs:
             return prepared
@@ -113,7 +113,7 @@ def _shown(limit: CountedLimit, amount: int) -> str:
 
 
 def _headers(levels: Sequence[LimitLevel]) -> dict[str, str]:
-    """Return OpenAI's headers for the tightest limit of tokens: of a minute, or of a day without one of a minute."""
+    """Return OpenAI's headers for the tightest limit of tokens: of a minute, or without such a limit of a day."""
     tokens = [level for level in levels if level.limit.amount == Amount.TOKENS]
     tokens = [level for level in tokens if level.limit.unit == "minute"] or tokens
     if not tokens:

@@ -47,7 +47,7 @@ def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _name(tool: Mapping[str, Any]) -> str | None:
-    """Return the name of a server tool, as a list of allowed tools has it."""
+    """Return the name of a server tool, as in a list of allowed tools."""
     if tool["type"] != MCP:
         return BY_TYPE[tool["type"]].name if tool["type"] in BY_TYPE else None
     if tool.get("server_url") is not None:

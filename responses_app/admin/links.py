@@ -1,4 +1,4 @@
-"""Links of admin pages, each for who may open the page behind it."""
+"""Links of admin pages, each for persons who may open the linked page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LinksAdmin(ModelAdmin):  # type: ignore[type-arg]
     request_fields: Sequence[str] = ()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields, with functions for those whose links depend on the person."""
+        """Return the fields, with functions for fields whose links depend on the person."""
         fields = super().get_fields(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fields

@@ -1,4 +1,4 @@
-"""Run that a request has started: its stream, and its result, for every API format."""
+"""Run that a request has started: the stream and the result, for every API format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Body of a request as the client sent it, for the page of its response."""
+"""Body of a request as sent by the client, for the page of its response."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _without_credentials(value: Any) -> Any:
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value whose texts have MAX_TEXT characters at most, and a note of those that are missing."""
+    """Return a value whose texts have MAX_TEXT characters at most, and a note of the missing characters."""
     if isinstance(value, dict):
         return {name: _shortened(one) for name, one in value.items()}
     if isinstance(value, list):

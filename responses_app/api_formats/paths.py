@@ -90,7 +90,7 @@ def _rename_first(steps: Steps, names: Mapping[Steps, str]) -> str:
 
 
 def _rename_all(steps: Steps, names: Mapping[Steps, str]) -> str:
-    """Return the path of `steps` with each of `names` replaced, wherever it stands."""
+    """Return the path of `steps` with each of `names` replaced, anywhere in the path."""
     path, place = "", 0
     while place < len(steps):
         ours = next((one for one in names if steps[place : place + len(one)] == one), steps[place : place + 1])

@@ -21,7 +21,7 @@ QUESTION: Final = "Answer with one word: are you there?"
 
 
 class ConnectionProblem(Exception):
-    """A server that does not answer, refuses the key, or has no such model; the message says what to do."""
+    """A server that does not answer, refuses the key, or has no such model; the message names the remedy."""
 
 
 class UnknownKey(ConnectionProblem):

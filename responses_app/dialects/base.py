@@ -69,12 +69,12 @@ class OutputParser(Protocol):
 
     @property
     def stop_sequence(self) -> str | None:
-        """Stop sequence of the request that has ended the text; None without one."""
+        """Stop sequence of the request that has ended the text; None without a stop sequence."""
         ...
 
     @property
     def unread_tokens(self) -> int:
-        """Number of tokens of the last chunk behind the one with which the parser was done."""
+        """Number of tokens of the last chunk behind the token with which the parser was done."""
         ...
 
     def feed(self, chunk: Chunk) -> list[Delta]:

@@ -83,7 +83,7 @@ class ChunkEncoder:
         return self._finish(frame) if frame.type in TERMINAL else b""
 
     def _begin(self, frame: EventFrame) -> bytes:
-        """Encode the first chunk, and keep what all chunks share."""
+        """Encode the first chunk, and keep the fields that all chunks share."""
         response = orjson.loads(frame.data)["response"]
         shared = {
             "id": completion_id(response["id"]),

@@ -113,7 +113,7 @@ def finish_reason(response: Json) -> str:
 
 
 def usage(response: Json) -> dict[str, Any] | None:
-    """Return the usage under the names of this format; None for a response without one."""
+    """Return the usage under the names of this format; None for a response without usage."""
     counts = response.get("usage")
     if counts is None:
         return None

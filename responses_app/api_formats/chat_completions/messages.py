@@ -27,7 +27,7 @@ UNANSWERED = (
 
 
 def convert_messages(messages: Sequence[object]) -> tuple[list[Item], list[str]]:
-    """Return the input items, and the path of each of them in the request. Raises InvalidRequest."""
+    """Return the input items, and the path of each item in the request. Raises InvalidRequest."""
     items: list[Item] = []
     paths: list[str] = []
     # Types of the calls so far, by id: an output has the type of its call.
@@ -105,7 +105,7 @@ def _output(fields: Item, loc: Loc, calls: Mapping[str, str]) -> Item:
 
 
 def _content(raw: object, loc: Loc, role: str) -> str | list[Item]:
-    """Return the content of a message for Responses: a text as it is, parts with the names of Responses."""
+    """Return the content of a message for Responses: a text unchanged, parts with the names of Responses."""
     where = (*loc, "content")
     if isinstance(raw, str):
         return raw

@@ -221,7 +221,7 @@ def _search_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(raw: Any, loc: Loc) -> Any:
-    """Return `tool_choice` in the form of Responses, whose parser reports what is wrong with a text. Raises InvalidRequest."""
+    """Return `tool_choice` in the form of Responses, whose parser reports the faults of a text. Raises InvalidRequest."""
     if not isinstance(raw, dict):
         return raw
     kind = raw.get("type")

@@ -132,7 +132,7 @@ class ChatSearchOptions(StrictModel):
 
 
 class ChatPrediction(StrictModel):
-    """`prediction`, which has no effect: the answer is the same without it."""
+    """`prediction`, which has no effect: the answer is the same without a prediction."""
 
     type: Literal["content"]
     content: str | Objects

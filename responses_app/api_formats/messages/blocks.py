@@ -60,7 +60,7 @@ def tool_use(item: Json, arguments: Json) -> Block:
 
 
 def arguments_object(text: str) -> dict[str, Any]:
-    """Return the arguments of a call; those that are no JSON object are the text below INVALID_JSON.
+    """Return the arguments of a call; other text than a JSON object is the value of INVALID_JSON.
 
     Integers of more than 64 bits, which the JSON of the answer cannot have, are floats.
     """

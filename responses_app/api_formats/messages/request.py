@@ -179,7 +179,7 @@ def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry])
 
 
 def _output_format(body: MessagesRequest) -> JsonOutput | None:
-    """Return the format of the output, from either of its two names. Raises InvalidRequest for both."""
+    """Return the format of the output, from either of the two names. Raises InvalidRequest for both."""
     named = body.output_config.format if body.output_config else None
     if named is not None and body.output_format is not None:
         message = "Mutually exclusive parameters: 'output_format' and 'output_config.format'. Send the latter alone."

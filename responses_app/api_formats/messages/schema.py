@@ -30,7 +30,7 @@ REFUSED: Mapping[str, str] = {
 
 
 class BlockBinding(StrictModel):
-    """What happens to reasoning that is sent back in another conversation."""
+    """Treatment of reasoning that is sent back in another conversation."""
 
     prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
 

@@ -100,7 +100,7 @@ def _value(template: ChatTemplate, name: str, effort: str) -> str | None:
 
 
 def _named(template: ChatTemplate, name: str, effort: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the values with the prompts, but not those absent from the template or rejected."""
+    """Yield the values with the prompts, without the values absent from the template or rejected."""
     for value in values:
         if re.search(rf"[\"']{value}[\"']", template.source) and (prompt := _prompt(template, effort, {name: value})):
             yield value, prompt

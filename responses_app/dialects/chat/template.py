@@ -150,7 +150,7 @@ class ChatTemplate:
 # Compilation takes most of the time of opening a model, and every worker and test opens the same few.
 @lru_cache(maxsize=64)
 def _compiled(source: str) -> tuple[Template, frozenset[str]]:
-    """Compile a template; return the variables that it reads too."""
+    """Compile a template; return the variables that the template reads too."""
     tree = _environment().parse(source)
     return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
 

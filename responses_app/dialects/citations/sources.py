@@ -21,7 +21,7 @@ class WebSource:
 
     @property
     def domain(self) -> str:
-        """Host of the address without `www.`; the whole address if it has no host."""
+        """Host of the address without `www.`; the whole address without a host."""
         try:
             host = urlsplit(self.url).hostname
         except ValueError:

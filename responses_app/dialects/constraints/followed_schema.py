@@ -160,7 +160,7 @@ def _is_left_out(key: str, value: Any, schema: Schema) -> bool:
 
 
 def _is_range(schema: Schema, lower: tuple[str, ...], upper: tuple[str, ...]) -> bool:
-    """Return whether the bounds are numbers that leave a range, and whole ones except of `number`."""
+    """Return whether the bounds are numbers that leave a range, and whole numbers except of `number`."""
     bounds = [schema[key] for key in lower + upper if key in schema]
     if any(isinstance(one, bool) or not isinstance(one, int | float) or abs(one) > _MAX_WHOLE for one in bounds):
         return False

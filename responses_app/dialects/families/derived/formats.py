@@ -175,7 +175,7 @@ def _without_number(before: str, between: str) -> tuple[str, str]:
 
 
 def _arguments_span(text: str, call: Call) -> tuple[int, int] | None:
-    """Return the begin and the end of the arguments of a call: an object of JSON, or a key and its value."""
+    """Return the begin and the end of the arguments of a call: an object of JSON, or a key and a value."""
     key, value = next(iter(call[1].items()))
     if match := re.search(rf'\{{\s*"{re.escape(key)}"\s*:\s*"{re.escape(value)}"\s*\}}', text):
         return match.start(), match.end()
