@@ -15,6 +15,7 @@ from django.conf import settings
 
 KEY_BYTES = 64
 ID_LENGTH = 8
+PROCESS_PURPOSE = b"verbatim process"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ def secret_keys() -> list[str]:
 def encryption_keys(purpose: bytes) -> Iterator[Key]:
     """Derive the keys for a purpose; the key derived from SECRET_KEY comes first."""
     return (_derive(secret, purpose) for secret in secret_keys())
+
+
+def secret_key_ids() -> list[str]:
+    """List short hashes of SECRET_KEY and of the older keys, by which processes compare their keys."""
+    return [key.id for key in encryption_keys(PROCESS_PURPOSE)]
 
 
 def decrypt_bytes(purpose: bytes, data: bytes, associated_data: Sequence[bytes], key_id: str | None = None) -> bytes | None:

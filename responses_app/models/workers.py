@@ -18,6 +18,9 @@ class Worker(models.Model):
     reads_packed = models.BooleanField(default=False, db_default=False, help_text="Reads packed events.")
     reads_groups = models.BooleanField(default=False, db_default=False, help_text="Reads rows of several events.")
     reads_shared = models.BooleanField(default=False, db_default=False, help_text="Reads prompts that share tokens.")
+    secret_key_id = models.CharField(
+        max_length=8, blank=True, default="", db_default="", help_text="A short hash of its SECRET_KEY."
+    )
 
     class Meta:
         ordering = ("-heartbeat_at",)

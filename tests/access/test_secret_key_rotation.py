@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from contextlib import AbstractContextManager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db.models.functions import Now
 from django.test import Client, override_settings
 
@@ -22,6 +24,8 @@ from responses_app.access import api_keys
 from responses_app.models import ApiKey, Worker
 from responses_app.runs.prepare import encrypted_content
 from responses_app.server.bootstrap.first_api_key import KEYS_REFUSED, first_key, other_secret_key, unshared_secret_key
+from responses_app.server.doctor import host
+from responses_app.store.cluster import leases
 from responses_app.web.accounts import sign_in
 from tests.support.api.case import ApiCase
 
@@ -84,18 +88,24 @@ def test_the_first_key_is_not_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_new_secret_key_beside_other_processes_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SECRET_KEY", "SECRET_KEY_FILE", "RESPONSES_API_KEY", "RESPONSES_API_KEY_FILE"):
-        monkeypatch.delenv(name, raising=False)
-    Worker.objects.create(uid=uuid4(), name="dead", heartbeat_at="2026-01-01T00:00Z")
-    assert unshared_secret_key(tmp_path) is None
-    Worker.objects.create(uid=uuid4(), name="alive", heartbeat_at=Now())
-    assert f"SECRET_KEY is that of {tmp_path / 'secret_key'}." in (unshared_secret_key(tmp_path) or "")
-    monkeypatch.setenv("SECRET_KEY", NEW)
-    assert unshared_secret_key(tmp_path) is None
-    monkeypatch.delenv("SECRET_KEY")
-    first_key(tmp_path)
-    assert unshared_secret_key(tmp_path) is None, "this is no first start"
+def test_another_secret_key_of_a_running_process_is_a_warning() -> None:
+    Worker.objects.create(uid=uuid4(), name="earlier version", heartbeat_at=Now())
+    with secret_key(OLD):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+        assert unshared_secret_key() is None
+    with secret_key(NEW, OLD):
+        assert unshared_secret_key() is None, "a rotation"
+    with secret_key(NEW):
+        problem = unshared_secret_key() or ""
+        assert "such as host-a:1." in problem
+        assert [message for _, message in host.check_api_keys() if message == problem], "doctor warns too"
+        errors = StringIO()
+        call_command("createkey", "CI", stdout=StringIO(), stderr=errors)
+        assert problem in errors.getvalue()
+        stored = repr(list(Worker.objects.values()))
+        assert OLD not in stored
+        Worker.objects.update(heartbeat_at="2026-01-01T00:00Z")
+        assert unshared_secret_key() is None
 
 
 @pytest.mark.django_db

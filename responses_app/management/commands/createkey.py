@@ -17,6 +17,7 @@ from responses_app.models.keys import (
     MAX_RUN_SECONDS,
     MIN_OUTPUT_TOKENS,
 )
+from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.store import audit_log
 
 LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
@@ -75,6 +76,8 @@ class Command(DatabaseCommand):
         key, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model, allowed_tools=tool)
         audit_log.record(audit_log.command(), "key.create", f"key {key.pk} {key}", key.project)
         self.stdout.write(secret)
+        if problem := unshared_secret_key():
+            self.stderr.write(f"WARNING: {problem}")
 
 
 def _tool(text: str) -> str:

@@ -55,9 +55,8 @@ def prepare(folder: Path, progress: Progress) -> str:
             pooler.check()
             with _start_lock():
                 call_command("migrate", verbosity=0, interactive=False)
-                unshared = unshared_secret_key(folder)
                 key = first_key(folder)
-            for sentence in filter(None, (*shared_resources.warnings(), other_secret_key(folder), unshared)):
+            for sentence in filter(None, (*shared_resources.warnings(), other_secret_key(folder), unshared_secret_key())):
                 progress.line(f"WARNING: {sentence}")
             return key
         except DatabaseError as error:

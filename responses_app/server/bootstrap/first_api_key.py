@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from project.env import read_variable
 from responses_app.installation.data_dir import load_or_create
+from responses_app.installation.keyring import secret_key_ids
 from responses_app.models import ApiKey, Worker
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 
@@ -21,17 +22,18 @@ KEYS_REFUSED = (
     "encrypted cannot be read. Set the other one again, or add it to SECRET_KEY_FALLBACKS. If it is lost, revoke the older key 'first'."
 )
 UNSHARED = (
-    "Other processes use this database, and SECRET_KEY is that of {file}. All hosts of a database need the same SECRET_KEY: with "
-    "different ones each refuses the API keys of the others, and cannot read what these have encrypted. Set SECRET_KEY on every host."
+    "Processes with another SECRET_KEY use this database, such as {name}. All hosts of a database need the same SECRET_KEY: with "
+    "different ones each refuses the API keys of the others, and cannot read what these have encrypted. Set SECRET_KEY on every "
+    "host and for every command to the same value."
 )
 
 
-def unshared_secret_key(data_dir: Path) -> str | None:
-    """Return a warning for the first start in a data folder, without SECRET_KEY, on a database that other processes use."""
-    if (data_dir / FILE).exists() or read_variable("SECRET_KEY") or read_variable("RESPONSES_API_KEY"):
-        return None
+def unshared_secret_key() -> str | None:
+    """Return a warning if processes that run have a SECRET_KEY that is none of this process. Earlier versions name no key."""
     alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
-    return UNSHARED.format(file=data_dir / "secret_key") if alive.exists() else None
+    others = alive.exclude(secret_key_id__in=["", *secret_key_ids()])
+    name = others.values_list("name", flat=True).first()
+    return UNSHARED.format(name=name) if name is not None else None
 
 
 def first_key(data_dir: Path) -> str:

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from responses_app.installation.data_dir import MANAGE, data_dir
 from responses_app.models import ApiKey
 from responses_app.sandbox.launch.problem import local_problem
-from responses_app.server.bootstrap.first_api_key import other_secret_key
+from responses_app.server.bootstrap.first_api_key import other_secret_key, unshared_secret_key
 from responses_app.server.bootstrap.shared_resources import missing_file
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
 from responses_app.server.http.admission import DESCRIPTORS_EACH, SPARE_DESCRIPTORS
@@ -64,7 +64,7 @@ def check_api_keys() -> CheckResults:
         yield OK, f"{count} API key{'s' * (count > 1)} can be used."
     else:
         yield WARNING, f"There is no API key. Run: {MANAGE} createkey NAME"
-    if problem := other_secret_key(data_dir()):
+    for problem in filter(None, (other_secret_key(data_dir()), unshared_secret_key())):
         yield WARNING, problem
 
 
