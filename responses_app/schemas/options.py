@@ -71,6 +71,12 @@ class CacheControl(StrictModel):
     scope: str | None = None
 
 
+class Cacheable(StrictModel):
+    """Object that clients of Anthropic's API mark for the cache, without an effect."""
+
+    cache_control: CacheControl | None = None
+
+
 class ImageOptions(StrictModel):
     """`image`: compression of images in the context. This server compresses none."""
 

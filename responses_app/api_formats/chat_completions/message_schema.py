@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from responses_app.schemas.options import CacheBreakpoint, CacheControl
+from responses_app.schemas.options import Cacheable, CacheBreakpoint
 from responses_app.validation.base import Array, CalledName, CallId, LongText, StrictModel
 
 
-class ChatMessage(StrictModel):
+class ChatMessage(Cacheable):
     """Message. LiteLLM marks whole messages for the cache, which has no effect: every prefix is cached."""
 
     name: str | None = None
-    cache_control: CacheControl | None = None
 
 
 class InstructionMessage(ChatMessage):
@@ -104,11 +103,10 @@ class ChatFile(StrictModel):
     filename: str | None = None
 
 
-class ChatPart(StrictModel):
+class ChatPart(Cacheable):
     """Part of a message. Every prefix is cached, so marks of OpenAI's and Anthropic's clients for the cache have no effect."""
 
     prompt_cache_breakpoint: CacheBreakpoint | None = None
-    cache_control: CacheControl | None = None
 
 
 class ChatTextPart(ChatPart):

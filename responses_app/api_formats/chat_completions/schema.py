@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.schemas.options import CacheControl
+from responses_app.schemas.options import Cacheable
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, Effort, Objects, StrictModel
 
@@ -27,22 +27,20 @@ class ChatStreamOptions(StrictModel):
     include_obfuscation: bool | None = None
 
 
-class FunctionDefinition(StrictModel):
+class FunctionDefinition(Cacheable):
     """`function` of a tool."""
 
     name: Name
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
-    cache_control: CacheControl | None = None
 
 
-class ChatFunctionTool(StrictModel):
+class ChatFunctionTool(Cacheable):
     """Function that the client runs. Clients that know Anthropic's API mark tools for the cache, which has no effect."""
 
     type: Literal["function"]
     function: FunctionDefinition
-    cache_control: CacheControl | None = None
 
 
 class ChatGrammarFormat(StrictModel):

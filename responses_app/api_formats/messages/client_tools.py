@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from responses_app.schemas.options import CacheControl
-from responses_app.validation.base import Array, StrictModel, validate
+from responses_app.schemas.options import Cacheable
+from responses_app.validation.base import Array, validate
 from responses_app.validation.errors import Loc, invalid_value, json_path
 
 Schema: TypeAlias = dict[str, Any]
@@ -42,16 +42,22 @@ OLD_ACTIONS: Final = (
 ACTIONS: Final = (*OLD_ACTIONS, "left_mouse_down", "left_mouse_up", "triple_click", "scroll", "hold_key", "wait")
 
 
-class KnownTool(StrictModel):
+class ToolOptions(Cacheable):
+    """Fields of all tools besides those of an MCP server."""
+
+    allowed_callers: Array[Literal["direct"]] | None = None
+    # A deferred tool is offered when a result refers to it.
+    defer_loading: bool | None = None
+    # Has an effect only for tools with an `input_schema`.
+    strict: bool | None = None
+
+
+class KnownTool(ToolOptions):
     """Tool of a known type."""
 
     type: str
     name: str
-    allowed_callers: Array[Literal["direct"]] | None = None
-    defer_loading: bool | None = None
-    # Without an effect: prompts are cached anyway, and the schema is that of the type.
-    cache_control: CacheControl | None = None
-    strict: bool | None = None
+    # Without an effect: the schema is that of the type.
     input_examples: Array[dict[str, Any]] | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from responses_app.schemas.options import CacheControl
+from responses_app.schemas.options import Cacheable
 from responses_app.validation.base import Array, StrictModel, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, json_path
 
@@ -43,14 +43,13 @@ class McpToolConfig(StrictModel):
 ToolConfigs = Annotated[dict[Annotated[str, Field(min_length=1, max_length=256)], McpToolConfig], Field(max_length=1024)]
 
 
-class McpToolset(StrictModel):
+class McpToolset(Cacheable):
     """Choice among the tools of a server of `mcp_servers`."""
 
     type: Literal["mcp_toolset"]
     mcp_server_name: str
     default_config: McpToolConfig = McpToolConfig()
     configs: ToolConfigs | None = None
-    cache_control: CacheControl | None = None
 
 
 def mcp_tools(tools: Sequence[dict[str, Any]], servers: Sequence[McpServerUrl]) -> Iterator[tuple[dict[str, Any], Loc]]:

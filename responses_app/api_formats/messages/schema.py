@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from responses_app.api_formats.messages.client_tools import ToolOptions
 from responses_app.api_formats.messages.mcp_toolsets import McpServerUrl
 from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES, ToolChange
 from responses_app.api_formats.messages.unread import CitationsConfig, ContextEdits, EarlierCitation, ToolCaller
-from responses_app.schemas.options import CacheControl
+from responses_app.schemas.options import Cacheable
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
 
@@ -89,24 +90,19 @@ class ToolChoice(StrictModel):
     disable_parallel_tool_use: bool | None = None
 
 
-class ClientTool(StrictModel):
+class ClientTool(ToolOptions):
     """Tool that the client runs."""
 
     name: Name
     input_schema: dict[str, Any]
     type: Literal["custom"] | None = None
     description: str | None = None
-    strict: bool | None = None
-    # Without an effect here: prompts are cached anyway, and arguments are always streamed.
-    cache_control: CacheControl | None = None
+    # Without an effect here: arguments are always streamed.
     eager_input_streaming: bool | None = None
     input_examples: Array[dict[str, Any]] | None = None
-    allowed_callers: Array[Literal["direct"]] | None = None
-    # A deferred tool is offered when a result refers to it.
-    defer_loading: bool | None = None
 
 
-class SearchTool(StrictModel):
+class SearchTool(ToolOptions):
     """Web search that the server runs."""
 
     type: str
@@ -115,24 +111,16 @@ class SearchTool(StrictModel):
     blocked_domains: Array[str] | None = None
     max_uses: Annotated[int, Field(ge=1)] | None = None
     user_location: dict[str, Any] | None = None
-    cache_control: CacheControl | None = None
-    allowed_callers: Array[Literal["direct"]] | None = None
-    defer_loading: bool | None = None
-    strict: bool | None = None
 
 
-class CodeTool(StrictModel):
+class CodeTool(ToolOptions):
     """Code execution that the server runs."""
 
     type: str
     name: Literal["code_execution"]
-    cache_control: CacheControl | None = None
-    allowed_callers: Array[Literal["direct"]] | None = None
-    defer_loading: bool | None = None
-    strict: bool | None = None
 
 
-class MessagesRequest(StrictModel):
+class MessagesRequest(Cacheable):
     """Schema of the body; `messages` are validated one by one, and values that mean the same in Responses are validated there."""
 
     model: str | None = None
@@ -156,8 +144,7 @@ class MessagesRequest(StrictModel):
     speed: Literal["standard", "fast"] | None = None
     # Not in Anthropic's API.
     seed: int | None = None
-    # Without an effect: prefixes are cached anyway, and no context is edited.
-    cache_control: CacheControl | None = None
+    # Without an effect: no context is edited.
     context_management: ContextEdits | None = None
     inference_geo: str | None = None
 
@@ -173,24 +160,22 @@ class SourceData(StrictModel):
     content: Any = None
 
 
-class TextBlock(StrictModel):
+class TextBlock(Cacheable):
     """Text."""
 
     type: Literal["text"]
     text: LongText
     citations: Array[EarlierCitation] | None = None
-    cache_control: CacheControl | None = None
 
 
-class ImageBlock(StrictModel):
+class ImageBlock(Cacheable):
     """Image."""
 
     type: Literal["image"]
     source: SourceData
-    cache_control: CacheControl | None = None
 
 
-class DocumentBlock(StrictModel):
+class DocumentBlock(Cacheable):
     """Document. Models of this server cite no documents, so `citations` have no effect."""
 
     type: Literal["document"]
@@ -198,10 +183,9 @@ class DocumentBlock(StrictModel):
     title: str | None = None
     context: str | None = None
     citations: CitationsConfig | None = None
-    cache_control: CacheControl | None = None
 
 
-class SearchResultBlock(StrictModel):
+class SearchResultBlock(Cacheable):
     """Result of a search that the client has made. Models of this server cite no results, so `citations` have no effect."""
 
     type: Literal["search_result"]
@@ -209,7 +193,6 @@ class SearchResultBlock(StrictModel):
     title: str
     content: list[Any]
     citations: CitationsConfig | None = None
-    cache_control: CacheControl | None = None
 
 
 class ThinkingBlock(StrictModel):
@@ -227,19 +210,23 @@ class RedactedBlock(StrictModel):
     data: LongText
 
 
-class ToolUseBlock(StrictModel):
-    """Earlier call of the model."""
+class UseBlock(Cacheable):
+    """Earlier call."""
 
-    type: Literal["tool_use"]
     id: CallId
     name: str
     input: dict[str, Any]
+
+
+class ToolUseBlock(UseBlock):
+    """Earlier call of the model."""
+
+    type: Literal["tool_use"]
     caller: ToolCaller | None = None
     toolset_name: str | None = None
-    cache_control: CacheControl | None = None
 
 
-class ToolResultBlock(StrictModel):
+class ToolResultBlock(Cacheable):
     """Result of a call, sent by the client."""
 
     type: Literal["tool_result"]
@@ -247,40 +234,30 @@ class ToolResultBlock(StrictModel):
     content: Any = None
     is_error: bool | None = None
     toolset_name: str | None = None
-    cache_control: CacheControl | None = None
 
 
-class ToolReferenceBlock(StrictModel):
+class ToolReferenceBlock(Cacheable):
     """Name of a deferred tool that the client has found, in the result of the client's search of tools."""
 
     type: Literal["tool_reference"]
     tool_name: str
-    cache_control: CacheControl | None = None
 
 
-class ServerUseBlock(StrictModel):
+class ServerUseBlock(UseBlock):
     """Earlier call that the server ran: a search or code."""
 
     type: Literal["server_tool_use"]
-    id: CallId
-    name: str
-    input: dict[str, Any]
     caller: ToolCaller | None = None
-    cache_control: CacheControl | None = None
 
 
-class McpUseBlock(StrictModel):
+class McpUseBlock(UseBlock):
     """Earlier call of an MCP server."""
 
     type: Literal["mcp_tool_use"]
-    id: CallId
-    name: str
     server_name: str
-    input: dict[str, Any]
-    cache_control: CacheControl | None = None
 
 
-class ServerResultBlock(StrictModel):
+class ServerResultBlock(Cacheable):
     """Result of an earlier call that the server ran."""
 
     type: Literal["web_search_tool_result", "code_execution_tool_result", "mcp_tool_result"]
@@ -288,7 +265,6 @@ class ServerResultBlock(StrictModel):
     content: Any = None
     is_error: bool | None = None
     caller: ToolCaller | None = None
-    cache_control: CacheControl | None = None
 
 
 BLOCKS: Mapping[str, type[StrictModel]] = {

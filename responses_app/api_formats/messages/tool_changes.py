@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from responses_app.api_formats.messages.mcp_toolsets import TOOLSET
-from responses_app.schemas.options import CacheControl
+from responses_app.schemas.options import Cacheable
 from responses_app.validation.base import StrictModel, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path
 
@@ -16,13 +16,11 @@ ADDITION: Final = "tool_addition"
 TOOL_CHANGES: Final = (ADDITION, "tool_removal")
 
 
-class ToolChange(StrictModel):
+class ToolChange(Cacheable):
     """Block that adds or removes a tool."""
 
     type: Literal["tool_addition", "tool_removal"]
     tool: dict[str, Any]
-    # Without an effect: prompts are cached anyway.
-    cache_control: CacheControl | None = None
 
 
 class ReferredTool(StrictModel):
