@@ -12,8 +12,8 @@ from django.conf import settings
 
 from responses_app.server.doctor.findings import FAILED, OK, Check, CheckResults
 from responses_app.web.oidc.reasons import reason_of
+from responses_app.web.oidc.setting import METADATA_PATH
 
-DISCOVERY: Final = "/.well-known/openid-configuration"
 ADDRESSES: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 # A token is refused when it is made after the time of this host, and most are valid for a few minutes.
 MAX_CLOCK_DIFFERENCE_S: Final = 60.0
@@ -28,7 +28,7 @@ def check_provider() -> CheckResults:
     """Check the metadata and the keys of the provider, and the difference of the clocks."""
     issuer = settings.RESPONSES_OIDC.issuer.rstrip("/")
     try:
-        metadata, clock_difference_s = _fetch(f"{issuer}{DISCOVERY}")
+        metadata, clock_difference_s = _fetch(f"{issuer}{METADATA_PATH}")
         problem = _metadata_problem(metadata, issuer) or _keys_problem(_fetch(metadata["jwks_uri"])[0])
     except (OSError, ValueError) as error:
         # `requests` raises subclasses of these.
@@ -66,7 +66,7 @@ def _clock_difference_s(headers: Mapping[str, str]) -> float:
 
 def _metadata_problem(metadata: Any, issuer: str) -> str:
     if not isinstance(metadata, dict):
-        return f"{issuer}{DISCOVERY} is no JSON object. Correct RESPONSES_OIDC_ISSUER."
+        return f"{issuer}{METADATA_PATH} is no JSON object. Correct RESPONSES_OIDC_ISSUER."
     named = str(metadata.get("issuer", ""))
     if named.rstrip("/") != issuer:
         return (

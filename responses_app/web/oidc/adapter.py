@@ -26,12 +26,11 @@ from responses_app.web.oidc.reasons import reason_of, remedy_of
 CANCELLED: Final = "The sign-in was cancelled at the provider."
 INVALID: Final = "The answer of the provider is not valid, or this sign-in took longer than ten minutes. Please sign in again."
 AWAY: Final = "The sign-in provider cannot be reached. Please try again in a minute."
+FAILED: Final = "The sign-in provider reports an error. Please try again in a minute."
 MISCONFIGURED: Final = (
     "This server and the sign-in provider do not work together, and signing in again does not mend that. The administrator of "
     "this server has to look."
 )
-# Codes of the provider's redirect (RFC 6749, section 4.1.2.1) that come from the settings of the client.
-REFUSED_CLIENT: Final = frozenset({"invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope"})
 # What an answer of the provider raises that misses fields, is no JSON, or has a key of another kind.
 MALFORMED: Final = (LookupError, TypeError, ValueError, AttributeError)
 # Characters of a reason in the log: the text of the provider and a remedy.
@@ -78,9 +77,10 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         del provider, extra_context
         if exception is not None:
             raise ImmediateHttpResponse(error_page(request, sentence_of(exception), reason_of(exception)))
-        code = request.GET.get("error", str(error))
-        refused = MISCONFIGURED if code in REFUSED_CLIENT else INVALID
-        raise ImmediateHttpResponse(error_page(request, CANCELLED if error == AuthError.CANCELLED else refused, code))
+        code = request.GET.get("error", "")
+        sentence = CANCELLED if error == AuthError.CANCELLED else _sentence_of_code(code)
+        reason = reasons.reason_of_redirect(code, request.GET.get("error_description", ""))
+        raise ImmediateHttpResponse(error_page(request, sentence, reason))
 
 
 def sentence_of(error: Exception) -> str:
@@ -90,6 +90,12 @@ def sentence_of(error: Exception) -> str:
         return AWAY
     # Without a remedy, an OAuth2Error is a code that was used or is old. The others are fields that the provider leaves out.
     return MISCONFIGURED if remedy or isinstance(error, MALFORMED) else INVALID
+
+
+def _sentence_of_code(code: str) -> str:
+    if code in reasons.REFUSED_CLIENT:
+        return MISCONFIGURED
+    return FAILED if code in reasons.PROVIDER_ERRORS else INVALID
 
 
 def error_page(request: HttpRequest, sentence: str, reason: str, status: int = 403) -> HttpResponse:

@@ -14,6 +14,22 @@ AWAY: Final = "The provider must be reachable from this host"
 CERTIFICATE: Final = (
     "This host must accept the certificate of the provider: REQUESTS_CA_BUNDLE names a file of other authorities"
 )
+FLOW: Final = "The provider must allow this client the authorization code flow and the address for the way back"
+SCOPES: Final = "RESPONSES_OIDC_SCOPES must be scopes that the provider allows this client"
+FAILED: Final = "The log of the provider has the cause"
+NO_STATE: Final = (
+    "This browser has begun no sign-in with this state. The sign-in began at another host name than that of the address for the "
+    "way back, or more than ten minutes ago, or the browser keeps no cookie, as with RESPONSES_TLS and an http address"
+)
+# Codes of the provider's redirect (RFC 6749, section 4.1.2.1) that come from the settings of the client.
+REFUSED_CLIENT: Final = {
+    "invalid_request": FLOW,
+    "unauthorized_client": FLOW,
+    "unsupported_response_type": FLOW,
+    "invalid_scope": SCOPES,
+}
+# Codes that come from the provider.
+PROVIDER_ERRORS: Final = {"server_error": FAILED, "temporarily_unavailable": FAILED}
 # Errors of the standard (RFC 6749, section 5.2) in the text of django-allauth's errors.
 _CODES: Final = ("invalid_client", "unauthorized_client")
 # Remedies by the name of the class or a base of it: PyJWT and requests, whose errors are OSErrors, belong to django-allauth.
@@ -35,6 +51,15 @@ MAX_TEXT: Final = 300
 def reason_of(error: BaseException) -> str:
     """Return the messages of an exception and of the `__cause__`, with the text of `_REMEDIES` for the class."""
     text, remedy = _text_of(error)[:MAX_TEXT], remedy_of(error)
+    return f"{text}. {remedy}" if remedy else text
+
+
+def reason_of_redirect(code: str, description: str) -> str:
+    """Return the code and the description of the provider's redirect with the remedy. Without a code the state is unknown."""
+    if not code:
+        return NO_STATE
+    remedy = REFUSED_CLIENT.get(code) or PROVIDER_ERRORS.get(code)
+    text = ": ".join(filter(None, (code, description.strip())))[:MAX_TEXT].rstrip(".")
     return f"{text}. {remedy}" if remedy else text
 
 

@@ -14,6 +14,7 @@ from responses_app.utils.json_setting import load_json, split_url
 # Values of `models.Role`, which cannot be imported before the settings.
 ROLES: Final = {"viewer": 1, "member": 2, "admin": 3}
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+METADATA_PATH: Final = "/.well-known/openid-configuration"
 # Identifier of the provider for django-allauth.
 PROVIDER: Final = "oidc"
 
@@ -61,6 +62,8 @@ def check_provider(issuer: str, client_id: str, client_secret: str, others: Mapp
     parts = split_url(issuer)
     if parts is None or not parts.hostname or parts.scheme not in {"https", "http"}:
         raise ImproperlyConfigured(f"RESPONSES_OIDC_ISSUER must be an address such as https://id.example.com, not {issuer!r}")
+    if parts.path.rstrip("/").endswith(METADATA_PATH):
+        raise ImproperlyConfigured(f"RESPONSES_OIDC_ISSUER must be the issuer alone, without {METADATA_PATH}")
     if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
         raise ImproperlyConfigured("RESPONSES_OIDC_ISSUER must begin with https:// unless the provider is on this machine")
     for name, value in (("RESPONSES_OIDC_CLIENT_ID", client_id), ("RESPONSES_OIDC_CLIENT_SECRET", client_secret)):

@@ -179,8 +179,19 @@ def test_a_wrong_secret_sends_the_person_to_the_administrator(server: Server, pr
 def test_an_invalid_scope_sends_the_person_to_the_administrator(server: Server, colleague: Arrival) -> None:
     ada = colleague("ada")
     state = ada.start().params["state"]
-    answer = ada.get(f"/sign-in/oidc/callback?error=invalid_scope&state={state}")
+    answer = ada.get(f"/sign-in/oidc/callback?error=invalid_scope&error_description=No+groups&state={state}")
     assert adapter.MISCONFIGURED in answer.text
+    assert f"failed: invalid_scope: No groups. {reasons.SCOPES}" in server.output
+
+
+def test_an_error_of_the_provider_and_an_unknown_state_are_named(server: Server, colleague: Arrival) -> None:
+    ada = colleague("ada")
+    state = ada.start().params["state"]
+    answer = ada.get(f"/sign-in/oidc/callback?error=temporarily_unavailable&state={state}")
+    assert adapter.FAILED in answer.text
+    assert f"failed: temporarily_unavailable. {reasons.FAILED}" in server.output
+    assert adapter.INVALID in ada.get("/sign-in/oidc/callback?code=x&state=unknown").text
+    assert f"failed: {reasons.NO_STATE}" in server.output
 
 
 def test_no_password_is_accepted_and_the_operator_has_a_way_in(server: Server, colleague: Arrival) -> None:
@@ -249,6 +260,7 @@ class SettingsTest(SimpleTestCase):
         for values, sentence in (
             (("ftp://x", "c", "s"), "must be an address such as"),
             (("http://id.example.com", "c", "s"), "must begin with https://"),
+            (("https://id.example.com/.well-known/openid-configuration", "c", "s"), "must be the issuer alone"),
             (("https://id.example.com", "", "s"), "needs RESPONSES_OIDC_CLIENT_ID"),
             (("https://id.example.com", "c", ""), "needs RESPONSES_OIDC_CLIENT_SECRET"),
             (("", "c", ""), "RESPONSES_LOCAL_SIGN_IN=0 needs RESPONSES_OIDC_ISSUER"),
