@@ -81,7 +81,8 @@ def healthy() -> list[Series]:
 
 # Alert -> the series of its fault, and the labels of the alert.
 FAULTS: Final[Mapping[str, tuple[list[Series], Labels]]] = {
-    "VerbatimDown": ([gauge("up", {}, 0)], JOB),
+    # The job of the documentation that reads the public port.
+    "VerbatimDown": ([gauge("up", {"job": "verbatim-by-token"}, 0)], {**JOB, "job": "verbatim-by-token"}),
     "VerbatimEngineDown": ([gauge("verbatim_engine_up", ENGINE, 0)], {**JOB, **ENGINE}),
     "VerbatimServerErrors": (
         [counter("verbatim_http_requests_total", {"endpoint": "responses", "code": "503"}, 100)],
