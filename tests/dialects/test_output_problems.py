@@ -14,7 +14,7 @@ from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Call, Delta, OutputProblem, TextDelta
-from responses_app.tools.functions.unknown_tools import UnknownToolFilter
+from responses_app.runs.prepare.output_chain import UnknownToolFilter
 from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.call_events import ScriptedParser
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, TOOLS

@@ -9,15 +9,13 @@ from responses_app.protocol.content_parts import PartSpec
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.items.base import Delta, ExtraEvents, Family, OutputItem
 from responses_app.protocol.items.client_tools.client_call import APPLY_PATCH_CALL, COMPUTER_CALL, TOOL_SEARCH_CALL
-from responses_app.protocol.items.client_tools.custom_tool_call import CUSTOM_TOOL_CALL
-from responses_app.protocol.items.client_tools.function_call import FUNCTION_CALL
+from responses_app.protocol.items.client_tools.function_call import CUSTOM_TOOL_CALL, FUNCTION_CALL
 from responses_app.protocol.items.client_tools.shell_call import LOCAL_SHELL_CALL, SHELL_CALL
 from responses_app.protocol.items.compaction import COMPACTION
 from responses_app.protocol.items.message import MESSAGE
 from responses_app.protocol.items.reasoning import REASONING
 from responses_app.protocol.items.server_tools.code_interpreter import CODE_INTERPRETER_CALL
 from responses_app.protocol.items.server_tools.file_search import FILE_SEARCH_CALL
-from responses_app.protocol.items.server_tools.image_generation import IMAGE_GENERATION_CALL
 from responses_app.protocol.items.server_tools.mcp import MCP_APPROVAL_REQUEST, MCP_CALL, MCP_LIST_TOOLS
 from responses_app.protocol.items.server_tools.web_search import WEB_SEARCH_CALL
 
@@ -26,6 +24,15 @@ from responses_app.protocol.items.server_tools.web_search import WEB_SEARCH_CALL
 PROGRAM: Final = Family(type="program", id_prefix="prog_", output=OutputItem("program_output", "po_"))
 ADDITIONAL_TOOLS: Final = Family(type="additional_tools", id_prefix="at_")
 CONFIGURATION_UPDATE: Final = Family(type="configuration_update", id_prefix="cfg_")
+IMAGE_GENERATION_CALL: Final = Family(
+    type="image_generation_call",
+    id_prefix="ig_",
+    tool="image_generation",
+    runs_on_server=True,
+    progress=("in_progress", "generating", "partial_image", "completed"),
+    running_status="generating",
+    final_statuses=frozenset({"completed", "failed"}),
+)
 
 
 class Registry(Mapping[str, Family]):

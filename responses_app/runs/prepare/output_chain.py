@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.citations.filter import CitationFilter
+from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.dialects.stop_sequences import with_stop_sequences
+from responses_app.protocol.deltas import Call, Delta, OutputProblem
+from responses_app.protocol.output_problems import UNKNOWN_TOOL
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.convert import ConvertedTurn
 from responses_app.runs.prepare.items.summary import CompactionParser
@@ -15,7 +19,6 @@ from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.server_tools.call_parser import ServerCallParser
 from responses_app.tools.base import CitingOffer
 from responses_app.tools.functions.as_functions import map_tool_calls
-from responses_app.tools.functions.unknown_tools import UnknownToolFilter
 
 
 async def compose(context: PromptContext, converted: ConvertedTurn) -> OutputParser:
@@ -67,3 +70,21 @@ def open_server_calls(parser: OutputParser, context: PromptContext, converted: C
 
 # The links in order: each gets the deltas of the one before.
 LINKS = (report_unknown_tools, name_declared_tools, end_at_stop_sequences, compact, cite_sources, open_server_calls)
+
+
+class UnknownToolFilter(ParserFilter):
+    """Parser that reports calls of tools other than `names`. The calls stay calls: the client can answer with an error."""
+
+    def __init__(self, parser: OutputParser, names: Collection[str]) -> None:
+        super().__init__(parser)
+        self._names = names
+
+    def _passes(self, delta: Delta) -> bool:
+        return delta.__class__ is not Call
+
+    def _filter(self, deltas: list[Delta]) -> list[Delta]:
+        return [reported for delta in deltas for reported in self._report(delta)]
+
+    def _report(self, delta: Delta) -> list[Delta]:
+        is_unknown = isinstance(delta, Call) and delta.name not in self._names
+        return [OutputProblem(UNKNOWN_TOOL, item="next"), delta] if is_unknown else [delta]

@@ -13,14 +13,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from responses_app.installation.data_dir import ROOT, make_folder
 from responses_app.sandbox import runner_failure
 from responses_app.sandbox.launch import launcher, packages
-from responses_app.server.processes import runner_output
 from responses_app.server.supervision.process_tree import describe_exit
 from responses_app.utils import unix_socket
 
@@ -36,6 +35,7 @@ LONGEST_PAUSE_S = 60.0
 REFUSAL_LIMIT_S = 1.0
 MAX_REASON = 300
 STOP_LIMIT_S = 5.0
+CHUNK = 65_536
 
 
 def socket_url(data_dir: Path, name: str = SOCKET) -> str:
@@ -112,7 +112,7 @@ class _Starter:
             finally:
                 os.close(give_ready)
                 os.close(give_errors)
-            output = runner_output.follow(errors, ready, lambda: runner_failure.clear(self._path))
+            output = _follow(errors, ready, lambda: runner_failure.clear(self._path))
         code = process.wait()
         if output is None:
             return None
@@ -138,7 +138,7 @@ class _Starter:
             connection.sendall(answer)
             connection.shutdown(socket.SHUT_WR)
             # A client that still sends would lose the answer with the connection.
-            while time.monotonic() < end and connection.recv(runner_output.CHUNK):
+            while time.monotonic() < end and connection.recv(CHUNK):
                 pass
 
     def _wait_connection(self) -> bool:
@@ -157,3 +157,33 @@ class _Starter:
             # Ctrl-C must reach the server only, which lets responses finish.
             start_new_session=True,
         )
+
+
+def _follow(errors: int, ready: int, on_ready: Callable[[], None]) -> bytes | None:
+    """Pass the output of a ready runner on until the end of `errors`. Return what a runner that was never ready has written, else None.
+
+    A byte from `ready` means that the runner is ready.
+    """
+    buffer, watched, is_ready = b"", [errors, ready], False
+    while errors in watched:
+        readable, _, _ = select.select(watched, [], [])
+        if ready in readable:
+            watched.remove(ready)
+            if os.read(ready, 1):
+                is_ready = True
+                on_ready()
+                _pass_on(buffer)
+        if errors in readable:
+            text = os.read(errors, CHUNK)
+            if not text:
+                watched.remove(errors)
+            elif is_ready:
+                _pass_on(text)
+            else:
+                buffer = (buffer + text)[-CHUNK:]
+    return None if is_ready else buffer
+
+
+def _pass_on(text: bytes) -> None:
+    sys.stderr.write(text.decode(errors="replace"))
+    sys.stderr.flush()

@@ -48,7 +48,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 @private("POST")
 async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Delete all responses of the thread at POST /chat/ID/delete, and the shared links to them."""
-    row = await sync_to_async(_response)(request, uid)
+    row = await sync_to_async(get_response)(request, uid)
     key = threads.thread_key(row)
     responses = threads.responses_of_thread(row)
     for one in [one async for one in responses.filter(ended_at=None).only("uid", "project", "ended_at")]:
@@ -64,10 +64,6 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     await sync_to_async(audit_log.record)(actor, "chat.delete", f"conversation {row.uid}", row.project)
     await sync_to_async(messages.success)(request, "Deleted the conversation.")
     return redirect("chat")
-
-
-def _response(request: HttpRequest, uid: str) -> Response:
-    return get_response(request, uid)
 
 
 def _change(choices: ChatThread, row: Response, action: str, title: str) -> None:

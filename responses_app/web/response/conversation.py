@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from responses_app.models import Direction, Item
-from responses_app.store.log.event_index import event_headers
+from responses_app.models import Direction, Item, Response
+from responses_app.store.cluster import leases
+from responses_app.store.log.event_index import EventHeader, event_headers
 from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
+from responses_app.web.render.item_titles import duration_text
 from responses_app.web.response import items
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timelines.item_spans import item_spans
-from responses_app.web.response.timelines.takeovers import takeover_notices
 from responses_app.web.response.timelines.timeline import timeline
 from responses_app.web.responses.ids import response_id
 from responses_app.web.responses.parameters import client_body
@@ -26,6 +27,7 @@ from responses_app.web.responses.parameters import client_body
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
 MAX_EARLIER_ITEMS = 100
 MAX_INPUT_ITEMS = 500
+WAITING = "The process that ran this response has ended. Another process that serves the model continues it within seconds."
 
 
 @private("GET", "HEAD")
@@ -72,3 +74,17 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 def _items(keys: Sequence[int]) -> list[dict[str, Any]]:
     bodies = dict(Item.objects.filter(pk__in=keys).values_list("pk", "body"))
     return [json.loads(bodies[key]) for key in keys if key in bodies]
+
+
+def takeover_notices(row: Response, headers: Sequence[EventHeader]) -> Iterator[str]:
+    """Yield a sentence for each take-over, and for a response that waits for one."""
+    times = {header.number: header.ms for header in headers}
+    for last_event in row.takeovers or ():
+        if last_event in times and last_event + 1 in times:
+            last, later = times[last_event] / 1000, times[last_event + 1] / 1000
+            yield (
+                f"The process that ran this response ended. Its last event came after {duration_text(last)}; "
+                f"another process continued after {duration_text(later)}."
+            )
+    if row.ended_at is None and leases.is_abandoned(row.pk):
+        yield WAITING

@@ -21,7 +21,7 @@ from responses_app.web.response.detail import get_response, render_page
 @private("GET", "POST")
 async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     """Render the confirmation page at GET /responses/ID/delete, delete the response at POST."""
-    row = await sync_to_async(_response)(request, uid)
+    row = await sync_to_async(get_response)(request, uid)
     if request.method == "GET":
         return await sync_to_async(_confirmation)(request, row)
     if await cancel_running(request, row) and await sync_to_async(_erase)(request, row):
@@ -33,13 +33,9 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
 @private("POST")
 async def cancel(request: HttpRequest, uid: str) -> HttpResponse:
     """Cancel the response at POST /responses/ID/cancel."""
-    row = await sync_to_async(_response)(request, uid)
+    row = await sync_to_async(get_response)(request, uid)
     await cancel_running(request, row)
     return redirect("response", row.uid)
-
-
-def _response(request: HttpRequest, uid: str) -> Response:
-    return get_response(request, uid)
 
 
 async def cancel_running(request: HttpRequest, row: Response) -> bool:

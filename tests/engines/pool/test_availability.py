@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.engines.pool.availability import IDLE_CHECK_S, PAUSES_S, Availability
+from responses_app.engines.pool.member import IDLE_CHECK_S, PAUSES_S, Availability
 from tests.support.manual_clock import ManualClock
 
 

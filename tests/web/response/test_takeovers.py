@@ -10,7 +10,7 @@ from responses_app.models import Event, Response
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
-from responses_app.web.response.timelines.takeovers import WAITING
+from responses_app.web.response.conversation import WAITING
 from tests.support.api.case import ApiCase, record_text, tokens
 from tests.support.waiting import eventually
 

@@ -1,4 +1,4 @@
-"""Function call: a call of a function that the client declared."""
+"""Function call and custom tool call: calls of tools that the client declared, with arguments in JSON or free text as input."""
 
 from __future__ import annotations
 
@@ -22,25 +22,16 @@ class Call(Delta):
     async_: bool = False
 
 
-class FunctionCall(StreamedCall):
-    """An open function call."""
-
-    __slots__ = ()
-
-
-def named_call(delta: Call, new_id: IdFactory) -> Item:
-    """Return the keys of the initial item that function calls and custom tool calls share."""
-    return {"status": "in_progress", "call_id": new_id(CALL_ID_PREFIX), "name": delta.name}
-
-
-def optional_keys(delta: Call) -> Item:
-    """Return the optional keys of the initial item: `namespace` and `async`."""
-    values = {"namespace": delta.namespace, "async": delta.async_ or None}
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def _initial(delta: Call, new_id: IdFactory) -> Item:
-    return {**named_call(delta, new_id), "arguments": "", **optional_keys(delta)}
+    """Return the initial item, with the key of the argument stream: functions have `arguments`, custom tools `input`."""
+    optional = {"namespace": delta.namespace, "async": delta.async_ or None}
+    return {
+        "status": "in_progress",
+        "call_id": new_id(CALL_ID_PREFIX),
+        "name": delta.name,
+        "arguments" if delta.kind == "function" else "input": "",
+        **{key: value for key, value in optional.items() if value is not None},
+    }
 
 
 FUNCTION_CALL: Final = Family(
@@ -48,16 +39,33 @@ FUNCTION_CALL: Final = Family(
     id_prefix="fc_",
     tool="function",
     output=OutputItem("function_call_output", "fco_"),
-    item=FunctionCall,
+    item=StreamedCall,
     opened_by={Call: "function"},
     initial=_initial,
-    steps={Arguments: FunctionCall.append},
+    steps={Arguments: StreamedCall.append},
     # An empty text is no JSON document, so a call without arguments has `{}`.
     argument_stream=ArgumentStreamSpec(
         delta="response.function_call_arguments.delta",
         done="response.function_call_arguments.done",
         key="arguments",
         empty="{}",
+    ),
+    final_statuses=COMPLETED_OR_INCOMPLETE,
+)
+
+CUSTOM_TOOL_CALL: Final = Family(
+    type="custom_tool_call",
+    id_prefix="ctc_",
+    tool="custom_tool",
+    output=OutputItem("custom_tool_call_output", "ctco_"),
+    item=StreamedCall,
+    opened_by={Call: "custom"},
+    initial=_initial,
+    steps={Arguments: StreamedCall.append},
+    argument_stream=ArgumentStreamSpec(
+        delta="response.custom_tool_call_input.delta",
+        done="response.custom_tool_call_input.done",
+        key="input",
     ),
     final_statuses=COMPLETED_OR_INCOMPLETE,
 )
