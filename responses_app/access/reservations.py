@@ -102,14 +102,20 @@ def _refusal(level: LimitLevel, needed: int) -> RateLimited:
             return error
         return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {wait_s:.2f}s.", retry_after=wait)
     end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + wait_s), UTC)
+    smaller = (
+        " A smaller 'max_output_tokens' reserves less." if limit.amount != Amount.CALLS and level.used < limit.most else ""
+    )
     return InsufficientQuota(
-        f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.", retry_after=wait
+        f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.{smaller}", retry_after=wait
     )
 
 
 def _shown(limit: CountedLimit, amount: int) -> str:
-    """Return an amount for a message."""
-    return f"{amount / NANO:.2f} {settings.RESPONSES_CURRENCY}" if limit.amount == Amount.SPEND else str(amount)
+    """Return an amount for a message: of money with two to six decimals."""
+    if limit.amount != Amount.SPEND:
+        return str(amount)
+    whole, _, decimals = f"{amount / NANO:.6f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')} {settings.RESPONSES_CURRENCY}"
 
 
 def _headers(levels: Sequence[LimitLevel]) -> dict[str, str]:

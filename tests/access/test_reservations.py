@@ -76,7 +76,9 @@ class TokensTest(ReservationCase):
             await LimitCounter.objects.filter(name__startswith="tokens per day").aupdate(used=999)
             answer = await self.post(client)
             self.refused(answer, 429, "insufficient_quota", None, "You exceeded the quota of tokens per day of this key")
-            self.assertEqual(orjson.loads(answer.content)["error"]["type"], "insufficient_quota")
+            error = orjson.loads(answer.content)["error"]
+            self.assertEqual(error["type"], "insufficient_quota")
+            self.assertIn("Z. A smaller 'max_output_tokens' reserves less.", error["message"])
             self.assertEqual(answer["x-should-retry"], "false")
             # Nothing of the minute is reserved for a request that the day refuses.
             self.assertEqual(await self.used("tokens per minute"), before)
@@ -152,9 +154,9 @@ class SpendTest(ReservationCase):
                 cost = usage["input_tokens"] * 1_000_000 + usage["output_tokens"] * 2_000_000
                 self.assertEqual(await self.used("spend per month"), cost)
                 await self.made(client, max_output_tokens=100, store=False)
-                await LimitCounter.objects.aupdate(used=1_490_000_000)
+                await LimitCounter.objects.aupdate(used=1_495_500_000)
                 answer = await self.post(client, max_output_tokens=100)
-                self.refused(answer, 429, "insufficient_quota", None, "Limit 1.50 EUR, Used 1.49 EUR")
+                self.refused(answer, 429, "insufficient_quota", None, "Limit 1.50 EUR, Used 1.4955 EUR")
         rows = [row async for row in UsageRecord.objects.order_by("id")]
         self.assertEqual([(row.requests, row.cost, row.key) for row in rows], [(1, cost, self.key.pk)] * 2)
         self.assertEqual([row.output_tokens for row in rows], [usage["output_tokens"]] * 2)

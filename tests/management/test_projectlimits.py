@@ -7,9 +7,10 @@ import io
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.test import override_settings
 
 from project.model_limits import Price, parse_prices
-from responses_app.models import AuditEntry, Project
+from responses_app.models import ApiKey, AuditEntry, Project
 
 
 def project_limits(*arguments: str) -> list[str]:
@@ -33,6 +34,21 @@ def test_limits_are_set_printed_and_removed() -> None:
         ("command", "project.create", "project lab: tokens_per_minute, spend_per_month, tool_calls_per_day"),
         ("command", "project.change", "project lab: tokens_per_minute"),
     ]
+
+
+@pytest.mark.django_db
+def test_limits_without_an_effect_are_warnings() -> None:
+    def warnings(name: str) -> str:
+        errors = io.StringIO()
+        call_command("projectlimits", name, "--spend-per-month", "2", stdout=io.StringIO(), stderr=errors)
+        return errors.getvalue()
+
+    ApiKey.make("key", project="lab")
+    with override_settings(RESPONSES_PRICES={}):
+        assert "RESPONSES_PRICES is empty" in warnings("lab")
+    with override_settings(RESPONSES_PRICES=parse_prices("PRICES", '{"m": {"input": 1, "output": 1}}')):
+        assert not warnings("lab")
+        assert "The project 'alb' has no key and no member." in warnings("alb")
 
 
 @pytest.mark.parametrize(

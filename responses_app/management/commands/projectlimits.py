@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from responses_app.management.base import DatabaseCommand
-from responses_app.models import Project
+from responses_app.models import ApiKey, Membership, Project
 from responses_app.store import audit_log
 
 FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
@@ -45,6 +46,10 @@ class Command(DatabaseCommand):
         for field in FIELDS:
             value = getattr(project, field)
             self.stdout.write(f"{field.replace('_', ' ')}: {'no limit' if value is None else value}")
+        if project.spend_per_month is not None and not settings.RESPONSES_PRICES:
+            self.stderr.write("WARNING: RESPONSES_PRICES is empty here, so responses cost nothing and no spend is limited.")
+        if not any(model.objects.filter(project=name).exists() for model in (ApiKey, Membership)):
+            self.stderr.write(f"WARNING: The project {name!r} has no key and no member. The limits hold as soon as it has.")
 
     def _save(self, project: Project, changes: Iterable[str]) -> None:
         """Save the project with an entry of the audit log, as a change in the admin has one."""
