@@ -109,11 +109,6 @@ class OutputStateMachine:
         return next((item.kind for item in self._open_items() if item.family.runs_on_server), None)
 
     @property
-    def pending_calls(self) -> list[tuple[int, Item]]:
-        """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
-        return [(item.index, item.body_so_far()) for item in self._open_items() if item.family.runs_on_server]
-
-    @property
     def waiting_indexes(self) -> Set[int]:
         """Return the output indexes of the calls with complete arguments that wait for a tool of the server."""
         return self._waiting.keys()

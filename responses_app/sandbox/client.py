@@ -22,7 +22,7 @@ from responses_app.sandbox.base import (
     SandboxUnavailable,
     WorkFile,
 )
-from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result, decode_status
+from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result
 from responses_app.utils.unix_socket import connectable
 
 CONNECT_TIMEOUT_S = 10.0
@@ -55,7 +55,7 @@ class SandboxClient:
         Each project has a share of the containers.
         """
         body = {"memory": memory, "project": project}
-        return decode_status(await self._json("PUT", _container(container_id), json=body))
+        return ContainerStatus(**await self._json("PUT", _container(container_id), json=body))
 
     async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
         """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
@@ -94,7 +94,7 @@ class SandboxClient:
 
     async def status(self, container_id: str) -> ContainerStatus:
         """Return the status without counting as a use."""
-        return decode_status(await self._json("GET", _container(container_id)))
+        return ContainerStatus(**await self._json("GET", _container(container_id)))
 
     async def run_once(
         self,

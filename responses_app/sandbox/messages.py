@@ -8,7 +8,6 @@ from typing import Any
 
 from responses_app.sandbox.base import (
     ContainerExpired,
-    ContainerStatus,
     FileMissing,
     InvalidPath,
     OnceResult,
@@ -88,11 +87,6 @@ def encode_file(file: WorkFile) -> dict[str, Any]:
 def decode_file(body: dict[str, Any]) -> WorkFile:
     """Parse a WorkFile."""
     return WorkFile(body["path"], body["size"])
-
-
-def decode_status(body: dict[str, Any]) -> ContainerStatus:
-    """Parse a ContainerStatus."""
-    return ContainerStatus(**body)
 
 
 def encode_once(result: OnceResult) -> bytes:

@@ -145,4 +145,4 @@ def test_a_family_shares_no_name_with_another(family: Family) -> None:
 def test_an_item_without_arguments_is_left_open_by_the_end_of_the_item() -> None:
     events, writer = written([WeatherCall("north"), EndItem()])
     assert [event["type"] for event in events[-2:]] == ["response.weather_call.in_progress", "response.weather_call_place.done"]
-    assert writer.output.pending_calls[0][1]["station"] == "north"
+    assert writer.output.all_items[0]["station"] == "north"

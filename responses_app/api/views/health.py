@@ -1,4 +1,4 @@
-"""Health checks: `/health/live` for a supervisor, `/health/ready` for a load balancer. Both need no key."""
+"""Health checks and metrics: `/health/live` for a supervisor, `/health/ready` for a load balancer, `/metrics` for Prometheus."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from secrets import compare_digest
 from typing import Any, Final
 
-from django.http import HttpRequest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api.http import json_response
 from responses_app.engine_interface import EngineError
-from responses_app.errors import STORAGE_FULL
+from responses_app.errors import STORAGE_FULL, NotFound, Unauthorized
 from responses_app.installation.data_dir import MANAGE
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
@@ -117,3 +119,20 @@ def _log_change(failed: Sequence[str]) -> None:
     if failed != _failed:
         _failed[:] = failed
         logger.info("ready" if not failed else "not ready: %s", *([", ".join(failed)] if failed else []))
+
+
+async def metrics(request: HttpRequest) -> HttpResponseBase:
+    """GET /metrics: the metrics of all processes of this host.
+
+    Raises NotFound without RESPONSES_METRICS_TOKEN, Unauthorized for another token.
+    """
+    token: str = settings.RESPONSES_METRICS_TOKEN
+    if not token:
+        raise NotFound("Invalid URL (GET /metrics).")
+    if not compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+        raise Unauthorized("The metrics need the header 'Authorization: Bearer TOKEN' with the token of the metrics.")
+    # Imported only where metrics are on.
+    from responses_app.observability import prometheus
+
+    body = await asyncio.to_thread(prometheus.render, settings.RESPONSES_METRICS_DIR)
+    return HttpResponse(body, content_type=prometheus.CONTENT_TYPE)

@@ -19,7 +19,6 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
@@ -136,9 +135,8 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         _check_strict_compat(row, streamed)
     if streamed:
         reader.check_replayable(row)
-        return EventStream(
-            request, lambda push: _replay(row, after, push), EventEncoder(EventFormat(obfuscate, profiles.is_open(request)))
-        )
+        encoder = EventEncoder(EventFormat(obfuscate, profiles.is_open(request)))
+        return EventStream(request, lambda push: manager.current().subscribe(row, after, push), encoder)
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(
         profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if with_ciphertext else snapshot)
@@ -189,11 +187,6 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
         raise NotFound(f"No item found with id '{after}'", param="after")
     bodies = (profiles.item_to_profile(request, body) for body in item_serializer.serialize(key.project, page, include))
     return pagination.list_object(bodies, page.first, page.last, more=page.more)
-
-
-def _replay(row: Response, after: int, push: Push | None) -> FrameBatches:
-    """Iterate over the frames of a response, from memory while this process runs the response, else from the database."""
-    return manager.current().subscribe(row, after, push)
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

@@ -17,8 +17,11 @@ from responses_app.tools.declaration import ToolCallContext
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.offer import ServerToolOffer
 from responses_app.tools.web_search import call_arguments as read
+from responses_app.tools.web_search.backends.apis import APIS
 from responses_app.tools.web_search.backends.base import SearchBackend, SearchContext, SearchFailed, UserLocation
-from responses_app.tools.web_search.backends.registry import open_backend
+from responses_app.tools.web_search.backends.folder import FolderBackend
+from responses_app.tools.web_search.backends.http import HttpSearchBackend
+from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, folder_of
 from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, show_matches, show_page, show_results
 from responses_app.tools.web_search.domains import DomainFilter
 from responses_app.tools.web_search.functions import FIND_IN_PAGE, FUNCTIONS, OPEN_PAGE, TYPES
@@ -205,3 +208,11 @@ def open_web_search(context: ToolCallContext) -> WebSearchExecutor | None:
     fetcher = PageFetcher(frozenset(setting.get("private_hosts", ())), options.context.domains)
     reader = PageReader(context.project, backend, fetcher)
     return WebSearchExecutor(options, backend, reader, ToolLimits.from_settings().call_timeout_s)
+
+
+def open_backend(setting: Mapping[str, object]) -> SearchBackend:
+    """Create the back end of a checked setting: `backend`, and `url` and `key` where the back end needs these."""
+    name, url, key = str(setting["backend"]), str(setting.get("url") or ""), str(setting.get("key") or "")
+    if name == FOLDER:
+        return FolderBackend(folder_of(url))
+    return HttpSearchBackend(APIS[name], url or DEFAULT_URLS[name] or "", key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from responses_app.web.chat import inspector, presets, shared_threads, thread_export, thread_options, views
+from responses_app.web.chat import presets, shared_threads, thread_export, thread_options, views
 
 urlpatterns = [
     path("chat", views.new, name="chat"),
@@ -17,6 +17,6 @@ urlpatterns = [
     path("chat/<str:uid>/delete", thread_options.delete, name="chat-delete"),
     path("shared/<str:token>", shared_threads.show, name="shared-thread"),
     path("chat/<str:uid>/turns", views.turns, name="chat-turns"),
-    path("chat/<str:uid>/inspector", inspector.show, name="chat-inspector"),
+    path("chat/<str:uid>/inspector", views.inspector, name="chat-inspector"),
     path("chat/<str:uid>/times", views.times, name="chat-times"),
 ]

@@ -20,7 +20,9 @@ from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
 from responses_app.web.response import detail
 from responses_app.web.response.outcome import ending_of
+from responses_app.web.response.properties import request_properties
 from responses_app.web.response.timelines.times import times_of
+from responses_app.web.responses.rows import ResponseStats
 from responses_app.web.roles import check_role, needed_role
 
 # In ascending order.
@@ -64,6 +66,14 @@ def times(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /chat/ID/times as JSON: the times shown below an answer, and the reason of an incomplete answer."""
     row = detail.get_response(request, uid)
     return JsonResponse({**times_of(row), "ending": ending_of(row)})
+
+
+@private("GET", "HEAD")
+def inspector(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /chat/ID/inspector, the properties of an answer as an HTML fragment."""
+    row = detail.get_response(request, uid)
+    context = {"row": row, "stats": ResponseStats(row), "properties": request_properties(row)}
+    return render(request, "web/chat_inspector.html", context)
 
 
 @private("GET")

@@ -184,16 +184,14 @@ def parse_filters(query: QueryDict) -> ListFilters:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00."
         return parsed
 
-    if values["status"] and values["status"] not in (*Status.values, REFUSED):
-        wrong["status"] = "“Status” must be one of " + ", ".join((*Status.values, REFUSED)) + "."
-    if values["format"] and values["format"] not in API_FORMATS:
-        wrong["format"] = f"“{LABELS['format']}” must be one of {', '.join(API_FORMATS)}."
-    if values["sort"] and values["sort"] not in SORTS:
-        wrong["sort"] = f"“{LABELS['sort']}” must be one of {', '.join(SORTS)}."
+    choices = {"status": (*Status.values, REFUSED), "format": API_FORMATS, "sort": SORTS}
+    for name, allowed in choices.items():
+        if values[name] and values[name] not in allowed:
+            wrong[name], values[name] = f"“{LABELS[name]}” must be one of {', '.join(allowed)}.", ""
     key, tokens = number("key"), number("tokens")
     return ListFilters(
         project=values["project"],
-        status="" if "status" in wrong else values["status"],
+        status=values["status"],
         model=values["model"],
         key=None if key is None else int(key),
         tool=values["tool"],
@@ -206,7 +204,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
         first=number("first"),
         tokens=None if tokens is None else int(tokens),
         rate=number("rate"),
-        sort="" if "sort" in wrong else values["sort"],
+        sort=values["sort"],
         hides_refused=values["refused"] == "hide",
         wrong=wrong,
     )

@@ -49,11 +49,6 @@ class HistogramBar:
         """Return the y coordinate of the bar, from the top."""
         return HEIGHT - self.height
 
-    @property
-    def failed_y(self) -> float:
-        """Return the y coordinate of the failed part, from the top."""
-        return HEIGHT - self.failed_height
-
 
 @dataclass(frozen=True, slots=True)
 class Histogram:

@@ -127,8 +127,8 @@ def test_pending_search_has_the_call_and_its_events_have_none() -> None:
     writer = Writer(response, new_id)
     writer.open()
     events = [*writer.write(WebSearch("open_page", '{"id": 3}')), *writer.write(END)]
-    ((index, call),) = writer.output.pending_calls
+    (call,) = writer.output.all_items
     assert (call["function"], call["arguments"]) == ("open_page", '{"id": 3}')
-    events += writer.write(ForItem(index, WebResult({"type": "open_page", "url": "https://moon.example"})))
+    events += writer.write(ForItem(0, WebResult({"type": "open_page", "url": "https://moon.example"})))
     assert '"id": 3' not in json.dumps(events)
     assert "arguments" not in writer.output.items[0]

@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.tools.web_search.backends.base import SearchContext
-from responses_app.tools.web_search.backends.registry import open_backend
+from responses_app.tools.web_search.executor import open_backend
 from responses_app.tools.web_search.setting import DEMO_PAGES, parse_web_search
 
 
