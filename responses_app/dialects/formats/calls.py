@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from responses_app.dialects.formats.reader import EndOfText, Reader
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.values import with_definitions
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
@@ -166,16 +166,41 @@ class ObjectWriter:
 
 
 @contextmanager
-def written_object(reader: Reader, write: Callable[[str], None]) -> Iterator[ObjectWriter]:
-    """Write an object, and end it at the end of the context, or at the end of the text unless the text was cut."""
-    writer = ObjectWriter(write)
+def ended(reader: Reader, end: Callable[[], None], unfinished: Callable[[], str] | None = None) -> Iterator[None]:
+    """Call `end` at the end of the context, or at the end of the text unless the text was cut.
+
+    `unfinished` returns the text that the context has read in vain if the text was cut.
+    """
     try:
-        yield writer
+        yield
     except EndOfText:
         if not reader.cut:
-            writer.end()
+            end()
+        elif unfinished is not None:
+            reader.unfinished = unfinished()
         raise
-    writer.end()
+    end()
+
+
+@contextmanager
+def written_object(reader: Reader, write: Callable[[str], None]) -> Iterator[ObjectWriter]:
+    """Write an object, and end the object with the context, or at the end of the text unless the text was cut."""
+    writer = ObjectWriter(write)
+    with ended(reader, writer.end):
+        yield writer
+
+
+def pass_scalar(reader: Reader, ends: Markers, write: Callable[[str], None]) -> Steps[None]:
+    """Write a value without quotes, up to one of `ends`, which stays unread, or to the end of the text unless the text was cut."""
+    try:
+        text, stop = yield from reader.read_until(ends)
+    except EndOfText:
+        if not reader.cut:
+            write(reader.unfinished.strip())
+            reader.unfinished = ""
+        raise
+    reader.at -= len(stop)
+    write(text)
 
 
 def json_string_part(text: str) -> str:

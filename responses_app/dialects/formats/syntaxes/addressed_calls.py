@@ -8,7 +8,7 @@ from typing import Any
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, arguments, one_of, tag
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, ended, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.values import is_text
 
@@ -144,13 +144,8 @@ class ToolTagCalls(SectionSyntax):
             calls.write("" if is_empty else '"')
             writer.end()
 
-        try:
+        with ended(reader, end):
             yield from reader.pass_until(Markers(_TOOL_END), emit)
-        except EndOfText:
-            if not reader.cut:
-                end()
-            raise
-        end()
 
 
 def _text_key(properties: Mapping[str, Any]) -> str | None:

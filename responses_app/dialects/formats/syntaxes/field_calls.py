@@ -8,14 +8,22 @@ from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, one_of, sequence, tag
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part, written_object
+from responses_app.dialects.formats.calls import (
+    CallWriter,
+    NotACall,
+    ObjectWriter,
+    ended,
+    json_string_part,
+    pass_scalar,
+    written_object,
+)
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, separated, value
 from responses_app.dialects.formats.syntaxes.loose_json import pass_loose_json
 from responses_app.dialects.formats.values import is_text, to_json
 
 _WORD = re.compile(r"[\w.$/-]+")
-_SCALAR_ENDS = (" ", "\t", "\n", ",", ")", "}", "]", "|", "<", ";")
+_SCALAR_ENDS = Markers(" ", "\t", "\n", ",", ")", "}", "]", "|", "<", ";")
 # Longest text behind a line that decides if the line ends a value.
 _MAX_KEY = 200
 
@@ -109,20 +117,9 @@ class FieldCalls(SectionSyntax):
             if (yield from reader.peek()) in "\"'{[":
                 yield from pass_loose_json(reader, Markers(), calls.write)
             else:
-                yield from self._scalar(reader, calls, schema)
+                yield from pass_scalar(reader, _SCALAR_ENDS, lambda text: calls.write(to_json(text, schema)))
         yield from _skip(reader, self.value_end)
         yield from _skip(reader, self.field_separator)
-
-    def _scalar(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
-        try:
-            text, stop = yield from reader.read_until(Markers(*_SCALAR_ENDS))
-        except EndOfText:
-            if not reader.cut:
-                calls.write(to_json(reader.unfinished.strip(), schema))
-                reader.unfinished = ""
-            raise
-        reader.at -= len(stop)
-        calls.write(to_json(text, schema))
 
     def _text(self, reader: Reader, calls: CallWriter, schema: object, name: str) -> Steps[None]:
         """Read a text without quotes. At the end of the generation the text ends too, unless cut off. Raises EndOfText."""
@@ -138,9 +135,12 @@ class FieldCalls(SectionSyntax):
             else:
                 parts.append(text)
 
+        def end() -> None:
+            calls.write('"' if is_string else to_json("".join(parts).strip(), schema))
+
         yield from reader.skip_space()
         calls.write('"' if is_string else "")
-        try:
+        with ended(reader, end, lambda: "".join(parts)):
             while (yield from reader.pass_until(Markers("\n", self._end), emit)) == "\n":
                 yield from self._wait_for_line(reader)
                 if is_at_key.match(reader.unread) or reader.unread.lstrip().startswith(self._end):
@@ -148,13 +148,6 @@ class FieldCalls(SectionSyntax):
                 emit("\n")
             else:
                 reader.at -= len(self._end)
-        except EndOfText:
-            if not reader.cut:
-                calls.write('"' if is_string else to_json("".join(parts).strip(), schema))
-            else:
-                reader.unfinished = "".join(parts)
-            raise
-        calls.write('"' if is_string else to_json("".join(parts).strip(), schema))
 
     def _wait_for_line(self, reader: Reader) -> Steps[None]:
         """Wait until the text behind a line break decides if a key or the end of the call follows."""

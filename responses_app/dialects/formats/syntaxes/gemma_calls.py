@@ -19,8 +19,16 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part, written_object
-from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.calls import (
+    CallWriter,
+    NotACall,
+    ObjectWriter,
+    ended,
+    json_string_part,
+    pass_scalar,
+    written_object,
+)
+from responses_app.dialects.formats.reader import Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters, separated
 from responses_app.dialects.formats.values import json_or_text, to_json, types_of
 
@@ -99,36 +107,20 @@ class GemmaCalls(SectionSyntax):
 
     def _scalar(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
         """Read a value without quotes: JSON, or a string if the schema allows nothing else."""
-        try:
-            text, stop = yield from reader.read_until(Markers(",", "}", "]", ")", self.end))
-        except EndOfText:
-            if not reader.cut:
-                calls.write(_to_json(reader.unfinished.strip(), schema))
-                reader.unfinished = ""
-            raise
-        reader.at -= len(stop)
-        calls.write(_to_json(text.strip(), schema))
+        yield from pass_scalar(
+            reader, Markers(",", "}", "]", ")", self.end), lambda text: calls.write(_to_json(text.strip(), schema))
+        )
 
     def _string(self, reader: Reader, write: Write) -> Steps[None]:
         write('"')
-        try:
+        with ended(reader, lambda: write('"')):
             yield from reader.pass_until(Markers(self.quote, self.end), lambda text: write(json_string_part(text)))
-        except EndOfText:
-            if not reader.cut:
-                write('"')
-            raise
-        write('"')
 
     def _array(self, reader: Reader, calls: CallWriter, schema: Mapping[str, Any]) -> Steps[None]:
         """Read the items of a list behind the opening bracket. The end of the generation ends a list too."""
         calls.write("[")
-        try:
+        with ended(reader, lambda: calls.write("]")):
             yield from self._items(reader, calls, schema)
-        except EndOfText:
-            if not reader.cut:
-                calls.write("]")
-            raise
-        calls.write("]")
 
     def _items(self, reader: Reader, calls: CallWriter, schema: Mapping[str, Any]) -> Steps[None]:
         separator = ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, one_of, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, written_object
-from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, ended, written_object
+from responses_app.dialects.formats.reader import Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
 from responses_app.dialects.formats.syntaxes.python_values import PythonValueScanner, python_to_json, python_value
 
@@ -103,20 +103,14 @@ class PythonCalls:
             reader.at -= len(stop)
             return stop == ")"
         parts: list[str] = []
-        try:
-            yield from self._value(reader, parts.append)
-        except EndOfText:
-            if reader.cut:
-                reader.unfinished = f"{key}={''.join(parts)}"
-            else:
-                self._write(calls, writer, key, parts)
-            raise
-        self._write(calls, writer, key, parts)
-        return True
 
-    def _write(self, calls: CallWriter, writer: ObjectWriter, key: str, parts: list[str]) -> None:
-        writer.key(key.strip())
-        calls.write(python_to_json("".join(parts)))
+        def end() -> None:
+            writer.key(key.strip())
+            calls.write(python_to_json("".join(parts)))
+
+        with ended(reader, end, lambda: f"{key}={''.join(parts)}"):
+            yield from self._value(reader, parts.append)
+        return True
 
     def _value(self, reader: Reader, emit: Callable[[str], None]) -> Steps[None]:
         """Pass on the text of a value, up to a comma or the closing parenthesis. Raises EndOfText."""

@@ -18,8 +18,8 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part, written_object
-from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, ended, json_string_part, written_object
+from responses_app.dialects.formats.reader import Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.values import is_text, to_json
@@ -175,17 +175,13 @@ class KeyedXmlCalls(SectionSyntax):
         parts: list[str] = []
         text = is_text(schema)
         emit = (lambda part: calls.write(json_string_part(part))) if text else parts.append
+
+        def end() -> None:
+            calls.write('"' if text else to_json("".join(parts), schema))
+
         calls.write('"' if text else "")
-        try:
-            stop = yield from reader.pass_until(Markers(self.end_mark("arg_value"), self.end), emit)
-        except EndOfText:
-            if reader.cut:
-                reader.unfinished = "".join(parts)
-            else:
-                calls.write('"' if text else to_json("".join(parts), schema))
-            raise
-        calls.write('"' if text else to_json("".join(parts), schema))
-        return stop
+        with ended(reader, end, lambda: "".join(parts)):
+            return (yield from reader.pass_until(Markers(self.end_mark("arg_value"), self.end), emit))
 
     # Grammar
 

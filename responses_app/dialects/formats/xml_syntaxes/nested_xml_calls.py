@@ -19,7 +19,7 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, json_string_part, written_object
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ended, json_string_part, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters
 from responses_app.dialects.formats.values import is_text, to_json, types_of
@@ -188,17 +188,12 @@ class _Body:
         """Pass a string on at once, up to the end tag of the element, or of the call."""
         write = self._calls.write
         write('"')
-        try:
+        with ended(self._reader, lambda: write('"')):
             while True:
                 yield from self._reader.pass_until(self._mark, lambda text: write(json_string_part(text)))
                 if (yield from self._is_end(name)):
                     break
                 write(json_string_part(self._text))
-        except EndOfText:
-            if not self._reader.cut:
-                write('"')
-            raise
-        write('"')
 
     def _is_end(self, name: str) -> Steps[bool]:
         """Read the end tag of an element, or of the call. Raises EndOfText."""

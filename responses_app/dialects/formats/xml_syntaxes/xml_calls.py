@@ -19,7 +19,7 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import SectionSyntax, Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, written_object
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, ended, written_object
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
@@ -201,21 +201,19 @@ class XmlCalls(SectionSyntax):
     def _string(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
         """Pass a string value on at once."""
         text = StringPart(calls, pads=self.pads or self.may_pad)
+
+        def end() -> None:
+            text.end()
+            calls.write('"')
+
         calls.write('"')
-        try:
+        with ended(reader, end):
             if self.has_cdata and (yield from reader.accept(_CDATA)):
                 yield from reader.pass_until(Markers(_CDATA_END), text.write)
                 extra, stop = yield from reader.read_until(stops)
                 calls.add_misplaced(extra)
             else:
                 stop = yield from reader.pass_until(stops, text.write)
-        except EndOfText:
-            if not reader.cut:
-                text.end()
-                calls.write('"')
-            raise
-        text.end()
-        calls.write('"')
         self._put_back(reader, stop)
 
     def _put_back(self, reader: Reader, stop: str) -> None:
