@@ -74,7 +74,7 @@ def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ..
     if value is None:
         return default
     if value not in allowed:
-        raise invalid_value(name, value, ", ".join(f"'{one}'" for one in allowed))
+        raise invalid_value(name, value, allowed)
     return value
 
 
@@ -91,7 +91,7 @@ def include(request: HttpRequest) -> list[str]:
     values = [*request.GET.getlist("include"), *request.GET.getlist("include[]")]
     for index, one in enumerate(values):
         if one not in INCLUDE:
-            raise invalid_value(f"include[{index}]", one, ", ".join(f"'{name}'" for name in INCLUDE))
+            raise invalid_value(f"include[{index}]", one, INCLUDE)
     return values
 
 

@@ -259,7 +259,7 @@ def _include(values: list[str]) -> None:
     for index, one in enumerate(values):
         where = json_path(("include", index))
         if one not in INCLUDE:
-            raise invalid_value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
+            raise invalid_value(where, one, INCLUDE)
 
 
 def _can_wait(body: CreateResponse) -> bool:

@@ -55,7 +55,7 @@ def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | 
         return "auto"
     if isinstance(raw, str):
         if raw not in MODES:
-            raise invalid_value("tool_choice", raw, ", ".join(f"'{mode}'" for mode in MODES))
+            raise invalid_value("tool_choice", raw, MODES)
         if raw == "required" and not tools:
             raise InvalidRequest(
                 "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice", code="invalid_value"
@@ -76,7 +76,7 @@ def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | 
         raise InvalidRequest(message, param="tool_choice", code="invalid_value")
     allowed = ("function", "custom", *CHOSEN, *server_types())
     if kind not in allowed:
-        raise invalid_value("tool_choice.type", kind, ", ".join(f"'{one}'" for one in (*allowed, "allowed_tools")))
+        raise invalid_value("tool_choice.type", kind, (*allowed, "allowed_tools"))
     return _named(raw, tools, ("tool_choice",))
 
 

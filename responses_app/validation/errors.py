@@ -123,10 +123,11 @@ def shorten(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def invalid_value(where: str, value: object, allowed: str) -> InvalidRequest:
-    """Return an `invalid_value` error that names the allowed values."""
+def invalid_value(where: str, value: object, allowed: Iterable[str] | str) -> InvalidRequest:
+    """Return an `invalid_value` error that names the allowed values: an iterable, or a text with their quotes."""
+    values = allowed if isinstance(allowed, str) else ", ".join(f"'{name}'" for name in allowed)
     return InvalidRequest(
-        f"Invalid value: '{shorten(value)}'. Supported values are: {allowed}.", param=where, code="invalid_value"
+        f"Invalid value: '{shorten(value)}'. Supported values are: {values}.", param=where, code="invalid_value"
     )
 
 

@@ -172,7 +172,7 @@ def _purpose(form: FileForm) -> str:
     if purpose is None:
         raise InvalidRequest("Missing required parameter: 'purpose'.", param="purpose", code="missing_required_parameter")
     if purpose not in FilePurpose.values:
-        raise invalid_value("purpose", purpose, ", ".join(f"'{one}'" for one in FilePurpose.values))
+        raise invalid_value("purpose", purpose, FilePurpose.values)
     return purpose
 
 

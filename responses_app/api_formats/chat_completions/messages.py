@@ -49,7 +49,7 @@ def _items(raw: object, loc: Loc, calls: dict[str, str]) -> Iterator[tuple[Item,
     if not isinstance(role, str):
         raise missing((*loc, "role")) if role is None else wrong_type(json_path((*loc, "role")), "a string", role)
     if role not in MESSAGES:
-        raise invalid_value(json_path((*loc, "role")), role, ", ".join(f"'{name}'" for name in MESSAGES))
+        raise invalid_value(json_path((*loc, "role")), role, MESSAGES)
     if role == "assistant":
         message = _without_empty(message, loc)
     fields = validate(MESSAGES[role], message, loc).model_dump(exclude_none=True)
@@ -123,7 +123,7 @@ def _part(raw: object, loc: Loc, role: str) -> Item:
         message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts, images and files."
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind not in allowed:
-        raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
+        raise invalid_value(json_path((*loc, "type")), kind, allowed)
     schema = AnswerTextPart if (role, kind) == ("assistant", "text") else PARTS[kind]
     fields = validate(schema, part, loc).model_dump(exclude_none=True)
     if kind == "refusal":

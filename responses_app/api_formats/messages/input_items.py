@@ -98,7 +98,7 @@ class InputItems:
         if not isinstance(role, str):
             raise missing((*loc, "role")) if role is None else wrong_type(json_path((*loc, "role")), "a string", role)
         if role not in BLOCKS_OF_ROLES:
-            raise invalid_value(json_path((*loc, "role")), role, ", ".join(f"'{name}'" for name in BLOCKS_OF_ROLES))
+            raise invalid_value(json_path((*loc, "role")), role, BLOCKS_OF_ROLES)
         options = SystemOptions()
         if role == "system":
             options = validate(SystemOptions, {key: value for key, value in message.items() if key not in _KEYS}, loc)
@@ -186,7 +186,7 @@ def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:
         if kind is None:
             raise missing((*at, "type"))
         if kind not in allowed:
-            raise invalid_value(json_path((*at, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
+            raise invalid_value(json_path((*at, "type")), kind, allowed)
         yield validate(BLOCKS[kind], block, at).model_dump(exclude_none=True), at
 
 

@@ -265,7 +265,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         path = json_path((*loc, "type"))
         raise InvalidRequest(f"Unsupported value: '{kind}': {reason}.", param=path, code="unsupported_value")
     allowed = ("custom", "web_search_20250305", "code_execution_20250522", TOOLSET, *CLIENT_TOOLS)
-    raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in allowed))
+    raise invalid_value(json_path((*loc, "type")), kind, allowed)
 
 
 def _web_search(search: SearchTool, loc: Loc) -> dict[str, Any]:

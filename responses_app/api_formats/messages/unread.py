@@ -142,7 +142,7 @@ def check_edits(management: ContextEdits | None) -> None:
         loc: Loc = ("context_management", "edits", index)
         kind = str(edit.get("type"))
         if kind not in EDITS:
-            raise invalid_value(json_path((*loc, "type")), kind, ", ".join(f"'{name}'" for name in EDITS))
+            raise invalid_value(json_path((*loc, "type")), kind, EDITS)
         validate(EDITS[kind], edit, loc)
 
 

@@ -102,7 +102,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
         )
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind not in allowed:
-        raise invalid_value(f"{json_path(loc)}.type", kind, ", ".join(f"'{name}'" for name in allowed))
+        raise invalid_value(f"{json_path(loc)}.type", kind, allowed)
     if kind == "refusal":
         return valid(RefusalPart, raw, loc)
     if kind == "input_image":

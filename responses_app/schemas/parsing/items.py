@@ -59,7 +59,7 @@ def _item(raw: object, loc: Loc) -> dict[str, Any]:
     if not isinstance(kind, str):
         raise missing_type(loc, kind)
     if kind not in MODELS:
-        raise invalid_value(f"{json_path(loc)}.type", kind, _list(MODELS))
+        raise invalid_value(f"{json_path(loc)}.type", kind, MODELS)
     return READERS[kind](raw, loc)
 
 
@@ -182,7 +182,3 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     **dict.fromkeys(CLIENT_ITEMS, _client_item),
     **dict.fromkeys(SERVER_ITEMS, _server_item),
 }
-
-
-def _list(names: object) -> str:
-    return ", ".join(f"'{name}'" for name in names)  # type: ignore[attr-defined]

@@ -167,7 +167,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
             code="invalid_value",
         )
     if kind not in ACTIVE:
-        raise invalid_value(where, kind, ", ".join(f"'{one}'" for one in allowed))
+        raise invalid_value(where, kind, allowed)
     if kind in CLIENT:
         return _client(raw, loc)
     if kind != "function":
