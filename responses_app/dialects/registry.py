@@ -27,23 +27,11 @@ if TYPE_CHECKING:
 _IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
 
 
-def open_dialect(
-    source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None, chat_template: str | None = None
-) -> Dialect:
-    """Create the dialect of the checkpoint folder or hub name `source`.
-
-    Named parsers, as in vLLM, replace the detected parsers, each separately; `none` stands for no parser. `chat_template` is a
-    file, or the name of one of the model's templates. Raises ValueError if the model has no chat template or no fast tokenizer,
-    or a parser is unknown, OSError if the model cannot be read.
-    """
-    checkpoint = Checkpoint(source, chat_template)
-    return open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))[0]
-
-
 def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> tuple[Dialect, Detection]:
     """Create the dialect of a checkpoint, and complete the detection `family`: the parsers must read what the template writes.
 
-    Raises ValueError, OSError.
+    Raises ValueError if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model cannot
+    be read.
     """
     if family.by_template and _is_gpt_oss(checkpoint):
         # Harmony is what the response template of these models describes.

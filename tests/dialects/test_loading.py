@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn
-from responses_app.dialects.registry import open_dialect
 from tests.support.dialects.checkpoints import byte_tokenizer_json, tekken_json, write_files
+from tests.support.dialects.open_dialect import open_dialect
 from tests.support.dialects.parser_driver import TODAY, WEATHER, assistant, call_output, function_call, reasoning, turn, user
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]

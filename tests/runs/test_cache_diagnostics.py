@@ -14,7 +14,6 @@ from asgiref.sync import sync_to_async
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat.dialect import ChatDialect
-from responses_app.dialects.registry import open_dialect
 from responses_app.engines.replay.engine import Recording, Tokens
 from responses_app.installation.data_dir import ROOT
 from responses_app.models import ApiKey, StoredRequest
@@ -23,6 +22,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
+from tests.support.dialects.open_dialect import open_dialect
 
 TURNS = (2, 6)
 SENTENCE = "The quick brown fox jumps over the lazy dog while seventeen turtles read long letters to their patient aunts."

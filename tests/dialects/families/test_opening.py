@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from responses_app.dialects.chat.dialect import ChatDialect
-from responses_app.dialects.registry import open_dialect
 from responses_app.installation.data_dir import ROOT
 from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from tests.support.dialects.open_dialect import open_dialect
 from tests.support.dialects.parser_driver import CHATML, END, call, demo_vocabulary, parse_chunks, turn
 
 pytestmark = pytest.mark.engine

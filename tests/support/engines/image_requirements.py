@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.registry import open_dialect
 from responses_app.engine_interface import Engine, EngineError
 from tests.support.api.image_case import part, png, user
+from tests.support.dialects.open_dialect import open_dialect
 from tests.support.engines import image_checkpoint as checkpoint
 from tests.support.engines.generate import cached, collect, make_request, tokens
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat.dialect import ChatDialect
-from responses_app.dialects.registry import open_dialect
 from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
 from tests.support.dialects.families.cases import TOOLS, Item, OutputCase, cut_case
 from tests.support.dialects.families.checkpoint_folder import write_checkpoint
 from tests.support.dialects.families.family_format import FamilyFormat
 from tests.support.dialects.families.formats.registry import FAMILIES
+from tests.support.dialects.open_dialect import open_dialect
 from tests.support.dialects.parser_driver import parse_chunks, turn
 
 
