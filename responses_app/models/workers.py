@@ -21,6 +21,9 @@ class Worker(models.Model):
     secret_key_id = models.CharField(
         max_length=8, blank=True, default="", db_default="", help_text="A short hash of its SECRET_KEY."
     )
+    shared_settings = models.JSONField(
+        default=dict, blank=True, db_default={}, help_text="Settings that all processes need alike."
+    )
 
     class Meta:
         ordering = ("-heartbeat_at",)

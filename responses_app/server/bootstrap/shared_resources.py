@@ -1,15 +1,18 @@
-"""Checks of what the hosts of a database share beside the database: the time, and the storage of files."""
+"""Checks of what the hosts of a database share beside the database: the time, settings, and the storage of files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryFile
 
 from django.db import DatabaseError, connection
+from django.db.models.functions import Now
 
 from responses_app.installation.data_dir import MANAGE
-from responses_app.models import ContainerFile, File
+from responses_app.installation.shared_settings import shared_settings
+from responses_app.models import ContainerFile, File, Worker
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.database_problems import replica_problem
 from responses_app.store.files import storage
 from responses_app.store.health import later_version_problem
@@ -26,6 +29,7 @@ def warnings() -> Iterator[str]:
     for problem in (later_version_problem(), replica_problem()):
         if problem:
             yield problem
+    yield from setting_differences()
     if problem := folder_problem():
         yield problem
         return
@@ -45,6 +49,21 @@ def warnings() -> Iterator[str]:
             f"The storage of files has no {missing}, which the database has. "
             "All hosts of a database need the same RESPONSES_FILE_STORAGE (docs/settings.md#storage-of-files)."
         )
+
+
+def setting_differences() -> Iterator[str]:
+    """Yield a sentence for settings of which a process that runs has another value. Earlier versions store no values."""
+    mine = shared_settings()
+    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
+    named: set[str] = set()
+    for process, theirs in alive.values_list("name", "shared_settings"):
+        others = [name for name, value in mine.items() if name not in named and theirs.get(name, value) != value]
+        if others:
+            named.update(others)
+            yield (
+                f"{', '.join(others)}: {process}, a process of this database, has another value. Each process prunes, prices and "
+                "delivers for all hosts by its own value: set the same on every host."
+            )
 
 
 def folder_problem() -> str | None:

@@ -51,6 +51,7 @@ def checks() -> list[tuple[str, Check]]:
         ("migrations", check_migrations),
         ("database connections", check_connections),
         ("clock", check_clock),
+        ("settings of hosts", check_settings_of_hosts),
         *([("database replica", check_replica)] if REPLICA in connections.settings else []),
     ]
 
@@ -174,6 +175,18 @@ def check_clock() -> CheckResults:
         )
     else:
         yield OK, f"The clocks of this host and of Postgres differ by {abs(difference_s):.1f} s."
+
+
+def check_settings_of_hosts() -> CheckResults:
+    """Compare the settings that all processes of the database need alike with those of the processes that run."""
+    try:
+        problems = list(shared_resources.setting_differences())
+    except DatabaseError:
+        yield SKIPPED, "The tables are missing."
+        return
+    yield from ((WARNING, problem) for problem in problems)
+    if not problems:
+        yield OK, "No process that runs has other values of the settings that all hosts need alike."
 
 
 def _row(sql: str, *parameters: object) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ All times come from the database, because the clocks of several machines differ.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +17,7 @@ from django.db.models import DurationField, Exists, ExpressionWrapper, F, Func, 
 from django.db.models.functions import Coalesce, Now
 
 from responses_app.installation.keyring import secret_key_ids
+from responses_app.installation.shared_settings import shared_settings
 from responses_app.models import Lease, Response, Worker
 
 # A worker without a heartbeat for this many seconds is considered dead.
@@ -26,8 +28,9 @@ OLD_VERSION_TIMEOUT_S = 60.0
 WORKER_ROW_RETENTION_S = 86400.0
 
 HEARTBEAT_SQL = """
-INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, secret_key_id, reads_packed, reads_groups, reads_shared)
-VALUES (%s, %s, %s, clock_timestamp(), %s, TRUE, TRUE, TRUE)
+INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at, secret_key_id, shared_settings, reads_packed, reads_groups,
+    reads_shared)
+VALUES (%s, %s, %s, clock_timestamp(), %s, %s::jsonb, TRUE, TRUE, TRUE)
 ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
 RETURNING extract(epoch FROM heartbeat_at)::float8, (
     SELECT COALESCE(bool_and(reads_groups), TRUE) FROM responses_app_worker
@@ -85,7 +88,10 @@ def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int,
     events, and the time of the database.
     """
     with connection.cursor() as cursor:
-        cursor.execute(HEARTBEAT_SQL, [worker, name, list(models), secret_key_ids()[0], OLD_VERSION_TIMEOUT_S])
+        cursor.execute(
+            HEARTBEAT_SQL,
+            [worker, name, list(models), secret_key_ids()[0], json.dumps(shared_settings()), OLD_VERSION_TIMEOUT_S],
+        )
         clock, all_read_groups = cursor.fetchone()
     rows = Lease.objects.filter(worker=worker).values_list("response_id", "epoch", "cancelled")
     return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_groups, clock

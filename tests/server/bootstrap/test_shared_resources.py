@@ -5,14 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.models.functions import Now
 from django.test import override_settings
 
+from responses_app.models import Worker
 from responses_app.server.bootstrap import shared_resources
+from responses_app.server.doctor.database import check_settings_of_hosts
+from responses_app.server.doctor.findings import OK, WARNING
+from responses_app.store.cluster import leases
 
 BACKEND = "django.core.files.storage.FileSystemStorage"
 
@@ -23,6 +29,22 @@ def test_clock_ahead_of_the_database_is_named() -> None:
     with patch.object(shared_resources, "datetime") as clock:
         clock.now.side_effect = lambda _: datetime.now(UTC) + timedelta(hours=1)
         assert any("differs from the clock of Postgres by +3600 s" in sentence for sentence in shared_resources.warnings())
+
+
+@pytest.mark.django_db
+def test_settings_that_another_process_has_otherwise_are_named() -> None:
+    Worker.objects.create(uid=uuid4(), name="earlier version", heartbeat_at=Now())
+    prices = {"a": 1, "b": 2}
+    with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(days=90), RESPONSES_PRICES=prices):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+    with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(days=90), RESPONSES_PRICES={"b": 2, "a": 1}):
+        assert list(shared_resources.warnings()) == []
+    with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(days=7), RESPONSES_PRICES=prices):
+        (sentence,) = shared_resources.warnings()
+        assert sentence.startswith("RESPONSES_KEEP_RESPONSES: host-a:1, a process of this database, has another value.")
+        assert list(check_settings_of_hosts()) == [(WARNING, sentence)]
+        Worker.objects.update(heartbeat_at="2026-01-01T00:00Z")
+        assert [status for status, _ in check_settings_of_hosts()] == [OK]
 
 
 @pytest.mark.django_db

@@ -76,7 +76,7 @@ def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch
 def test_a_working_database_passes_every_check() -> None:
     findings = list(run_checks(database.checks()))
     assert [finding for finding in findings if finding.status != OK] == []
-    assert len(findings) == 8
+    assert len(findings) == 9
 
 
 @pytest.mark.django_db
