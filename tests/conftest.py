@@ -22,7 +22,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from responses_app.utils import imports
 from tests.support import hypothesis_profile
-from tests.support.suite import data_template, file_seconds, lanes, shared_state
+from tests.support.suite import data_template, file_seconds, lanes, shared_state, slow_tests
 from tests.support.suite.progress import SuiteProgress
 
 if TYPE_CHECKING:
@@ -93,6 +93,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return copy_context().run(runner.pytest_runtest_protocol, item, nextitem)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Report the processor time of each test of a run that is recorded."""
+    began = slow_tests.processor_s()
+    try:
+        yield
+    finally:
+        if item.config.getoption("--record"):
+            item.user_properties.append((slow_tests.PROPERTY, slow_tests.processor_s() - began))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_cancel_timer() -> bool | None:
     """Leave the timer of a test alone in another thread, where it cannot be cancelled, until the test has ended.
@@ -104,7 +115,7 @@ def pytest_timeout_cancel_timer() -> bool | None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes.add_option(parser)
-    parser.addoption("--record", action="store_true", help="write tests/support/suite/file_seconds.json")
+    parser.addoption("--record", action="store_true", help="write file_seconds.json and slow_tests.json of tests/support/suite")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

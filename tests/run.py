@@ -37,7 +37,7 @@ PARALLEL = ["-q", "--no-header", "-p", "no:cacheprovider", "--dist", "loadscope"
 # Three processes more than there are cores, as many tests wait for a database or for another process. Those of the lane fast wait
 # less, and each process imports all of them.
 PROCESSES = min((os.cpu_count() or 1) + 3, 8)
-FAST_PROCESSES = min((os.cpu_count() or 1) + 2, 8)
+FAST_PROCESSES = min((os.cpu_count() or 1) + 1, 8)
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 # Best first: the headless shell has no windows of its own, and takes two thirds of the processor time of a whole Chromium.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from responses_app.installation.data_dir import ROOT
-from tests.support.suite import file_seconds
+from tests.support.suite import file_seconds, slow_tests
 from tests.support.suite.file_seconds import FOLDER_TEST_S, TEST_S, expected, guess, recorded
 from tests.support.suite.progress import INTERVAL_S, USUAL_S, SuiteProgress
 
@@ -98,3 +100,23 @@ def test_tests_of_processes_are_expected_to_be_slow_without_a_table() -> None:
 
 def test_recorded_files_exist() -> None:
     assert [file for file in recorded() if not (ROOT / file).exists()] == [], "bin/test --record writes the table anew"
+
+
+def test_slow_tests_are_those_with_slow_parameters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    progress = SuiteProgress(io.StringIO(), lambda: 0.0, record=True)
+    for module in (file_seconds, slow_tests):
+        monkeypatch.setattr(module, "TABLE", tmp_path / f"{module.__name__}.json")
+    progress.collected(TESTS)
+    for nodeid, seconds in (("a.py::test_a[1]", 0.1), ("a.py::test_a[2]", 0.3), ("a.py::test_b[1]", 0.19)):
+        progress.pytest_runtest_logreport(report(nodeid, "call", properties=[(slow_tests.PROPERTY, seconds)]))
+    progress.pytest_terminal_summary(Summary())
+    assert json.loads(slow_tests.TABLE.read_text()) == ["a.py::test_a"]
+
+
+def test_recorded_slow_tests_exist() -> None:
+    recorded: list[str] = json.loads(slow_tests.TABLE.read_text())
+    gone = [
+        test for test in recorded if f"def {test.rpartition('::')[2]}(" not in (ROOT / file_seconds.file_of(test)).read_text()
+    ]
+    assert gone == [], "take the names out of slow_tests.json"
+    assert all(slow_tests.is_slow(f"{test}[any]") for test in recorded)

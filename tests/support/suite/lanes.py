@@ -1,4 +1,4 @@
-"""Lanes: the tests in groups by what they need, derived from their folder, their fixtures, and the markers `engine` and `slow`."""
+"""Lanes: the tests in groups by what they need, derived from folders, fixtures, the markers `engine` and `slow`, and recorded times."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.support.suite import slow_tests
 
 TESTS = Path(__file__).parents[2]
 # From the cheapest to the dearest; `bin/test --lane NAME` runs one lane. The lane `whole` is all but those of `ON_DEMAND`.
@@ -49,7 +51,7 @@ def lane(item: pytest.Item) -> str:
         return "server"
     if tuple(path[1:3]) in FAMILIES:
         return "families"
-    return "slow" if item.get_closest_marker("slow") else "fast"
+    return "slow" if item.get_closest_marker("slow") or slow_tests.is_slow(item.nodeid) else "fast"
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from tests.support.suite import file_seconds
+from tests.support.suite import file_seconds, slow_tests
 
 INTERVAL_S = 10.0
 SLOWEST = 12
@@ -36,6 +36,7 @@ class SuiteProgress:
         self.record, self.processes = record, processes
         self.expected: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
+        self.processor_s: dict[str, float] = {}
         self.skipped: Counter[str] = Counter()
         self.measured: list[str] = []
         self.ended = self.failed = 0
@@ -69,13 +70,21 @@ class SuiteProgress:
         if report.skipped and isinstance(report.longrepr, tuple):
             self.skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
         if report.when == "call":
-            self.measured += [str(value) for name, value in report.user_properties if name == MEASURED]
+            self._take_properties(report)
         if report.when == "teardown":
             self.ended += 1
             self.left_s -= self.expected.get(report.nodeid, 0.0)
             if self.clock() - self.printed >= INTERVAL_S:
                 self.printed = self.clock()
                 self._print(self.line())
+
+    def _take_properties(self, report: pytest.TestReport) -> None:
+        function = slow_tests.function_of(report.nodeid)
+        for name, value in report.user_properties:
+            if name == MEASURED:
+                self.measured.append(str(value))
+            if name == slow_tests.PROPERTY and isinstance(value, float):
+                self.processor_s[function] = max(self.processor_s.get(function, 0.0), value)
 
     def line(self) -> str:
         """Return the number of tests that ended, the failures, the time so far and the time that is left."""
@@ -97,6 +106,7 @@ class SuiteProgress:
             terminalreporter.write_line(f"NOT TESTED: {count} tests: {reason}")
         if self.record:
             file_seconds.write(self.seconds)
+            slow_tests.write(self.processor_s)
 
     def _print(self, line: str) -> None:
         print(line, file=self.out, flush=True)
