@@ -11,7 +11,7 @@ import pytest
 
 from responses_app.compiler import compiler
 from responses_app.compiler.jobs import CompileJob
-from responses_app.schemas.json_schema import size
+from responses_app.schemas.json_schema import limits
 from responses_app.schemas.json_schema.limits import complexity_problem
 from tests.support.api.case import ApiCase
 
@@ -48,7 +48,7 @@ def test_a_reference_that_leads_back_to_itself_is_found(schema: dict[str, Any]) 
         holding({"enum": [{"$ref": "#"}]}),
         holding({"$ref": "https://elsewhere.example/schema"}),
         {"type": "object", "properties": {"$ref": TEXT, "enum": TEXT}},
-        holding({"enum": list(range(size.MAX_VALUES))}),
+        holding({"enum": list(range(limits.MAX_VALUES))}),
     ],
 )
 def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
@@ -71,47 +71,47 @@ def many(count: int, one: Any = TEXT) -> dict[str, Any]:
 
 # What makes a compiler slow: a schema of each size, the limit, and what is said beyond it.
 SIZES: dict[str, tuple[Callable[[int], dict[str, Any]], int, str]] = {
-    "properties": (lambda n: closed(many(n)), size.MAX_PROPERTIES, "properties"),
-    "values": (lambda n: holding({"enum": list(range(n))}), size.MAX_VALUES, "enum values"),
+    "properties": (lambda n: closed(many(n)), limits.MAX_PROPERTIES, "properties"),
+    "values": (lambda n: holding({"enum": list(range(n))}), limits.MAX_VALUES, "enum values"),
     "letters of values": (
         lambda n: closed({"a": {"enum": ["x" * (n - 101), "y" * 100]}}),
-        size.MAX_LETTERS,
+        limits.MAX_LETTERS,
         "characters",
     ),
-    "letters of names": (lambda n: closed({"x" * n: TEXT}), size.MAX_LETTERS, "characters"),
+    "letters of names": (lambda n: closed({"x" * n: TEXT}), limits.MAX_LETTERS, "characters"),
     "letters of a constant": (
         lambda n: closed({"a": {"const": {"k": "x" * (n - 10)}}}),
-        size.MAX_LETTERS,
+        limits.MAX_LETTERS,
         "characters",
     ),
     "optional in all": (
         lambda n: closed({f"o{j}": closed(many(n // 10 + (j < n % 10)), []) for j in range(10)}),
-        size.MAX_OPTIONAL,
+        limits.MAX_OPTIONAL,
         "properties that are not required",
     ),
-    "optional and counted": (lambda n: closed(many(n), [], minProperties=5), size.MAX_COUNTED, "'minProperties'"),
+    "optional and counted": (lambda n: closed(many(n), [], minProperties=5), limits.MAX_COUNTED, "'minProperties'"),
     "lengths": (
         lambda n: closed({f"p{i}": {"type": "string", "maxLength": 100 + i} for i in range(n)}),
-        size.MAX_LENGTHS,
+        limits.MAX_LENGTHS,
         "'maxLength'",
     ),
-    "formats": (lambda n: closed(many(n, {"type": "string", "format": "ipv6"})), size.MAX_FORMATS, "'format'"),
+    "formats": (lambda n: closed(many(n, {"type": "string", "format": "ipv6"})), limits.MAX_FORMATS, "'format'"),
     "letters of patterns": (
         lambda n: closed({"a": {"type": "string", "pattern": "x" * n}}),
-        size.MAX_PATTERN_LETTERS,
+        limits.MAX_PATTERN_LETTERS,
         "patterns",
     ),
     "one repeat": (
         lambda n: closed({"a": {"type": "string", "pattern": f"^a{{{n}}}$"}}),
-        size.MAX_REPEAT,
+        limits.MAX_REPEAT,
         "repeats of one",
     ),
     "all repeats": (
         lambda n: closed({f"p{i}": {"type": "string", "pattern": f"^a{{{n // 8}}}{'x' * i}$"} for i in range(8)}),
-        size.MAX_REPEATS,
+        limits.MAX_REPEATS,
         "repeats in all",
     ),
-    "objects": (lambda n: {"type": "array", "prefixItems": [TEXT] * (n - 1)}, size.MAX_OBJECTS, "JSON objects"),
+    "objects": (lambda n: {"type": "array", "prefixItems": [TEXT] * (n - 1)}, limits.MAX_OBJECTS, "JSON objects"),
 }
 
 

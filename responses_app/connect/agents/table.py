@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from responses_app.connect.agents.codex import CODEX
 from responses_app.connect.agents.editors import VSCODE, ZED
 from responses_app.connect.agents.other_formats import AIDER, CLAUDE_CODE, CONTINUE, OPEN_WEBUI
-from responses_app.connect.agents.terminal import CLINE, GOOSE, LLM, OPENCODE
+from responses_app.connect.agents.terminal import CLINE, CODEX, GOOSE, LLM, OPENCODE
 from responses_app.connect.connection import Agent, Connection
 
 

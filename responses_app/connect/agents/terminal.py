@@ -1,4 +1,4 @@
-"""Clients of the terminal: opencode, Cline, goose and llm."""
+"""Clients of the terminal: Codex, opencode, Cline, goose and llm."""
 
 from __future__ import annotations
 
@@ -10,10 +10,35 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.connect.connection import KEY_VARIABLE, Agent, ConfigFile, Connection, config_home, replace_with
-from responses_app.connect.edits import jsonc, yaml_list
+from responses_app.connect.edits import jsonc, toml, yaml_list
 
 # Time of a change in Cline's file.
 UPDATED_AT = re.compile(r'"updatedAt": "[^"]*"')
+CODEX_PROVIDER = "model_providers.verbatim"
+
+
+def _codex(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
+    folder = Path(environ.get("CODEX_HOME") or home / ".codex")
+    key_file = folder / "verbatim.key"
+    model = connection.model
+    values = {"model": model.name, "model_provider": "verbatim"}
+    if model.default_effort:
+        values["model_reasoning_effort"] = model.default_effort
+    tables: dict[str, Mapping[str, Any]] = {
+        CODEX_PROVIDER: {
+            "name": "Verbatim",
+            "base_url": connection.base_url,
+            "wire_api": "responses",
+            "supports_websockets": True,
+        },
+        # Codex asks a provider for its models only where it gets the key in this way. The models bring the context window,
+        # the efforts, pictures and tools.
+        f"{CODEX_PROVIDER}.auth": {"command": "cat", "args": [str(key_file)]},
+    }
+    return [
+        ConfigFile(folder / "config.toml", lambda text: toml.set_values(text, values, CODEX_PROVIDER, tables)),
+        ConfigFile(key_file, replace_with(connection.key + "\n"), is_secret=True),
+    ]
 
 
 def _opencode(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
@@ -155,6 +180,14 @@ def _goose_variables(connection: Connection) -> Mapping[str, str]:
     return {"GOOSE_PROVIDER": "custom_verbatim", "GOOSE_MODEL": connection.model.name, KEY_VARIABLE: connection.key}
 
 
+CODEX = Agent(
+    "codex",
+    "Codex",
+    _codex,
+    "codex",
+    first_prompt=4200,
+    note="Codex reads the context window, the efforts and the tools of the model from this server.",
+)
 OPENCODE = Agent("opencode", "opencode", _opencode, "opencode", first_prompt=6200)
 CLINE = Agent("cline", "Cline", _cline, "cline", note="These are the files of Cline's command line.")
 GOOSE = Agent("goose", "goose", _goose, "goose session", _goose_variables)
