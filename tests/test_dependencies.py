@@ -69,6 +69,22 @@ def declared(project: dict[str, object]) -> set[str]:
     return names
 
 
+def test_prompts_for_an_engine_elsewhere_need_no_extra(project: dict[str, object]) -> None:
+    table = project["project"]
+    assert isinstance(table, dict)
+    without_extra = {normalized(re.split(r"[\[=<>]", line)[0]) for line in table["dependencies"]}
+    distributions = packages_distributions()
+    # vLLM renders the prompts of some models itself.
+    extra = {
+        module
+        for path in (ROOT / "responses_app" / "dialects").rglob("*.py")
+        for module in imported(path)
+        if module not in sys.stdlib_module_names and module not in OWN | {"vllm"}
+        if not without_extra & {normalized(name) for name in distributions.get(module, [module])}
+    }
+    assert not extra
+
+
 @pytest.mark.slow
 def test_every_imported_distribution_is_declared(project: dict[str, object]) -> None:
     names, distributions = declared(project), packages_distributions()
