@@ -22,6 +22,10 @@ from responses_app.webhooks.signatures import signing_secrets, webhook_headers
 TIMEOUT_S: Final = 15.0
 MAX_ERROR_CHARS: Final = 200
 USER_AGENT: Final = "Verbatim"
+REFUSED_HOST: Final = (
+    "The host is not on the public internet, or has no address. The operator allows internal hosts with "
+    "RESPONSES_WEBHOOK_PRIVATE_HOSTS."
+)
 UNDECRYPTABLE: Final = "The signing secret cannot be decrypted, because SECRET_KEY has changed. Rotate the secret."
 
 
@@ -81,7 +85,7 @@ async def send_event(
         ):
             return WebhookAnswer(response.status_code)
     except AddressRefused:
-        return WebhookAnswer(error="The host is not on the public internet, or has no address.")
+        return WebhookAnswer(error=REFUSED_HOST)
     except (TimeoutError, httpx2.TimeoutException):
         return WebhookAnswer(error=f"No answer within {timeout_s:g} seconds.")
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:

@@ -167,7 +167,8 @@ def test_internal_addresses_get_no_request(clock: DateClock) -> None:
             deliver(clock)
             row.refresh_from_db()
             assert (row.status, row.status_code) == ("pending", None)
-            assert row.error == "The host is not on the public internet, or has no address."
+            assert row.error.startswith("The host is not on the public internet, or has no address. ")
+            assert "RESPONSES_WEBHOOK_PRIVATE_HOSTS" in row.error
         assert receiver.received == []
 
 
