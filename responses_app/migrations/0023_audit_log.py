@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'audit log entry',
-                'verbose_name_plural': 'audit log',
+                'verbose_name_plural': 'audit log entries',
                 'ordering': ('-id',),
                 'indexes': [models.Index(fields=['at'], name='audit_at'), models.Index(fields=['action', 'object', 'at'], name='audit_object')],
             },

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ('uid', models.CharField(max_length=64, unique=True, verbose_name='id')),
                 ('project', models.CharField(db_index=True, max_length=100)),
                 ('name', models.CharField(max_length=100)),
-                ('url', models.TextField()),
+                ('url', models.TextField(verbose_name='URL')),
                 ('event_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), size=None)),
                 ('secret', models.BinaryField()),
                 ('secret_hint', models.CharField(editable=False, max_length=20)),

@@ -102,7 +102,7 @@ class AuditEntry(models.Model):
     class Meta:
         ordering = ("-id",)
         verbose_name = "audit log entry"
-        verbose_name_plural = "audit log"
+        verbose_name_plural = "audit log entries"
         indexes = (
             models.Index(fields=("at",), name="audit_at"),
             models.Index(fields=("action", "object", "at"), name="audit_object"),

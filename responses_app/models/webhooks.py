@@ -15,7 +15,7 @@ class WebhookEndpoint(models.Model):
     uid = models.CharField("id", max_length=64, unique=True)
     project = models.CharField(max_length=100, db_index=True)
     name = models.CharField(max_length=MAX_WEBHOOK_NAME_CHARS)
-    url = models.TextField()
+    url = models.TextField("URL")
     event_types = ArrayField(models.CharField(max_length=40))
     secret = models.BinaryField(editable=False)
     secret_hint = models.CharField(max_length=20, editable=False)

@@ -15,7 +15,17 @@ from django.test.utils import CaptureQueriesContext
 
 from responses_app.admin.filters import MAX_CHOICES
 from responses_app.admin.read_only import MAX_EXACT_COUNT, CappedPaginator
-from responses_app.models import ApiKey, Conversation, Event, Item, Membership, Response, WebhookDelivery, WebhookEndpoint
+from responses_app.models import (
+    ApiKey,
+    AuditEntry,
+    Conversation,
+    Event,
+    Item,
+    Membership,
+    Response,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from responses_app.store.log.writer import LogWriter
 from responses_app.web.delivery import csp
 from tests.support.store.log_records import log
@@ -200,6 +210,13 @@ class AdminTest(TestCase):
         self.assertEqual([row.uid for row in page.context["cl"].result_list], newest[50:100])
         skipping = [query["sql"] for query in queries.captured_queries if "OFFSET" in query["sql"]]
         self.assertRegex(skipping[0], r'IN \(SELECT \w+\."id" .* OFFSET 50\)')
+
+    def test_lists_count_entries_and_name_columns_as_the_pages_do(self) -> None:
+        AuditEntry.objects.bulk_create([AuditEntry(at=NOW, actor_kind="user", action="x") for _ in range(4)])
+        count = AuditEntry.objects.count()
+        self.assertContains(self.client.get("/admin/responses_app/auditentry/"), f"{count} audit log entries")
+        WebhookEndpoint.objects.create(project="p", event_types=[], secret=b"", created_at=NOW, updated_at=NOW)
+        self.assertContains(self.client.get("/admin/responses_app/webhookendpoint/"), "URL</")
 
     def test_staff_see_links_alone_to_pages_that_they_may_open(self) -> None:
         staff = User.objects.create_user("staff", is_staff=True)
