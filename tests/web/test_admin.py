@@ -61,6 +61,14 @@ def test_the_search_of_an_account_has_a_name(chat_server: Server, visitor: Visit
     expect(visitor.page.get_by_role("combobox", name="operator")).to_be_visible()
 
 
+def test_the_inputs_of_a_key_fit_a_phone(chat_server: Server, visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    visitor.page.goto(f"{chat_server.url}/admin/responses_app/apikey/1/change/")
+    expect(visitor.page.locator("#id_allowed_models")).to_be_visible()
+    wide = "inputs => inputs.filter(one => one.getBoundingClientRect().right > innerWidth - 16).map(one => one.name)"
+    assert visitor.page.locator(".form-row input").evaluate_all(wide) == []
+
+
 def test_a_selection_cancels_responses_without_jquery(chat_server: Server, visitor: Visitor) -> None:
     chat_server.ask(model="chat", input="greetings")
     page = visitor.page
