@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
+from PIL import Image
 from playwright.sync_api import FilePayload, Route, expect
 
+from tests.support.api.image_case import png
 from tests.support.web.chat_visitor import Visitor, held
 
 pytestmark = pytest.mark.browser
@@ -83,6 +87,21 @@ def test_attaching_an_image_to_a_model_without_vision_shows_a_notice(visitor: Vi
     expect(notice).to_have_text("chat doesn’t accept images.")
     visitor.send_and_wait("greetings", "Hello there!")
     expect(notice).to_be_empty()
+
+
+def test_images_that_the_server_would_refuse_are_not_attached(visitor: Visitor) -> None:
+    page = visitor.page
+    page.locator("select[name=model] option").first.evaluate("option => (option.dataset.sees = '1')")
+    vast = BytesIO()
+    Image.new("1", (8_000, 8_000)).save(vast, "PNG")
+    images = {"seen.png": png(), "vast.png": vast.getvalue(), "broken.png": b"\x89PNG"}
+    payloads = [FilePayload(name=name, mimeType="image/png", buffer=data) for name, data in images.items()]
+    page.get_by_label("Attach files").set_input_files(payloads)
+    expect(page.locator(".composer .notice")).to_have_text(
+        "vast.png can’t be attached. Use images up to 50 megapixels."
+        " broken.png can’t be attached. It isn’t an image that can be read."
+    )
+    expect(page.get_by_role("list", name="Attached files").get_by_role("img")).to_have_count(1)
 
 
 def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> None:

@@ -7,6 +7,8 @@ import { button, el, visible } from "./dom.js";
 const styled = addStyle(new URL("attachments.css", import.meta.url).href);
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const MAX_IMAGE_BYTES = 15_000_000;
+// As in images/decode.py.
+const MAX_IMAGE_PIXELS = 50_000_000;
 
 export class Attachments {
   constructor(form) {
@@ -52,12 +54,21 @@ export class Attachments {
   }
 
   async addImage(file) {
-    if (!this.supportsImages) this.notice.textContent = `${this.model?.value ?? "This server"} doesn’t accept images.`;
-    else if (!IMAGE_TYPES.includes(file.type) || file.size > MAX_IMAGE_BYTES) this.notice.textContent = `${visible(file.name)} can’t be attached. Use PNG, JPEG, WebP or GIF images up to 15 MB.`;
-    else {
-      const url = await read(file);
-      this.show({ type: "input_image", image_url: url, detail: "auto" }, file.name, el("img", { src: url, alt: visible(file.name) }));
-    }
+    const refused = `${visible(file.name)} can’t be attached.`;
+    if (!this.supportsImages) return this.refuse(`${this.model?.value ?? "This server"} doesn’t accept images.`);
+    if (!IMAGE_TYPES.includes(file.type) || file.size > MAX_IMAGE_BYTES) return this.refuse(`${refused} Use PNG, JPEG, WebP or GIF images up to 15 MB.`);
+    const url = await read(file);
+    const image = el("img", { src: url, alt: visible(file.name) });
+    await new Promise((resolve) => (image.onload = image.onerror = resolve));
+    if (!image.naturalWidth) return this.refuse(`${refused} It isn’t an image that can be read.`);
+    if (image.naturalWidth * image.naturalHeight > MAX_IMAGE_PIXELS) return this.refuse(`${refused} Use images up to 50 megapixels.`);
+    this.show({ type: "input_image", image_url: url, detail: "auto" }, file.name, image);
+  }
+
+  // Each of several refused files is named.
+  refuse(text) {
+    const { notice } = this;
+    if (!notice.textContent.includes(text)) notice.textContent = `${notice.textContent} ${text}`.trim();
   }
 
   async upload(file) {
@@ -70,7 +81,7 @@ export class Attachments {
       const { id } = await (await this.api.request("", { method: "POST", body })).json();
       this.show({ type: "input_file", file_id: id, filename: file.name }, file.name, el("span", { dir: "auto" }, visible(file.name)));
     } catch (error) {
-      this.notice.textContent = `${visible(file.name)} can’t be attached. ${visible(error.message)}`;
+      this.refuse(`${visible(file.name)} can’t be attached. ${visible(error.message)}`);
     } finally {
       waiting.remove();
     }
