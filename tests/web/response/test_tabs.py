@@ -191,6 +191,8 @@ class ResponseTest(WebCase):
         assert source
         answer = self.client.get(source[1])
         self.assertEqual((answer.content, answer["Content-Type"]), (file.getvalue(), "image/png"))
+        self.assertEqual(answer["Content-Disposition"], 'inline; filename="image_1.png"')
+        self.assertIn(f'<a href="{source[1]}" title="Open in full size" target="_blank">', self.page("/responses/resp_1"))
         item(
             row,
             "msg_svg",

@@ -106,6 +106,7 @@ def image(request: HttpRequest, uid: str, item: str, place: int) -> HttpResponse
         raise Http404("This image isn’t stored.")
     response = HttpResponse(data, content_type=media_type)
     response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Disposition"] = f'inline; filename="image_{place + 1}.{media_type.partition("/")[2]}"'
     response["Cache-Control"] = "private, max-age=3600"
     return response
 
