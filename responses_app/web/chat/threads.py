@@ -11,8 +11,9 @@ from functools import reduce
 from operator import or_
 
 import orjson
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Concat, Left, Right, StrIndex
+from django.db.models.lookups import Exact
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 
@@ -24,9 +25,13 @@ from responses_app.web.responses import search as responses_search
 PAGE_SIZE = 30
 MAX_PINNED = 20
 PINNED = "Pinned"
-# A title is searched in the first items of a thread and the first characters of each item, which may contain an image.
+# A title is searched in the first items of a thread and the first characters of each item.
 TITLE_ITEMS = 6
 TITLE_ITEM_CHARS = 1500
+# The beginning of an item and, where a picture fills it, the end: the text stands behind the pictures.
+BEGINNING = Left("body", TITLE_ITEM_CHARS)
+PICTURE_AT = StrIndex(BEGINNING, Value('"image_url":"data:'))
+OUTER_TEXT = Concat(BEGINNING, Case(When(Exact(PICTURE_AT, 0), then=Value("")), default=Right("body", TITLE_ITEM_CHARS)))
 MAX_TITLE_CHARS = 80
 # A search returns at most this number of responses, the newest ones.
 MAX_SEARCH_RESULTS = 1000
@@ -159,7 +164,7 @@ def titles(rows: Sequence[Response]) -> dict[int, str]:
     bodies = _bodies(pk for keys in head.values() for pk in keys)
     bodies_by_response = defaultdict(list)
     inputs = Item.objects.filter(response__in=[row.pk for row in rows], direction=Direction.INPUT).order_by("pk")
-    for pk, body in inputs.values_list("response_id", Left("body", TITLE_ITEM_CHARS)):
+    for pk, body in inputs.values_list("response_id", OUTER_TEXT):
         bodies_by_response[pk].append(body)
     return {pk: _title([*(bodies[key] for key in keys if key in bodies), *bodies_by_response[pk]]) for pk, keys in head.items()}
 
@@ -169,7 +174,7 @@ def _summary_columns(rows: QuerySet[Response]) -> QuerySet[Response]:
 
 
 def _bodies(keys: Iterable[int]) -> dict[int, str]:
-    return dict(Item.objects.filter(pk__in=set(keys)).values_list("pk", Left("body", TITLE_ITEM_CHARS)))
+    return dict(Item.objects.filter(pk__in=set(keys)).values_list("pk", OUTER_TEXT))
 
 
 def _title(bodies: Iterable[str]) -> str:

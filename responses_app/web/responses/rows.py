@@ -18,11 +18,17 @@ from responses_app.web.responses.failures import last_snapshots, message_of, rea
 EXCERPT = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})')
 # Excerpts come from the last item of each direction: the question follows its context, and the answer follows its reasoning.
 # The regular expression runs here because it takes microseconds in Python and half a millisecond in Postgres.
-BODIES_SQL = "SELECT response_id, direction, left(body, 6000) FROM responses_app_item WHERE id = ANY(%s)"
+# Where a picture fills the beginning of a body, the end is read too: the text often stands behind the pictures.
+BODIES_SQL = """
+SELECT response_id, direction,
+    left(body, 6000) || CASE WHEN left(body, 6000) LIKE '%%"image_url":"data:%%' THEN right(body, 6000) ELSE '' END
+FROM responses_app_item WHERE id = ANY(%s)
+"""
 LAST_ITEMS_SQL = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
 # The newest message of the user in the input or in the context. The beginning of a body has the role.
 QUESTION_SQL = """
-SELECT left(body, 6000) FROM responses_app_item
+SELECT left(body, 6000) || CASE WHEN left(body, 6000) LIKE '%%"image_url":"data:%%' THEN right(body, 6000) ELSE '' END
+FROM responses_app_item
 WHERE (response_id = %s AND direction = %s OR id = ANY(%s)) AND left(body, 1000) LIKE '%%"role":"user"%%'
 ORDER BY id DESC LIMIT 1
 """

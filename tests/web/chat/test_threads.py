@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from responses_app.models import ApiKey, Event, Membership, Response
+from responses_app.models import ApiKey, Direction, Event, Item, Membership, Response
 from responses_app.store.log.archive import archive_log
 from responses_app.web.chat import threads
 from responses_app.web.chat import turns as chat_turns
@@ -95,6 +95,18 @@ class ThreadsTest(ApiCase):
             page = (await (await self.browser(self.ada)).get("/chat/threads?everything=1")).content.decode()
             self.assertIn(f"/chat/{last['id']}", page)
             self.assertNotIn(first["id"], page)
+
+    async def test_a_thread_that_begins_with_a_picture_has_the_words_behind_it(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            row = await Response.objects.aget(uid=(await self.made(client))["id"])
+        picture = {"type": "input_image", "image_url": f"data:image/png;base64,{'A' * 20_000}", "detail": "auto"}
+        parts = [picture, {"type": "input_text", "text": "What is this?"}]
+        body = {"id": "msg_1", "type": "message", "role": "user", "content": parts}
+        await Item.objects.filter(response=row, direction=Direction.INPUT).aupdate(body=orjson.dumps(body).decode())
+        self.assertEqual(await self.listed(), ["What is this?"])
+        ada = await self.browser(self.ada)
+        for path in ("/responses", f"/responses/{row.uid}"):
+            self.assertIn("What is this?", (await ada.get(path)).content.decode().partition("<main")[2])
 
     async def test_pages_go_on_behind_the_last_one(self) -> None:
         size = threads.PAGE_SIZE
