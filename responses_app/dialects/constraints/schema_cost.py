@@ -34,7 +34,7 @@ def with_followed_schemas(tools: Sequence[Tool]) -> list[Tool]:
 
     The cheapest schemas are followed first. Strict schemas are always followed, and count.
     """
-    schemas = {at: followed(tool.get("parameters") or {}) for at, tool in enumerate(tools) if not tool.get("strict")}
+    schemas = {at: _schema_to_follow(tool) for at, tool in enumerate(tools) if not tool.get("strict")}
     remaining = MAX_COST - sum(cost(tool.get("parameters") or {}) for tool in tools if tool.get("strict"))
     costs = {at: cost(schema) for at, schema in schemas.items()}
     for at in sorted(costs, key=costs.__getitem__):
@@ -42,6 +42,16 @@ def with_followed_schemas(tools: Sequence[Tool]) -> list[Tool]:
         if remaining < 0 and costs[at]:
             schemas[at] = dict(_ANY_OBJECT)
     return [{**tool, FOLLOWED: schemas[at]} if at in schemas else tool for at, tool in enumerate(tools)]
+
+
+def with_any_objects(tools: Sequence[Tool]) -> list[Tool]:
+    """Copy tools, each without `strict` with any object as the schema that its calls follow."""
+    return [tool if tool.get("strict") else {**tool, FOLLOWED: dict(_ANY_OBJECT)} for tool in tools]
+
+
+def _schema_to_follow(tool: Tool) -> dict[str, Any]:
+    chosen: dict[str, Any] | None = tool.get(FOLLOWED)
+    return followed(tool.get("parameters") or {}) if chosen is None else chosen
 
 
 def cost(schema: Schema) -> int:

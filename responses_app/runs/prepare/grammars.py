@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from responses_app.compiler import compiler
@@ -78,18 +79,37 @@ def _formats(where: str, tools: Sequence[Json]) -> Iterator[tuple[str, Json]]:
             yield f"{where}[{index}].format", tool["format"]
 
 
-async def check_constraints(engine: Engine, create_request: CreateRequest, constraint: Constraint | None) -> Constraint | None:
+async def check_constraints(
+    engine: Engine,
+    create_request: CreateRequest,
+    constraint: Constraint | None,
+    with_any_objects: Callable[[], Constraint | None] = lambda: None,
+) -> Constraint | None:
     """Compile the strict schema and the constraint of the request; return the constraint with the bounds of the compiler.
+
+    `with_any_objects` builds the constraint in which arguments of tools without `strict` are any object, None if there are no such
+    tools. These promise nothing, so it replaces a constraint that the compiler refuses, as on a slow machine.
 
     Raises InvalidRequest, RateLimited.
     """
-    schema = create_request.format.get("schema")
+    schema, compile_one = create_request.format.get("schema"), partial(_compile, engine, create_request.project)
     try:
         if schema is not None and create_request.format.get("strict"):
-            await _compile(engine, create_request.project, Constraint("json", schema))
-        return constraint and await _compile(engine, create_request.project, constraint)
+            await compile_one(Constraint("json", schema))
+        return constraint and await _compile_either(compile_one, constraint, with_any_objects)
     except RequestRejected as error:
         raise await _locate_bad_schema(engine, create_request, error) from error
+
+
+async def _compile_either(
+    compile_one: Callable[[Constraint], Awaitable[Constraint]], constraint: Constraint, other: Callable[[], Constraint | None]
+) -> Constraint:
+    try:
+        return await compile_one(constraint)
+    except RequestRejected:
+        if (replacement := other()) is None:
+            raise
+        return await compile_one(replacement)
 
 
 async def _compile(engine: Engine, project: str, constraint: Constraint) -> Constraint:
@@ -123,11 +143,12 @@ async def _locate_bad_schema(engine: Engine, create_request: CreateRequest, erro
 
 
 def _schemas(create_request: CreateRequest) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over the schemas that the answer must follow, with their paths."""
     if create_request.format.get("schema") is not None:
         yield "text.format.schema", dict(create_request.format["schema"])
     for index, tool in enumerate(create_request.tools):
         for at, one in [("", tool), *((f".tools[{n}]", inside) for n, inside in enumerate(tool.get("tools") or ()))]:
-            if isinstance(one.get("parameters"), Mapping):
+            if one.get("strict") and isinstance(one.get("parameters"), Mapping):
                 yield f"tools[{index}]{at}.parameters", dict(one["parameters"])
 
 

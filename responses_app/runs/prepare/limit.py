@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-from responses_app.dialects.base import Turn
+from responses_app.dialects.base import Dialect, Turn
+from responses_app.dialects.constraints.schema_cost import with_any_objects
 from responses_app.dialects.text.budget import TooLong
 from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest
@@ -14,7 +17,7 @@ from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
 from responses_app.runs.prepare.prompt_context import PromptContext
-from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt, Rendering
+from responses_app.runs.prepare.render import PromptRenderer, RenderedPrompt, Rendering, constrain
 from responses_app.validation.errors import invalid
 
 MIN_TOP_P = 1e-6
@@ -32,11 +35,19 @@ async def limit(
     with context.map_errors(converted.turn.items):
         if isinstance(rendering.tokens, TooLong) and not TruncationPolicy.of(request.truncation).drops:
             raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
-        constraint = await check_constraints(engine, request, rendering.constraint)
+        loosely = partial(_constrain_loosely, context.dialect, converted.turn)
+        constraint = await check_constraints(engine, request, rendering.constraint, loosely)
         turn, prompt = await _fit(context, converted.turn, rendering.tokens)
         prompt.check_pixels()
         converted = ConvertedTurn(turn, converted.origins, converted.size)
         return _engine_request(context, prompt, constraint), converted
+
+
+def _constrain_loosely(dialect: Dialect, turn: Turn) -> Constraint | None:
+    """Build the constraint with any object as the arguments of tools without `strict`; None if the turn has no such tools."""
+    if all(tool.get("strict") for tool in turn.tools):
+        return None
+    return constrain(dialect, replace(turn, tools=with_any_objects(turn.tools)))
 
 
 async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLong) -> tuple[Turn, RenderedPrompt]:

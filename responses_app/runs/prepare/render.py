@@ -41,12 +41,13 @@ async def render(context: PromptContext, converted: ConvertedTurn) -> Rendering:
 def _render(dialect: Dialect, turn: Turn, budget: Budget) -> Rendering:
     """Render the prompt and the constraint. Raises UnsupportedInput, Stopped."""
     try:
-        return Rendering(dialect.render(turn, budget), _constrain(dialect, turn))
+        return Rendering(dialect.render(turn, budget), constrain(dialect, turn))
     except TooLong as error:
-        return Rendering(error, _constrain(dialect, turn))
+        return Rendering(error, constrain(dialect, turn))
 
 
-def _constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
+def constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
+    """Build the constraint of the answer, None for any text. Raises UnsupportedInput."""
     constraint = dialect.constrain(turn)
     if constraint is None or turn.json_whitespace != "any":
         return constraint

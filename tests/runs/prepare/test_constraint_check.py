@@ -33,7 +33,7 @@ TAG = Constraint("structural_tag", json.dumps(BAD))
 
 
 def tool(parameters: Any) -> dict[str, Any]:
-    return {"type": "function", "name": "f", "parameters": parameters}
+    return {"type": "function", "name": "f", "parameters": parameters, "strict": True}
 
 
 @pytest.mark.parametrize(
