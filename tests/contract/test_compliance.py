@@ -107,7 +107,12 @@ def shaped(response: Body) -> Body:
     return response
 
 
-@pytest.mark.parametrize("name", ASKED)
+# The profiles differ in what is written: an answer and a stream of each kind of item show this.
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [*((name, "openresponses") for name in ASKED), ("basic response", "openai"), ("tool calling, streaming", "openai")],
+    indirect=["profile"],
+)
 def test_request_is_answered(client: httpx2.Client, profile: str, name: str) -> None:
     response = made(client, profile, ASKED[name])
     assert response["status"] == "completed"

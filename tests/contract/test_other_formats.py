@@ -36,12 +36,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("Hello!", [], ""),
     ("What is 17 + 25?", BRIEF, ""),
     ("Tell me a story about a dragon.", [], ""),
-    ("Tell me a story about the sea.", BRIEF, ""),
-    ("Who are you?", [], ""),
-    ("What is the weather in Paris?", [], "auto"),
     ("What is the weather in Lima and in Oslo?", BRIEF, "auto"),
-    ("What is the weather in Tokyo?", [], "required"),
-    ("What is the weather in Lagos?", BRIEF, "required"),
     ("How is the weather in Reykjavík today?", [], "required"),
     ("Hello!", BRIEF, "auto"),
 ]
@@ -74,7 +69,7 @@ class FormatAnswer:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_three_formats_give_the_same_texts_and_calls(client: OpenAI, anthropic_client: Any, model: str) -> None:
     answers = []
-    for seed, (question, system, choice) in enumerate(CASES if model == "demo-chat" else CASES[::3]):
+    for seed, (question, system, choice) in enumerate(CASES if model == "demo-chat" else CASES[::2]):
         messages: list[Any] = [{"role": "user", "content": question}]
         sampling = {"temperature": 0.8, "seed": seed}
         of_response = response_answer(client, model, [*system, *messages], choice, sampling)
@@ -115,16 +110,15 @@ def message_answer(client: Any, model: str, system: Any, messages: Any, choice: 
     return FormatAnswer(text, calls, (counted, made.usage.output_tokens))
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_stream_of_a_chat_is_its_completion(client: OpenAI, model: str) -> None:
+def test_the_stream_of_a_chat_is_its_completion(client: OpenAI) -> None:
     messages: Any = [{"role": "user", "content": QUESTION}]
     with client.chat.completions.stream(
-        model=model, messages=messages, tools=[FUNCTION], temperature=0, stream_options={"include_usage": True}
+        model=MODELS[0], messages=messages, tools=[FUNCTION], temperature=0, stream_options={"include_usage": True}
     ) as stream:
         for _ in stream:
             pass
         streamed = stream.get_final_completion()
-    made = client.chat.completions.create(model=model, messages=messages, tools=[FUNCTION], temperature=0)
+    made = client.chat.completions.create(model=MODELS[0], messages=messages, tools=[FUNCTION], temperature=0)
     assert streamed.choices[0].finish_reason == made.choices[0].finish_reason == "tool_calls"
     calls: list[Any] = [choice.message.tool_calls for choice in (streamed.choices[0], made.choices[0])]
     assert [[json.loads(call.function.arguments) for call in one] for one in calls] == [[{"city": "Paris"}]] * 2
@@ -133,18 +127,16 @@ def test_the_stream_of_a_chat_is_its_completion(client: OpenAI, model: str) -> N
     assert streamed.usage.total_tokens == made.usage.total_tokens
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_an_answer_follows_a_schema(client: OpenAI, model: str) -> None:
+def test_an_answer_follows_a_schema(client: OpenAI) -> None:
     messages: Any = [{"role": "user", "content": "Name a town."}]
-    parsed = client.chat.completions.parse(model=model, messages=messages, response_format=Town, max_tokens=400)
+    parsed = client.chat.completions.parse(model=MODELS[0], messages=messages, response_format=Town, max_tokens=400)
     assert isinstance(parsed.choices[0].message.parsed, Town)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any, model: str) -> None:
+def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any) -> None:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    options: dict[str, Any] = {"model": model, "tools": [TOOL], "thinking": SHOWN, "max_tokens": 2000, **GREEDY}
-    assert anthropic_client.messages.count_tokens(model=model, tools=[TOOL], messages=messages).input_tokens > 0
+    options: dict[str, Any] = {"model": MODELS[0], "tools": [TOOL], "thinking": SHOWN, "max_tokens": 2000, **GREEDY}
+    assert anthropic_client.messages.count_tokens(model=MODELS[0], tools=[TOOL], messages=messages).input_tokens > 0
     with anthropic_client.messages.stream(messages=messages, **options) as stream:
         first = stream.get_final_message()
     assert first.stop_reason == "tool_use"

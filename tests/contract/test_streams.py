@@ -29,19 +29,16 @@ HEARTBEAT = b": keep-alive\n\n"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
-@settings(max_examples=6, derandomize=False)
+@settings(max_examples=3, derandomize=False)
 @given(bodies=GROUPS)
 @example(bodies=EVERY_SHAPE)
 def test_concurrent_requests_follow_every_rule(server: Address, bodies: list[Body]) -> None:
     asyncio.run(_send_all(server, "demo-chat", bodies))
 
 
-# With its large vocabulary this model takes five times the CPU of the other one.
-@settings(max_examples=1, derandomize=False)
-@given(bodies=GROUPS)
-@example(bodies=EVERY_SHAPE)
-def test_concurrent_requests_to_gpt_oss_follow_every_rule(server: Address, bodies: list[Body]) -> None:
-    asyncio.run(_send_all(server, "demo-harmony", bodies))
+def test_concurrent_requests_to_gpt_oss_follow_every_rule(server: Address) -> None:
+    # With its large vocabulary this model takes five times the CPU of the other one: it has each shape once.
+    asyncio.run(_send_all(server, "demo-harmony", EVERY_SHAPE))
 
 
 async def _send_all(server: Address, model: str, bodies: list[Body]) -> None:
