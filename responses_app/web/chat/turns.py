@@ -29,12 +29,14 @@ Parents: TypeAlias = Mapping[str, str | None]
 def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     """Return the turns up to `row`, with `newest` up to the newest continuation of `row`.
 
+    A response whose approval is decided goes on in the continuation: a second decision would be refused.
     `newer` is the id of a response of a newer branch, None if the turns end with the newest response of the conversation.
     `earlier` counts the context items before the first turn. `conversation` is the id of the conversation of the last turn.
     `parameters` belong to the last request with a message, for the next request.
     """
     responses = _responses_of_thread(row)
     parents = _parents(responses)
+    newest = newest or _is_decided(responses, parents, row.uid)
     chain = _chain(responses, parents, _newest(responses, parents, row.uid) if newest else row.uid)[-MAX_TURNS:]
     if not chain:
         # A response stored only for polling belongs to no thread.
@@ -108,6 +110,13 @@ def _newest(responses: Sequence[Response], parents: Parents, uid: str) -> str:
             descendants.add(row.uid)
             uid = row.uid
     return uid
+
+
+def _is_decided(responses: Sequence[Response], parents: Parents, uid: str) -> bool:
+    """Return whether a continuation of `uid` decides about an approval."""
+    children = [row.pk for row in responses if parents[row.uid] == uid and not row.rerun_of]
+    decisions = Item.objects.filter(response__in=children, direction=Direction.INPUT, type="mcp_approval_response")
+    return bool(children) and decisions.exists()
 
 
 def _chain(responses: Sequence[Response], parents: Parents, uid: str | None) -> list[Response]:

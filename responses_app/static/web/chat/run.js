@@ -77,8 +77,8 @@ function release(chat, running) {
 }
 
 function onError(chat, turn, start, error) {
-  const { id } = turn;
-  // Follow an existing response again, create a missing one again.
+  // Follow an existing response again, create a missing one again. A decision may have been made elsewhere.
+  const id = turn.id ?? (turn.canRepeat ? null : turn.previous);
   fail(turn, error, () => {
     turn.outcome.replaceChildren();
     return id ? chat.open(id) : chat.run(turn, start);
