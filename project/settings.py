@@ -119,6 +119,7 @@ MIDDLEWARE = [
     # Before every middleware that reads or changes the content.
     "responses_app.web.delivery.compression.PageCompression",
     "responses_app.web.delivery.csp.middleware",
+    "responses_app.web.error_pages.DatabaseWait",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     # After CommonMiddleware, which sets the Content-Length header.

@@ -81,6 +81,17 @@ def count_sessions() -> dict[str, int]:
     return counts
 
 
+def await_connection(seconds: float) -> None:
+    """Wait until the pool can give a connection. Raises OperationalError after some seconds, sooner than the pool itself."""
+    # Only Django's wrapper for Postgres has a pool.
+    pool = getattr(connection, "pool", None)
+    if pool is None or connection.connection is not None:
+        return
+    pool.open()
+    with connection.wrap_database_errors:
+        pool.putconn(pool.getconn(timeout=seconds))
+
+
 def release_connection() -> None:
     """Return the connection to the pool, as Django does at the end of a request. For code running longer than a request."""
     if not connection.in_atomic_block:

@@ -10,15 +10,27 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template import loader
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views import defaults
 
 from responses_app.observability.records import current_request
-from responses_app.store.db import release_connection
+from responses_app.store.db import await_connection, release_connection
 from responses_app.store.storage_report.storage_state import is_disk_full
 from responses_app.web.delivery.middleware import response_middleware
 
 RETRY_AFTER_S: Final = 10
+# A run waits longer for a connection than a person for a page.
+PAGE_WAIT_S: Final = 5.0
+
+
+class DatabaseWait(MiddlewareMixin):
+    """Middleware that answers 503 soon while the database is away, except to visitors without a session."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Wait for a connection, which the session needs first."""
+        if request.COOKIES:
+            await_connection(PAGE_WAIT_S)
 
 
 def _with_page(response: HttpResponseBase) -> HttpResponseBase:

@@ -15,8 +15,10 @@ from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.views.defaults import bad_request
+from psycopg_pool import ConnectionPool
 
 from responses_app.models import Direction, Membership
+from responses_app.store.db import await_connection
 from responses_app.web.delivery import csp
 from responses_app.web.error_pages import server_error
 from tests.support.web.page_case import WebCase, item, made
@@ -126,6 +128,22 @@ class ErrorPagesTest(WebCase):
         with self.assertLogs("django.request") as logs:
             self.assertIn("<h1>The database doesn’t answer</h1>", self.failed(OperationalError("no connection"), 503))
         self.assertEqual([(one.getMessage(), one.exc_info) for one in logs.records], [(" database: no connection", None)])
+
+    def test_page_of_a_session_waits_a_few_seconds_alone_for_the_database(self) -> None:
+        with (
+            mock.patch("responses_app.web.error_pages.await_connection", side_effect=OperationalError("away")) as awaited,
+            self.assertLogs("django.request"),
+        ):
+            self.client.raise_request_exception = False
+            self.assertIn("<h1>The database doesn’t answer</h1>", self.error("/responses", 503))
+            self.assertEqual(Client().get("/responses").status_code, 302)
+        awaited.assert_called_once_with(5.0)
+
+    def test_waiting_for_the_database_ends_before_the_limit_of_the_pool(self) -> None:
+        with ConnectionPool("host=127.0.0.1 port=1", min_size=0, max_size=1, timeout=600, open=True) as pool:
+            unused = mock.Mock(connection=None, pool=pool, wrap_database_errors=connection.wrap_database_errors)
+            with mock.patch("responses_app.store.db.connection", unused), self.assertRaises(OperationalError):
+                await_connection(0.01)
 
     def test_full_disk_is_named(self) -> None:
         error = OperationalError("could not extend file")
