@@ -6,11 +6,14 @@ Playwright, which runs until its browser is closed, does not allow the asynchron
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, StorageState
 
+from responses_app.installation.data_dir import ROOT
+from tests.support.mcp.serving import STDIO, demo_mcp_server
 from tests.support.server.serve_command import Server
 from tests.support.suite import lanes
 from tests.support.web.axe import axe_source
@@ -19,6 +22,15 @@ from tests.support.web.chat_visitor import Visitor, tape
 from tests.support.web.operator import sign_in_link
 
 FOLDER = "tests/web/"
+# MCP servers of the operator: the one of the tests, and one that cannot be reached, with secrets.
+MCP_SERVERS = {
+    "files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}, "description": "Files <of> the tests"},
+    "closed": {
+        "url": "http://127.0.0.1:9/mcp?key=query-secret",
+        "headers": {"X-Key": "hdr-secret-value"},
+        "connector_id": "connector_closed",
+    },
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,6 +56,16 @@ def chat_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("chat")
     with Server(folder / "data", "--engine", tape(folder)) as server:
         yield server.ready()
+
+
+@pytest.fixture(scope="package")
+def tools_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the tape of `chat_visitor`, `MCP_SERVERS`, and the MCP server of the demo as `demo`."""
+    folder = tmp_path_factory.mktemp("tools")
+    with demo_mcp_server() as demo:
+        servers = json.dumps({**MCP_SERVERS, "demo": {"url": demo}})
+        with Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=servers) as server:
+            yield server.ready()
 
 
 @pytest.fixture(scope="package")

@@ -8,30 +8,22 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import Browser, Page, StorageState, expect
 
-from responses_app.installation.data_dir import ROOT
 from tests.support import plain_http
-from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import NARROW, WIDE, unfold, violations, violations_on_screens
-from tests.support.web.chat_visitor import Visitor, tape
+from tests.support.web.chat_visitor import Visitor
 
 pytestmark = pytest.mark.browser
 HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
-SERVERS = {
-    "files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}, "description": "Files <of> the tests"},
-    "closed": {"url": "http://127.0.0.1:9/mcp", "connector_id": "connector_closed"},
-}
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server with the tape of `chat_visitor` and the MCP server of the tests."""
-    folder = tmp_path_factory.mktemp("chat")
-    with Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
-        yield server.ready()
+def chat_server(tools_server: Server) -> Server:
+    """Return the server with tools."""
+    return tools_server
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +57,7 @@ def paths(chat_server: Server) -> list[str]:
         f"/responses/{failed}",
         f"/responses/{huge}",
         f"/responses/{picture['id']}",
-        f"/responses/{picture['id']}/events",
         f"/chat/{picture['id']}",
-        "/responses?live=1",
         f"/responses/{first}/rerun",
         "/nowhere",
         f"/responses/{first}/rerun?column={second}",
@@ -110,9 +100,12 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     chat_server: Server, person: Page, paths: list[str], axe: str
 ) -> None:
     broken: dict[str, Any] = {}
+    person.add_init_script(axe)
     for path in paths:
         person.goto(chat_server.url + path, wait_until="networkidle")
         walk_by_keyboard(person, path)
+        if small := small_targets_on_a_tablet(person):
+            broken[f"fingers on {path}"] = small
         unfold(person)
         if rule_violations := violations_on_screens(person, axe):
             broken[path] = rule_violations
@@ -120,18 +113,17 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     assert not broken, json.dumps(broken, indent=1)
 
 
-def test_fingers_find_every_control_on_a_tablet(
-    chat_server: Server, chromium: Browser, signed_in: StorageState, paths: list[str]
-) -> None:
-    tablet = ViewportSize(width=768, height=1024)
-    visitor = Visitor(chat_server, chromium, storage_state=signed_in, viewport=tablet, has_touch=True, is_mobile=True)
-    small: dict[str, Any] = {}
-    for path in paths:
-        visitor.page.goto(chat_server.url + path)
-        if targets := visitor.page.evaluate(SMALL_TARGETS):
-            small[path] = targets
-    visitor.close()
-    assert not small, json.dumps(small, indent=1)
+def small_targets_on_a_tablet(page: Page) -> list[str]:
+    """Show the page on a tablet for a moment, and return the controls that fingers do not find."""
+    touch = page.context.new_cdp_session(page)
+    page.set_viewport_size({"width": 768, "height": 1024})
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    assert page.evaluate("matchMedia('(pointer: coarse)').matches")
+    small: list[str] = page.evaluate(SMALL_TARGETS)
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    touch.detach()
+    page.set_viewport_size(WIDE)
+    return small
 
 
 def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe: str) -> None:
@@ -157,7 +149,9 @@ OTHER_WHEN_NARROW = re.compile(r"/|/keys|/chat|/responses(/resp_\w+(/rerun)?)?")
 def test_the_keyboard_leads_through_every_page_and_out_again(
     chat_server: Server, person: Page, paths: list[str], subtests: pytest.Subtests
 ) -> None:
-    for path in filter(OTHER_WHEN_NARROW.fullmatch, paths):
+    # One page of each kind.
+    kinds = {re.sub(r"resp_\w+", "", path): path for path in filter(OTHER_WHEN_NARROW.fullmatch, paths)}
+    for path in kinds.values():
         with subtests.test(path=path):
             person.goto(chat_server.url + path, wait_until="networkidle")
             walk_by_keyboard(person, path)

@@ -30,6 +30,7 @@ def test_lists_are_light_steady_and_accessible(
         chat_server.ask(model="chat", input="greetings")
     page = visitor.page
     page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    page.add_init_script(axe)
     fetched: list[Response] = []
     page.on("response", lambda one: fetched.append(one))
     paths = ["", *(f"responses_app/{name}/" for name in LISTS), "auth/user/"]

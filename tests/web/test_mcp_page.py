@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -13,19 +9,11 @@ from tests.support.server.serve_command import Server
 from tests.support.web.operator import sign_in_link
 
 pytestmark = pytest.mark.browser
-SERVERS = {"closed": {"url": "http://127.0.0.1:9/mcp?key=query-secret", "headers": {"X-Key": "hdr-secret-value"}}}
 
 
-@pytest.fixture
-def server(tmp_path: Path, tape: str) -> Iterator[Server]:
-    server = Server(tmp_path / "data", "--engine", tape, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
-    yield server
-    server.end()
-
-
-def test_page_shows_the_state_and_the_button_the_tools_of_a_server(server: Server, page: Page) -> None:
-    page.goto(sign_in_link(server.ready()))
-    page.goto(server.url)
+def test_page_shows_the_state_and_the_button_the_tools_of_a_server(tools_server: Server, page: Page) -> None:
+    page.goto(sign_in_link(tools_server))
+    page.goto(tools_server.url)
     page.get_by_role("link", name="MCP servers").click()
     result, closed = (page.get_by_role("region", name=name).get_by_role("status") for name in ("demo", "closed"))
     # Both are tested when the page opens.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
 from tests.support.server.serve_command import Server
-from tests.support.web.chat_visitor import Visitor, tape
+from tests.support.web.chat_visitor import Visitor
 
 pytestmark = pytest.mark.browser
 BORDER = "box => getComputedStyle(box).borderColor"
@@ -18,11 +16,9 @@ SHIFTS = """window.moved = 0; new PerformanceObserver((list) => { for (const one
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server with the tape of `chat_visitor` and the demo tools."""
-    folder = tmp_path_factory.mktemp("mcp")
-    with Server(folder / "data", "--engine", tape(folder), "--demo-tools") as server:
-        yield server.ready()
+def chat_server(tools_server: Server) -> Server:
+    """Return the server with tools."""
+    return tools_server
 
 
 @pytest.fixture

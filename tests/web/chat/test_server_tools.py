@@ -11,16 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from responses_app.installation.data_dir import ROOT
-from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 from tests.support.web.chat_visitor import Visitor, matching_tape
 
 pytestmark = pytest.mark.browser
-SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
-
-
 # Width of a decoded image in pixels; 0 if the browser cannot show it.
 WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
 
@@ -54,9 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chat_server(folder: Path) -> Iterator[Server]:
+def chat_server(folder: Path, mcp_url: str) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
-    with Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=json.dumps(SERVERS)) as server:
+    # By a URL: a program would start anew for each response, which takes more CPU than all that a test does.
+    servers = json.dumps({"files": {"url": mcp_url}})
+    with Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=servers) as server:
         yield server.ready()
 
 

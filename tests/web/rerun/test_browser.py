@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from responses_app.installation.data_dir import ROOT
 from tests.support import plain_http
-from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import HELD, held, matching_tape
 from tests.support.web.page_case import LARGEST
 from tests.support.web.rerun_page import answer, call, column, run
 
 pytestmark = pytest.mark.browser
-SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
 WEATHER = {
     "type": "function",
     "name": "get_weather",
@@ -63,14 +60,14 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def chat_server(tmp_path_factory: pytest.TempPathFactory, mcp_url: str) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
     folder = tmp_path_factory.mktemp("rerun")
     engine = matching_tape(folder, TEXTS, {"Say it slowly": 0.05})
     with Server(
         folder / "data",
         *("--engine", engine, "--demo-tools"),
-        RESPONSES_MCP_SERVERS=json.dumps(SERVERS),
+        RESPONSES_MCP_SERVERS=json.dumps({"files": {"url": mcp_url}}),
         RESPONSES_STORE_API_FORMATS="1",
     ) as server:
         yield server.ready()

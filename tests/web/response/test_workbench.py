@@ -13,18 +13,15 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations
 from tests.support.web.browser import opened_page
-from tests.support.web.chat_visitor import tape
 
 pytestmark = pytest.mark.browser
 DEMO = {"type": "mcp", "server_label": "demo", "require_approval": "never"}
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server with the tape of `chat_visitor` and the demo tools."""
-    folder = tmp_path_factory.mktemp("workbench")
-    with Server(folder / "data", "--engine", tape(folder), "--demo-tools") as server:
-        yield server.ready()
+def chat_server(tools_server: Server) -> Server:
+    """Return the server with tools."""
+    return tools_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +144,6 @@ def test_a_tab_opens_its_page_before_the_scripts_run(page: Page, asked: Asked) -
     page.get_by_role("tab", name="Events").click()
     expect(page).to_have_url(f"{asked.url}/events")
     expect(page.get_by_role("main")).to_contain_text("response.completed")
-
-
-def test_prompt_marks_the_tokens_of_the_selected_item(page: Page, asked: Asked) -> None:
-    page.goto(f"{asked.url}?selected={asked.call}")
-    inspector(page).get_by_role("link", name="tokens").click()
-    expect(page.locator(".prompt mark.selected")).to_contain_text("Oslo")
-    expect(inspector(page)).to_contain_text("get_weather")
 
 
 def test_event_page_selects_the_item_of_the_event(page: Page, asked: Asked) -> None:
@@ -325,16 +315,12 @@ def test_json_of_calls_and_answers_has_colours_and_a_copy_button(
     assert violations(page, axe) == []
 
 
-def test_boxes_of_a_call_show_their_names(page: Page, asked: Asked) -> None:
+def test_boxes_of_a_call_show_their_names_and_the_inspector_the_number_of_tools(page: Page, asked: Asked) -> None:
     page.goto(asked.url)
     for name in ("Arguments", "Result"):
         box = turn(page, asked.call).get_by_role("group", name=name, exact=True)
         shown = box.evaluate("box => (({content, display}) => [content, display])(getComputedStyle(box, '::before'))")
         assert shown == [f'"{name}"', "block"]
-
-
-def test_inspector_has_the_number_of_tools_of_an_mcp_server(page: Page, asked: Asked) -> None:
-    page.goto(asked.url)
     expect(page.locator("#inspector-properties div", has=page.get_by_text("Tools", exact=True)).last).to_contain_text(
         "demo (3)"
     )
@@ -346,28 +332,20 @@ def test_current_tab_is_in_view_on_a_phone(page: Page, asked: Asked) -> None:
     expect(page.get_by_role("link", name="Validation")).to_be_in_viewport(ratio=0.95)
 
 
-@pytest.mark.parametrize("path", ["", "/events", "/events/10", "/wire"])
-def test_pages_do_not_jump_while_they_load(page: Page, asked: Asked, path: str) -> None:
+def test_pages_do_not_jump_while_they_load(page: Page, chat_server: Server, asked: Asked) -> None:
     page.add_init_script(
         "window.shift = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shift += one.value })"
         ".observe({ type: 'layout-shift', buffered: true })"
     )
-    for width in (1440, 390):
-        page.set_viewport_size({"width": width, "height": 844})
-        page.goto(f"{asked.url}{path}?selected={asked.call}", wait_until="networkidle")
-        assert page.evaluate("window.shift") < 0.01, width
-
-
-@pytest.mark.parametrize("path", ["/connect", "/files", "/vector-stores", "?part=events"])
-def test_controls_of_scripts_move_nothing(page: Page, chat_server: Server, asked: Asked, path: str) -> None:
-    page.add_init_script(
-        "window.shift = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shift += one.value })"
-        ".observe({ type: 'layout-shift', buffered: true })"
-    )
-    for width in (1024, 390):
-        page.set_viewport_size({"width": width, "height": 844})
-        page.goto((asked.url if path.startswith("?") else chat_server.url) + path, wait_until="networkidle")
-        assert page.evaluate("window.shift") < 0.01, width
+    with_selection = [f"{asked.url}{path}?selected={asked.call}" for path in ("", "/events", "/events/10", "/wire")]
+    # Scripts add controls to these.
+    with_controls = [f"{asked.url}?part=events", *(chat_server.url + path for path in ("/connect", "/files", "/vector-stores"))]
+    for urls, widths in ((with_selection, (1440, 390)), (with_controls, (1024, 390))):
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 844})
+            for url in urls:
+                page.goto(url, wait_until="networkidle")
+                assert page.evaluate("window.shift") < 0.01, (url, width)
 
 
 def test_inspector_is_a_sheet_from_below_on_a_phone(page: Page, asked: Asked, axe: str) -> None:
