@@ -21,8 +21,6 @@ VALUES = (
     "2026-02-30T00:00",
     "99999999999d",
     "999999d",
-    "999999h",
-    "\0",
     "a\0b",
     "\ud800".encode("utf-8", "surrogatepass"),
     b"\xff\xfe",
@@ -39,7 +37,6 @@ VALUES = (
     "%",
     "\\",
     "'",
-    "{}",
 )
 NAMES = (*filters.NAMES, "after", "before", "live")
 PAGES = (

@@ -63,7 +63,7 @@ LINES = [
     ("remotely", REMOTE_CALL, 0.0),
     ("}", f"{FINAL}It is mild in Oslo.<|return|>", 0.0),
     (" unusual", f"{FINAL}Then I do not look.<|return|>", 0.0),
-    ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
+    ("hugely", CALL.replace("Oslo", "word " * 20_000), -1),
     ("mathematically", f"{FINAL}{FORMULAS}<|return|>", 0.0),
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),

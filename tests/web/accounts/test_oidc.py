@@ -9,15 +9,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import httpx2
+import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import SimpleTestCase, override_settings
 
+from responses_app.installation.database_url import superuser_url
 from responses_app.models import Role
 from responses_app.web.oidc import adapter, people, reasons, setting
 from tests.support import plain_http
 from tests.support.oidc.process import Colleague, Provider
 from tests.support.server.serve_command import Server
+from tests.support.web.operator import sign_in_link
 
 Arrival = Callable[[str], Colleague]
 ROLES = {
@@ -65,11 +68,10 @@ def colleague(server: Server, browsers: ExitStack) -> Arrival:
 
 def roles(server: Server, name: str) -> list[str]:
     """Return project and role of the memberships of an account."""
-    program = (
-        "from responses_app.models import Membership\n"
-        f"print(*(f'{{one.project}}={{one.role_name}}' for one in Membership.objects.filter(user__username='{name}')))"
-    )
-    return server.manage("shell", "--verbosity", "0", "-c", program, RESPONSES_LOCAL_SIGN_IN="1").split()
+    query = """SELECT project, role FROM responses_app_membership AS membership
+      JOIN auth_user ON auth_user.id = membership.user_id WHERE username = %s"""
+    with psycopg.connect(superuser_url(server.folder)) as connection:
+        return [f"{project}={Role(role).label}" for project, role in connection.execute(query, [name])]
 
 
 def test_groups_give_roles_and_take_them_at_the_next_sign_in(server: Server, provider: Provider, colleague: Arrival) -> None:
@@ -206,8 +208,7 @@ def test_no_password_is_accepted_and_the_operator_has_a_way_in(server: Server, c
     answer = plain_http.post(f"{server.url}/sign-in", data=form, headers=headers, timeout=180)
     assert answer.status_code == 403
     assert "accepts no passwords" in answer.text
-    link = server.manage("signin", "--url", server.url)
-    assert visitor.browser.get(link).status_code == 200
+    assert visitor.browser.get(sign_in_link(server)).status_code == 200
     assert visitor.get("/admin/").status_code == 200
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.test import Client, override_settings
@@ -90,6 +91,7 @@ class RolesTest(WebCase):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.enterContext(override_settings(**file_storage_settings(self.folder), RESPONSES_SANDBOX_URL=""))
         self.users: dict[str, User | AnonymousUser] = {"anyone": AnonymousUser(), "superuser": self.operator}
+        self.sessions: dict[str, str] = {}
         for person in PERSONS[1:-1]:
             user = User.objects.create_user(person.replace(" ", "-"))
             self.users[person] = user
@@ -148,7 +150,7 @@ class RolesTest(WebCase):
             known = {field: value for field, value in values.items() if f":{field}>" in path or f"<{field}>" in path}
             user, client = self.users[person], Client()
             if isinstance(user, User):
-                client.force_login(user)
+                client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[person]
                 ApiKey.objects.update(owner=user)
             url = f"{reverse(name, kwargs=known)}?{QUERIES.get(name, '')}"
             answer = client.get(url) if method == "GET" else client.post(url, FORMS.get(name, {}))
@@ -177,6 +179,8 @@ class RolesTest(WebCase):
         documented = table_rows("operations/sign-in.md", "### Pages and roles")
         self.enterContext(override_settings(RESPONSES_MCP_SERVERS={"docs": {"command": ["false"]}}))
         self.arguments = self.objects()
+        for person in PERSONS[1:]:
+            self.sessions[person] = self.signed_in(person).cookies[settings.SESSION_COOKIE_NAME].value
         shown = {}
         for name, path in pages():
             with self.subTest(name):
