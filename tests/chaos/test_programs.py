@@ -23,8 +23,11 @@ FEW = "--responses 14 --kills 2 --stops 1 --pauses 0 --cuts 2 --restarts 0 --web
         pytest.param(f"system --engine script --seed 5 --seconds 600 {FEW}", ("fault: kill", "CONTRADICTIONS"), id="system"),
         pytest.param("races --cancels 24 --follows 4", ("followed through two processes",), id="races"),
         pytest.param("restarts --responses 12 --kills 4", ("killed: the supervisor",), id="restarts"),
-        pytest.param(f"server-tools --kills {CASES.index((CODE, RUNNER))} --megabytes 20", (), id="code"),
-        pytest.param(f"server-tools --kills {CASES.index((UPLOAD, WEB))} --megabytes 20", (), id="upload"),
+        pytest.param(
+            f"server-tools --kills {CASES.index((CODE, RUNNER))} {CASES.index((UPLOAD, WEB))} --megabytes 20",
+            ("run of code, runner killed", "upload, web process killed"),
+            id="server-tools",
+        ),
         pytest.param("tool-calls --kills 4", ("from kill to end of the response",), id="tool-calls"),
     ],
 )

@@ -1,13 +1,18 @@
-"""The command `manage.py connect` beside a running server: files, backups, the check, and refusals in a sentence."""
+"""The command `manage.py connect` beside a running server: files, backups, the check, and refusals in a sentence.
+
+A command with a key needs no database, so that it runs in the process of the tests.
+"""
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 from pathlib import Path
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 
 from responses_app.installation.database_url import superuser_url
 from tests.support import plain_http
@@ -20,14 +25,18 @@ def connect(server: Server, home: Path, *arguments: str) -> str:
     return server.manage("connect", *arguments, "--url", server.url, "--home", str(home))
 
 
-def refusal(server: Server, home: Path, *arguments: str) -> str:
-    """Return the error of a command that must fail, and check that no key and no file is left."""
-    before = keys(server)
-    with pytest.raises(subprocess.CalledProcessError) as error:
-        server.manage("connect", *arguments, "--home", str(home))
-    assert "Traceback" not in error.value.stderr
-    assert keys(server) == before
-    return str(error.value.stderr)
+def connect_with_key(key: str, home: Path, *arguments: str) -> str:
+    """Run the command in this process with a key, and return the output."""
+    output = io.StringIO()
+    call_command("connect", *arguments, "--key", key, "--home", str(home), stdout=output)
+    return output.getvalue()
+
+
+def refusal(key: str, home: Path, *arguments: str) -> str:
+    """Return the error of a command that must fail."""
+    with pytest.raises(CommandError) as error:
+        connect_with_key(key, home, *arguments)
+    return str(error.value)
 
 
 def keys(server: Server) -> int:
@@ -67,7 +76,12 @@ def test_connect_keeps_the_key_of_an_earlier_run(shared: Server, tmp_path: Path)
 
 def test_connect_leaves_no_key_if_a_file_cannot_be_written(shared: Server, tmp_path: Path) -> None:
     (tmp_path / ".codex").symlink_to("/proc/nowhere")
-    assert "cannot be written" in refusal(shared, tmp_path, "codex", "--url", shared.url, "--write")
+    before = keys(shared)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        connect(shared, tmp_path, "codex", "--write")
+    assert "cannot be written" in error.value.stderr
+    assert "Traceback" not in error.value.stderr
+    assert keys(shared) == before
 
 
 def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp_path: Path) -> None:
@@ -77,26 +91,27 @@ def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp
     assert list(tmp_path.iterdir()) == []
     hint = f'delete "connect opencode" at {shared.url}/keys if you do not use it'
     assert hint in printed
-    assert "The key is new" not in connect(shared, tmp_path, "opencode", "--key", shared.key)
-    assert f"export OPENAI_BASE_URL={shared.url}/v1" in connect(shared, tmp_path, "openai-python", "--key", shared.key)
+    assert "The key is new" not in connect_with_key(shared.key, tmp_path, "opencode", "--url", shared.url)
+    exports = connect_with_key(shared.key, tmp_path, "openai-python", "--url", shared.url)
+    assert f"export OPENAI_BASE_URL={shared.url}/v1" in exports
 
 
 def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None:
-    nobody = f"http://127.0.0.1:{free_port()}"
-    assert f"No server answers at {nobody}/v1/models" in refusal(shared, tmp_path, "zed", "--url", nobody)
-    unknown = refusal(shared, tmp_path, "zed", "--url", shared.url, "--model", "nope")
+    nobody, address = f"http://127.0.0.1:{free_port()}", ("--url", shared.url)
+    assert f"No server answers at {nobody}/v1/models" in refusal(shared.key, tmp_path, "zed", "--url", nobody)
+    unknown = refusal(shared.key, tmp_path, "zed", *address, "--model", "nope")
     assert f"The server at {shared.url}/v1 has no model 'nope'. Its models: tape." in unknown
-    assert "does not know the key" in refusal(shared, tmp_path, "zed", "--url", shared.url, "--key", "sk-unknown")
+    assert "does not know the key" in refusal("sk-unknown", tmp_path, "zed", *address)
     for key in ("sk-ä", "sk-a\nb", "sk-a b"):
-        assert "--key holds characters that no key has" in refusal(shared, tmp_path, "zed", "--url", shared.url, "--key", key)
-    assert "http://" in refusal(shared, tmp_path, "zed", "--url", "localhost")
+        assert "--key holds characters that no key has" in refusal(key, tmp_path, "zed", *address)
+    assert "http://" in refusal(shared.key, tmp_path, "zed", "--url", "localhost")
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text("model = ")
-    assert "config.toml cannot be edited: no TOML" in refusal(shared, tmp_path, "codex", "--url", shared.url, "--write")
+    assert "config.toml cannot be edited: no TOML" in refusal(shared.key, tmp_path, "codex", *address, "--write")
     assert (tmp_path / ".codex" / "config.toml").read_text() == "model = "
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "continue", "aider", "open-webui"])
 def test_clients_of_other_formats_are_checked_in_their_format(shared: Server, tmp_path: Path, agent: str) -> None:
-    printed = connect(shared, tmp_path, agent, "--write", "--key", shared.key)
+    printed = connect_with_key(shared.key, tmp_path, agent, "--url", shared.url, "--write")
     assert re.search(r"The model answered: \d+ tokens in, \d+ tokens out\.", printed)
