@@ -38,18 +38,24 @@ def models(tape: str, script: HeldScript, tmp_path_factory: pytest.TempPathFacto
     return " ".join(f"{name}={url}&tokenizer={HARMONY}" for name, url in engines.items())
 
 
-@pytest.fixture(scope="session")
-def direct_url(shared: Server) -> str:
-    """The URL of a separate database, without a pooler."""
-    shared.sql(f"CREATE DATABASE hosts OWNER {ROLE}")
-    return f"postgresql://{ROLE}@/hosts?host={quote(str(socket_dir(shared.folder)), safe='')}"
+@pytest.fixture(scope="module")
+def database(shared: Server, request: pytest.FixtureRequest) -> str:
+    """The name of an empty database of the module."""
+    name = str(request.module.__name__).rpartition(".")[2]
+    shared.sql(f"CREATE DATABASE {name} OWNER {ROLE}")
+    return name
 
 
-@pytest.fixture(scope="session")
-def pooled_url(shared: Server, direct_url: str) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def direct_url(shared: Server, database: str) -> str:
+    """The URL of the database, without a pooler."""
+    return f"postgresql://{ROLE}@/{database}?host={quote(str(socket_dir(shared.folder)), safe='')}"
+
+
+@pytest.fixture(scope="module")
+def pooled_url(shared: Server, database: str) -> Iterator[str]:
     """The URL of the same database through PgBouncer in session mode."""
-    del direct_url
     if PROGRAM is None:
         pytest.skip(MISSING)
     with pgbouncer(shared.folder) as url:
-        yield database_url(url, "hosts")
+        yield database_url(url, database)

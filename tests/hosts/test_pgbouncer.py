@@ -104,12 +104,14 @@ def test_notifications_of_another_database_do_not_arrive(pooled_url: str, direct
     assert not has_notifications({"conninfo": pooled_url}, other)
 
 
-def test_transaction_mode_is_refused_at_the_start(shared: Server, tmp_path: Path, tape: str, direct_url: str) -> None:
+def test_transaction_mode_is_refused_at_the_start(
+    shared: Server, tmp_path: Path, tape: str, database: str, direct_url: str
+) -> None:
     with pgbouncer(shared.folder, "transaction") as url:
         server = Server(
             tmp_path / "data",
             *("--engine", tape),
-            DATABASE_URL=database_url(url, "hosts"),
+            DATABASE_URL=database_url(url, database),
             RESPONSES_LISTEN_DATABASE_URL=direct_url,
             RESPONSES_API_KEY=KEY,
         )

@@ -23,7 +23,7 @@ from tests.support.server.requests import KEY, call, create, replay, replayed, r
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
-STREAMS, DRAIN, DRAIN_LIMIT_S = 20, ("--drain", "50"), 60
+STREAMS, DRAIN, DRAIN_LIMIT_S = 6, ("--drain", "50"), 60
 SECRET_KEY = "the same key on all hosts, with enough characters"
 
 
@@ -43,7 +43,7 @@ def host(folder: Path, models: str, database: str, *arguments: str) -> Server:
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory, models: str, direct_url: str) -> Iterator[list[Server]]:
-    """Two hosts, started at the same moment."""
+    """Two hosts, started at the same moment on an empty database."""
     folder = tmp_path_factory.mktemp("hosts")
     servers = [host(folder / name, models, direct_url, *DRAIN) for name in ("a", "b")]
     try:
@@ -55,10 +55,12 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, models: str, direct_url: str
             server.end()
 
 
-@pytest.fixture
-def doomed(tmp_path: Path, models: str, direct_url: str, hosts: list[Server]) -> Iterator[Server]:
-    """A third host."""
-    server = host(tmp_path / "doomed", models, direct_url)
+@pytest.fixture(scope="module")
+def doomed(tmp_path_factory: pytest.TempPathFactory, models: str, direct_url: str, hosts: list[Server]) -> Iterator[Server]:
+    """A third host, which does not see the file storage of the others. A test kills it."""
+    form: dict[str, Any] = {"files": {"file": ("note.txt", b"text")}, "data": {"purpose": "user_data"}}
+    assert call(hosts[0], "POST", "files", **form).status_code == 200
+    server = host(tmp_path_factory.mktemp("apart") / "doomed", models, direct_url)
     yield server.ready()
     server.end()
 
@@ -136,16 +138,8 @@ def test_killed_host_leaves_its_responses_to_the_others(
     assert replay(hosts[1], uid) == seen
 
 
-def test_storage_without_the_files_of_the_database_is_named_at_the_start(
-    tmp_path: Path, models: str, direct_url: str, hosts: list[Server]
-) -> None:
-    form: dict[str, Any] = {"files": {"file": ("note.txt", b"text")}, "data": {"purpose": "user_data"}}
-    assert call(hosts[0], "POST", "files", **form).status_code == 200
-    apart = host(tmp_path / "apart", models, direct_url)
-    try:
-        assert "All hosts of a database need the same RESPONSES_FILE_STORAGE" in apart.ready().output
-    finally:
-        apart.end()
+def test_storage_without_the_files_of_the_database_is_named_at_the_start(doomed: Server) -> None:
+    assert "All hosts of a database need the same RESPONSES_FILE_STORAGE" in doomed.output
 
 
 @dataclass(slots=True)
@@ -184,7 +178,7 @@ class ClientsDuringRestart:
 def test_rolling_restart_behind_nginx_breaks_no_stream(
     tmp_path: Path, models: str, direct_url: str, hosts: list[Server]
 ) -> None:
-    """Twenty clients stream, and two send short requests, while each host is restarted in turn."""
+    """Six clients stream, and two send short requests, while each host is restarted in turn."""
     if reason := proxies.missing("nginx"):
         pytest.skip(reason)
     first, second = hosts

@@ -11,12 +11,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx2
 import pytest
 
-from responses_app.installation.database_url import socket_dir
 from tests.support import plain_http
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
@@ -154,25 +152,6 @@ def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: 
     assert "RESPONSES_ALIASES: 'x=unknown'" in server.output
     assert "Ready" not in server.output
     assert left(processes) == []
-
-
-def test_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
-    """Started at the same moment on an empty database, each with a separate folder."""
-    database = f"postgresql://postgres@/side?host={quote(str(socket_dir(shared.folder)), safe='')}"
-    shared.sql("CREATE DATABASE side")
-    servers = [
-        Server(tmp_path / str(number), "--engine", tape, DATABASE_URL=database, RESPONSES_API_KEY="sk-both")
-        for number in range(2)
-    ]
-    try:
-        for server in servers:
-            assert server.ready().key == "sk-both"
-            assert answered(server) == 200
-        assert servers[0].stop() == 0
-        assert answered(servers[1]) == 200
-    finally:
-        for server in servers:
-            server.end()
 
 
 @pytest.mark.engine
