@@ -17,7 +17,7 @@ from responses_app.engines.replay.tape import Step
 from tests.support.runs.server_tools import START
 
 # Number of scenarios of each dialect in a test; 500 in the environment for a long run.
-EXAMPLES: Final = int(os.environ.get("SCENARIOS", "12"))
+EXAMPLES: Final = int(os.environ.get("SCENARIOS", "5"))
 Kind: TypeAlias = Literal["safe", "unsafe", "raises", "bad_json", "wrong_type", "unknown", "approval", "client"]
 # Function and name of the argument of each kind of call. The tools are those of `tests.support.mcp.program`.
 FUNCTIONS: Final[Mapping[Kind, tuple[str, str]]] = {
