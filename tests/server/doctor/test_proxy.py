@@ -150,7 +150,7 @@ def test_a_proxy_without_faults_has_no_finding(shared: Server) -> None:
     ],
 )
 def test_each_fault_of_a_proxy_is_named_with_a_remedy(shared: Server, faults: ProxyFaults, name: str, remedy: str) -> None:
-    findings = examine(shared, faults, wait_s=10)
+    findings = examine(shared, faults, wait_s=10 if faults.closes_after_s else 0.2)
     assert failed(findings) == {name}
     assert remedy in findings[name].message
 

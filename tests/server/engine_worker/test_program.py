@@ -1,24 +1,24 @@
-"""Engine worker as a program, ended while a real vLLM loads, and with engines that fail."""
+"""Engine worker as a program, and with engines that fail.
+
+The ends and restarts of workers are tested in tests/server/processes: those of ready ones where two are, in test_engine_urls.py, and
+the end of one that loads its engine in test_supervisor.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from responses_app.demo.build import build
 from responses_app.installation.data_dir import ROOT
 from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.engine_worker.vllm_process import VllmFailed
-from tests.support.engines import text_checkpoint as checkpoint
-from tests.support.server.processes import family, left
-from tests.support.waiting import wait_until
 
 LIMIT = 600.0  # Seconds for a start; an idle machine needs 12 s.
 ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "auto"}
@@ -27,7 +27,6 @@ ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_T
 class Started:
     def __init__(self, data: Path, *arguments: str) -> None:
         self.log = data.with_suffix(".log")
-        self.folder = data / "engines" / "tiny"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "engine", *arguments],
@@ -43,37 +42,9 @@ class Started:
         self.process.communicate()
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return checkpoint.write(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def worker(model: Path, tmp_path: Path) -> Iterator[Started]:
-    worker = Started(tmp_path / "data", "--model", str(model), "--name", "tiny", "--key", "s3cret")
-    yield worker
-    worker.end()
-
-
 @pytest.mark.engine
-def test_signal_while_loading_ends_all_processes(worker: Started) -> None:
-    """The ends and restarts of ready workers are tested where two are: tests/server/processes/test_engine_urls.py."""
-    log = worker.folder / "vllm.log"
-
-    def is_loading() -> bool:
-        assert worker.process.poll() is None, worker.log.read_text()
-        return log.exists() and log.stat().st_size > 0
-
-    wait_until(is_loading, limit_s=LIMIT, poll_s=0.1)
-    processes = family(worker.process.pid)
-    worker.process.send_signal(signal.SIGTERM)
-    assert worker.process.wait(15) == 0
-    assert left(processes) == []
-    assert not (worker.folder / "run").exists()
-
-
-@pytest.mark.engine
-def test_unknown_vllm_option_is_reported(model: Path, tmp_path: Path) -> None:
+def test_unknown_vllm_option_is_reported(tmp_path: Path) -> None:
+    model = build("demo-chat", tmp_path / "models")
     worker = Started(tmp_path / "data", "--model", f"vllm://{model}?max_model_lem=5", "--name", "tiny")
     try:
         assert worker.process.wait(LIMIT) == 1
