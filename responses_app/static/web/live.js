@@ -6,6 +6,9 @@ import { visible } from "./visible.js";
 // As in web/response/event_log/events.py.
 const MAX_EXCERPT_CHARS = 140;
 
+// After this silence another process may have taken the response over.
+const SILENCE_MS = 3000;
+
 const page = document.querySelector("#response");
 
 function element(name, className, text = "") {
@@ -98,6 +101,14 @@ class LiveEvents {
   }
 }
 
+/** Shows the notices about take-overs as the server has them now. */
+async function refreshTakeovers() {
+  const answer = await fetch(location.href, { redirect: "error" }).catch(() => null);
+  if (!answer?.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#takeovers");
+  if (fresh) document.querySelector("#takeovers").replaceWith(fresh);
+}
+
 export async function follow(url) {
   const output = document.querySelector("#answered");
   const body = document.querySelector("#events[data-after]");
@@ -108,8 +119,11 @@ export async function follow(url) {
   const onConnection = (isConnected) => {
     if (!isConnected && note) note.textContent = " · Connection lost. Reconnecting…";
   };
+  let heardAt = Date.now();
   for await (const event of events(url, output || !view ? -1 : Number(after), onConnection)) {
     view?.apply(event);
+    if (output && Date.now() - heardAt > SILENCE_MS) refreshTakeovers();
+    heardAt = Date.now();
     if (event.type === "response.in_progress" && state) state.textContent = "Running";
     const count = event.sequence_number + 1;
     if (note) note.textContent = ` · ${count} event${count === 1 ? "" : "s"}`;

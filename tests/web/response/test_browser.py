@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from openai_harmony import load_harmony_encoding
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
@@ -114,11 +114,26 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server
     page.reload()
     expect(answered).to_contain_text(BEGINNING)
     expect(page.locator("#running")).to_contain_text(" events")
+    _check_takeover_is_shown(chat_server, page.context.new_page(), page.url)
     (chat_server.folder.parent / RELEASED).touch()
     # When it has ended, the page shows it with its figures, rendered.
     expect(answered.locator(".markdown")).to_have_text(BEGINNING + END)
     expect(page.locator(".status").first).to_have_text("Completed")
     creating.join()
+
+
+def _check_takeover_is_shown(server: Server, page: Page, url: str) -> None:
+    """Let another process take the running response over while its page is open, after a minute of silence."""
+
+    def after_takeover(route: Route) -> None:
+        server.sql("UPDATE responses_app_response SET takeovers = '{1}' WHERE ended_at IS NULL")
+        route.fulfill(content_type="text/event-stream", body='data: {"type": "x", "sequence_number": 2}\n\n')
+
+    page.add_init_script("const { now } = Date; let silence = 0; Date.now = () => now() + (silence += 60_000);")
+    page.route("**/live", after_takeover)
+    page.goto(url)
+    expect(page.locator("#takeovers")).to_contain_text("another process continued")
+    page.close()
 
 
 def test_a_key_is_made_with_limits_used_changed_and_revoked(chat_server: Server, page: Page) -> None:
