@@ -55,13 +55,6 @@ def test_the_cost_of_streaming_is_linear(visitor: Visitor, subtests: pytest.Subt
             assert whole < 150 * len(text)
 
 
-def test_code_is_as_large_in_a_block_as_in_a_line(visitor: Visitor) -> None:
-    visitor.send_and_wait("markdown", "A title")
-    size = "one => parseFloat(getComputedStyle(one).fontSize)"
-    inline = visitor.last.locator("p code").first.evaluate(size)
-    assert visitor.last.locator("pre code").evaluate(size) == inline
-
-
 def test_the_time_of_reasoning_is_that_of_the_log(visitor: Visitor) -> None:
     with held(visitor.server):
         visitor.send("pensively")
@@ -94,14 +87,6 @@ def test_an_answer_without_text_has_a_notice(visitor: Visitor) -> None:
     expect(visitor.last).to_contain_text("The model returned no text.")
 
 
-def test_a_failure_offers_one_way_to_try_again(visitor: Visitor) -> None:
-    visitor.send("breakage")
-    expect(visitor.last.get_by_role("alert")).to_contain_text("Error: ")
-    visitor.wait_for_end()
-    expect(visitor.last.get_by_role("button", name="Try again")).to_have_count(1)
-    expect(visitor.last.get_by_role("button", name="Regenerate")).to_have_count(0)
-
-
 def test_opened_thread_with_code_and_math_moves_nothing(visitor: Visitor) -> None:
     for _ in range(3):
         visitor.send_and_wait("mathematically", "word59")
@@ -131,9 +116,12 @@ def test_a_shared_conversation_has_lines_tables_and_colours(visitor: Visitor) ->
     assert page.locator("article").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
 
 
-def test_an_answer_is_copied_as_the_model_wrote_it(visitor: Visitor) -> None:
+def test_code_is_as_large_in_a_block_as_in_a_line_and_an_answer_is_copied_as_written(visitor: Visitor) -> None:
     visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.send_and_wait("markdown", "A title")
+    size = "one => parseFloat(getComputedStyle(one).fontSize)"
+    inline = visitor.last.locator("p code").first.evaluate(size)
+    assert visitor.last.locator("pre code").evaluate(size) == inline
     visitor.last.get_by_role("button", name="Copy", exact=True).last.click()
     expect(visitor.last.get_by_role("button", name="Copied")).to_be_visible()
     assert "Some **bold**, `code`" in visitor.page.evaluate("navigator.clipboard.readText()")
