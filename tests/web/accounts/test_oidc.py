@@ -12,7 +12,7 @@ import httpx2
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.test import SimpleTestCase, override_settings
+from django.test import TestCase, override_settings
 
 from responses_app.installation.database_url import superuser_url
 from responses_app.models import Role
@@ -237,7 +237,7 @@ def test_a_provider_that_is_away_is_named(tape: str, tmp_path: Path, browsers: E
         assert reasons.AWAY in server.output
 
 
-class SettingsTest(SimpleTestCase):
+class SettingsTest(TestCase):
     """Settings, and the claim with the groups."""
 
     def test_nothing_of_allauth_is_reachable_without_a_provider(self) -> None:
