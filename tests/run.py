@@ -34,6 +34,8 @@ LINTERS = {
 PYTEST = ["pytest"]
 # Only a run in several processes has the order and the progress of tests.support.suite.
 PARALLEL = ["-q", "--no-header", "-p", "no:cacheprovider", "--dist", "loadscope", "--no-loadscope-reorder"]
+# In a fresh checkout one process compiles what all processes of the tests import: otherwise each of them does, at the same time.
+COLLECT = ["pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--lane=whole"]
 # Three processes more than there are cores, as many tests wait for a database or for another process. Those of the lane fast wait
 # less, and each process imports all of them.
 PROCESSES = min((os.cpu_count() or 1) + 3, 8)
@@ -100,6 +102,10 @@ def _run(arguments: Sequence[str], folder: Path, progress: Progress) -> int:
         data_template.make(folder, FAST, Path(environ[data_template.VARIABLE]))
         with Postgres(folder, FAST, may_create_databases=True):
             data_template.add_database(folder)
+            if any(word.startswith("--lane=") for word in commands["pytest"]) and not _is_compiled():
+                progress.line("Compiling the tests ...")
+                with open(os.devnull, "wb") as nowhere:
+                    _call(COLLECT, environ, nowhere)
             for name, command in commands.items():
                 progress.line(f"--- {name}")
                 results[name] = _call(command, environ)
@@ -133,6 +139,12 @@ def commands_for(arguments: Sequence[str]) -> tuple[dict[str, list[str]], dict[s
 def _parallel(processes: int = PROCESSES) -> list[str]:
     """List the options of xdist."""
     return [*PARALLEL, "-n", os.environ.get("TEST_PROCESSES", str(processes))]
+
+
+def _is_compiled() -> bool:
+    """Check that a run before this one compiled the tests, or that none can. The folder is the last one of the tests."""
+    folder = ROOT / "tests" / "workers"
+    return any(folder.glob("__pycache__/test_*.pyc")) or not os.access(folder, os.W_OK)
 
 
 def _lint(
