@@ -233,7 +233,7 @@ def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: S
     page.get_by_role("button", name="Add column").click()
     expect(page.get_by_role("button", name="Add column")).to_be_disabled()
     # All columns are seen without scrolling.
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page.set_viewport_size({"width": 1280, "height": 900})
     assert page.locator(".columns").evaluate("box => box.scrollWidth <= box.clientWidth")
     column(page, "Run 1").get_by_role("button", name="Remove").click()
     expect(page.get_by_role("button", name="Add column")).to_be_focused()
