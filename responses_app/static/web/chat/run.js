@@ -65,7 +65,6 @@ async function onEnded(chat, running, response) {
   await turn.settled;
   autoscroll();
   await turn.timed;
-  // An alert is read anyway.
   const said = [turn.outcome.querySelector("p:not([role])")?.textContent, turn.text.trim()];
   chat.liveRegion.announce(said.filter(Boolean).join(" ") || "The response is complete.");
 }
@@ -77,7 +76,7 @@ function release(chat, running) {
 }
 
 function onError(chat, turn, start, error) {
-  // Follow an existing response again, create a missing one again. A decision may have been made elsewhere.
+  // Follow an existing response, create a missing one; another tab may have decided.
   const id = turn.id ?? (turn.canRepeat ? null : turn.previous);
   fail(turn, error, () => {
     turn.outcome.replaceChildren();
@@ -86,7 +85,6 @@ function onError(chat, turn, start, error) {
   chat.liveRegion.announce(error.message);
 }
 
-// Shows a lost connection or a failed request.
 function fail(turn, error, retry) {
   const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
   turn.outcome.replaceChildren(text, button("Try again", retry));
