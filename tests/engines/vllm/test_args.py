@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from responses_app.demo.build import build
-from responses_app.engines.vllm import command_line
 from responses_app.engines.vllm.args import (
     CPU_MAX_MODEL_LEN,
     CPU_MAX_SMALL_MODEL_LEN,
@@ -97,18 +95,7 @@ def test_values_are_checked_for_the_model(demo_folder: Path, words: list[str], o
 
 
 @pytest.mark.engine
-@pytest.mark.filterwarnings("ignore")  # torch warns at its import.
-def test_values_that_fit_the_model_are_read(
-    demo_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The program runs in this process, as another one would import vLLM, which takes nine seconds of CPU."""
-
-    def run(command: list[str], **_options: object) -> subprocess.CompletedProcess[str]:
-        assert command[:3] == [sys.executable, "-m", command_line.__name__]
-        code = main(command[3:])
-        return subprocess.CompletedProcess(command, code, *capsys.readouterr())
-
-    monkeypatch.setattr(command_line, "subprocess", SimpleNamespace(run=run))
+def test_values_that_fit_the_model_are_read(demo_folder: Path) -> None:
     options = read_options(["--seed", "7", "--max-num-seqs", "4"], demo_folder, {"max_model_len": "4096"})
     assert options == {"seed": "7", "max_num_seqs": "4"}
 
