@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 TABLE = Path(__file__).with_suffix(".json")
-# A test that takes longer is not for daily work: in November 2026 these were 1 of 25 tests, and took half of the time of the lane.
+# A test that takes longer is not for daily work.
 SLOW_S = 0.2
 # Name of the property of a test report that has the seconds.
 PROPERTY = "processor_s"
