@@ -34,7 +34,7 @@ def with_followed_schemas(tools: Sequence[Tool]) -> list[Tool]:
 
     The cheapest schemas are followed first. Strict schemas are always followed, and count.
     """
-    schemas = {at: _schema_to_follow(tool) for at, tool in enumerate(tools) if not tool.get("strict")}
+    schemas = {at: schema_to_follow(tool) for at, tool in enumerate(tools) if not tool.get("strict")}
     remaining = MAX_COST - sum(cost(tool.get("parameters") or {}) for tool in tools if tool.get("strict"))
     costs = {at: cost(schema) for at, schema in schemas.items()}
     for at in sorted(costs, key=costs.__getitem__):
@@ -49,7 +49,8 @@ def with_any_objects(tools: Sequence[Tool]) -> list[Tool]:
     return [tool if tool.get("strict") else {**tool, FOLLOWED: dict(_ANY_OBJECT)} for tool in tools]
 
 
-def _schema_to_follow(tool: Tool) -> dict[str, Any]:
+def schema_to_follow(tool: Tool) -> dict[str, Any]:
+    """Return the schema that the calls of a tool without `strict` follow: the chosen one, else a part of the parameters."""
     chosen: dict[str, Any] | None = tool.get(FOLLOWED)
     return followed(tool.get("parameters") or {}) if chosen is None else chosen
 

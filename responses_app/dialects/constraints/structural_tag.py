@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
-from responses_app.dialects.constraints.followed_schema import followed
-from responses_app.dialects.constraints.schema_cost import with_followed_schemas
+from responses_app.dialects.constraints.schema_cost import schema_to_follow, with_followed_schemas
 from responses_app.dialects.schema_limits import SchemaLimits
-from responses_app.dialects.toolset import FOLLOWED, Tool
+from responses_app.dialects.toolset import Tool
 from responses_app.engine_interface import Constraint
 
 Format: TypeAlias = dict[str, Any]
@@ -92,7 +91,7 @@ def constraint(content: Format) -> Constraint:
 
 
 def arguments(tool: Tool) -> Format:
-    """Match the arguments of a call: by the schema if strict, else by what `followed` keeps of the schema.
+    """Match the arguments of a call: by the schema if strict, else by `schema_to_follow`.
 
     A tool with a grammar has a single argument `input` that matches the grammar.
     """
@@ -109,11 +108,7 @@ def limit_arguments(tools: Sequence[Tool], limits: SchemaLimits) -> list[Tool]:
 
 
 def _argument_schema(tool: Tool) -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = tool.get("parameters") or {}
-    if tool.get("strict"):
-        return schema
-    chosen: Mapping[str, Any] | None = tool.get(FOLLOWED)
-    return followed(schema) if chosen is None else chosen
+    return tool.get("parameters") or {} if tool.get("strict") else schema_to_follow(tool)
 
 
 def is_plain(schema: object) -> bool:
