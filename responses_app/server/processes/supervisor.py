@@ -87,7 +87,8 @@ class Supervisor:
         try:
             await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not start.done():
-                return 130
+                # One web process may serve while another one still starts: for clients the server has started.
+                return self._code if any(slot.child.ready_at is not None for slot in self._webs) else 130
             start.result()
             await stopped
             return self._code

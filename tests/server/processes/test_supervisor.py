@@ -5,9 +5,13 @@ Killed supervisors are tested with the starts behind them: tests/server/cli/test
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import re
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +19,25 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from responses_app.server.bootstrap.progress import Progress
+from responses_app.server.cli.args import Options
+from responses_app.server.processes import web_process
+from responses_app.server.processes.supervisor import Supervisor
 from tests.support import plain_http
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
-from tests.support.waiting import wait_until
+from tests.support.waiting import eventually, wait_until
 
 WEB = "server.processes.web_process"
+# A web process that makes the file of the first argument, is ready if the second argument is "ready", and ends at SIGINT.
+WEB_PROGRAM = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+open(sys.argv[1], "x").close()
+if sys.argv[2] == "ready":
+    os.write(int(sys.argv[-1]), b"1")
+signal.pause()
+"""
 BACK_LIMIT = 120.0  # Seconds until a web process is replaced, on a busy machine too.
 
 
@@ -152,6 +169,33 @@ def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: 
     assert "RESPONSES_ALIASES: 'x=unknown'" in server.output
     assert "Ready" not in server.output
     assert left(processes) == []
+
+
+@pytest.mark.parametrize(("states", "code"), [(("ready", "starting"), 0), (("starting", "starting"), 130)])
+def test_stop_is_normal_if_one_web_process_serves_while_another_one_starts(
+    states: tuple[str, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(number: int, *_: object) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", WEB_PROGRAM, str(tmp_path / f"web-{number}"), states[number - 1]]
+
+    monkeypatch.setenv("RESPONSES_MODELS", "")
+    monkeypatch.setattr(Supervisor, "_database", lambda _: "")
+    monkeypatch.setattr(web_process, "command", command)
+
+    async def run(listening: socket.socket) -> int:
+        supervisor = Supervisor(Options(web=2), tmp_path, None, Progress(io.StringIO()), listening)
+
+        def has_begun() -> bool:
+            is_ready = code or (supervisor._webs and supervisor._webs[0].child.ready.done())
+            return bool(is_ready) and len(list(tmp_path.glob("web-*"))) == 2
+
+        ended = asyncio.ensure_future(supervisor.run())
+        await eventually(has_begun)
+        supervisor.stop()
+        return await ended
+
+    with socket.socket() as listening:
+        assert asyncio.run(run(listening)) == code
 
 
 @pytest.mark.engine
