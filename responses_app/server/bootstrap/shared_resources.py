@@ -61,8 +61,8 @@ def setting_differences() -> Iterator[str]:
         if others:
             named.update(others)
             yield (
-                f"{', '.join(others)}: {process}, a process of this database, has another value. Each process prunes, prices and "
-                "delivers for all hosts by its own value: set the same on every host."
+                f"{', '.join(others)}: {process}, a process of this database, has another value. Each process prunes, prices, "
+                "delivers, calls MCP servers and signs people in by its own value: set the same on every host."
             )
 
 

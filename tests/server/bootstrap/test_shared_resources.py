@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
@@ -19,6 +21,7 @@ from responses_app.server.bootstrap import shared_resources
 from responses_app.server.doctor.database import check_settings_of_hosts
 from responses_app.server.doctor.findings import OK, WARNING
 from responses_app.store.cluster import leases
+from responses_app.web.oidc.setting import provider_app
 
 BACKEND = "django.core.files.storage.FileSystemStorage"
 
@@ -45,6 +48,29 @@ def test_settings_that_another_process_has_otherwise_are_named() -> None:
         assert list(check_settings_of_hosts()) == [(WARNING, sentence)]
         Worker.objects.update(heartbeat_at="2026-01-01T00:00Z")
         assert [status for status, _ in check_settings_of_hosts()] == [OK]
+
+
+@pytest.mark.django_db
+def test_mcp_servers_and_sign_in_of_another_process_are_compared_by_hash() -> None:
+    servers: dict[str, Any] = {"docs": {"url": "https://docs.example.com/mcp", "authorization": "mcp-secret"}}
+    sign_in: dict[str, Any] = {
+        "RESPONSES_OIDC": replace(settings.RESPONSES_OIDC, issuer="https://id.example.com", superuser_groups=frozenset("abc")),
+        "SOCIALACCOUNT_PROVIDERS": provider_app("https://id.example.com", "verbatim", "client-secret", ["email"]),
+    }
+    with override_settings(RESPONSES_MCP_SERVERS=servers, **sign_in):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+        assert list(shared_resources.warnings()) == []
+        assert "secret" not in str(Worker.objects.values_list("shared_settings", flat=True).get())
+        with override_settings(RESPONSES_MCP_SERVERS={"docs": {**servers["docs"], "authorization": "another secret"}}):
+            (sentence,) = shared_resources.warnings()
+            assert sentence.startswith("RESPONSES_MCP_SERVERS: host-a:1, a process of this database, has another value.")
+    for changes in (
+        {"RESPONSES_OIDC": replace(sign_in["RESPONSES_OIDC"], roles={"staff": {"default": 1}})},
+        {"SOCIALACCOUNT_PROVIDERS": provider_app("https://id.example.com", "verbatim", "another secret", ["email"])},
+    ):
+        with override_settings(RESPONSES_MCP_SERVERS=servers, **{**sign_in, **changes}):
+            (sentence,) = shared_resources.warnings()
+            assert sentence.startswith("RESPONSES_OIDC_…: host-a:1, a process of this database, has another value.")
 
 
 @pytest.mark.django_db
