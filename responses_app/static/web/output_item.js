@@ -36,7 +36,7 @@ export class OutputItem {
 
   // The module comes with the first event; the events wait for it in their order.
   apply(event) {
-    this.streamed ??= import("./streamed_item.js").then(({ StreamedItem }) => new StreamedItem(this.element, shapeOf(this.item)));
+    this.streamed ??= import("./streamed_item.js").then(({ StreamedItem }) => new StreamedItem(this.element, shapeOf(this.item), this.url));
     this.streamed.then((streamed) => streamed.apply(event));
   }
 

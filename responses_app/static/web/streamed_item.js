@@ -1,5 +1,4 @@
 // Output item that the model writes now: its text so far, and the state of a running call.
-import { CallClock } from "./call_clock.js";
 import { plain } from "./output_item.js";
 import { visible, visibleAfter } from "./visible.js";
 
@@ -20,25 +19,35 @@ class GrowingText {
     if (this.length <= MAX_SHOWN_CHARS) this.node.appendData(visibleAfter(this.node.data, text));
   }
 
+  cite() {}
+
   finish() {}
 }
 
-// Streamed text of a part: plain until the Markdown module is loaded.
+// Streamed text of a part, with its citations: plain until the Markdown module is loaded.
 class StreamedText {
-  constructor() {
-    this.text = "";
+  constructor(url) {
+    this.steps = [];
     this.view = new GrowingText(plain());
     this.ready = import("./markdown/stream.js").then(({ MarkdownStream }) => {
       const { element } = this.view;
-      this.view = new MarkdownStream();
-      this.view.append(this.text);
+      this.view = new MarkdownStream(url);
+      for (const [step, value] of this.steps) this.view[step](value);
       element.replaceWith(this.view.element);
     });
   }
 
+  take(step, value) {
+    this.steps.push([step, value]);
+    this.view[step](value);
+  }
+
   append(text) {
-    this.text += text;
-    this.view.append(text);
+    this.take("append", text);
+  }
+
+  cite(annotation) {
+    this.take("cite", annotation);
   }
 
   finish() {
@@ -46,14 +55,16 @@ class StreamedText {
   }
 }
 
-/** Streams into `element`, the template of the shape `message`, `reasoning` or `call`. */
+/** Streams into `element`, the template of the shape `message`, `reasoning` or `call`. `url` is that of the item. */
 export class StreamedItem {
-  constructor(element, shape) {
-    Object.assign(this, { element, shape, parts: new Map(), clock: new CallClock(element) });
+  constructor(element, shape, url) {
+    Object.assign(this, { element, shape, url, parts: new Map() });
+    if (shape === "call") this.clock = import("./call_clock.js").then(({ CallClock }) => new CallClock(element));
   }
 
   apply(event) {
-    if (this.shape === "call") this.clock.take(event.type);
+    this.clock?.then((clock) => clock.take(event.type));
+    if (event.annotation) this.part(event.content_index).cite(event.annotation);
     if (typeof event.delta !== "string") return;
     if (this.shape === "message") this.part(event.content_index, event.type === "response.refusal.delta").append(event.delta);
     else if (this.shape === "call") (this.text ??= new GrowingText(this.element.querySelector("pre"))).append(event.delta);
@@ -62,7 +73,7 @@ export class StreamedItem {
 
   part(index, isRefusal) {
     if (!this.parts.has(index)) {
-      const part = isRefusal ? new GrowingText(plain()) : new StreamedText();
+      const part = isRefusal ? new GrowingText(plain()) : new StreamedText(this.url);
       this.parts.set(index, part);
       this.element.append(part.view?.element ?? part.element);
     }
@@ -81,7 +92,7 @@ export class StreamedItem {
   }
 
   async finish() {
-    this.clock.stop();
+    (await this.clock)?.stop();
     for (const part of this.parts.values()) part.finish();
     await Promise.all([...this.parts.values()].map((part) => part.ready));
   }

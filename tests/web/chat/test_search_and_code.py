@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -13,18 +14,19 @@ from responses_app.tools.code_interpreter.setting import DEMO_STARTUP, read_star
 from tests.support.sandbox.runner import PACKAGES, runner
 from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations
-from tests.support.web.chat_visitor import Visitor, matching_tape
+from tests.support.web.chat_visitor import HOLD, Visitor, held, matching_tape
 from tests.support.web.house_rules import add_house_rules
 
 pytestmark = pytest.mark.browser
 WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
 CODE = 'plot(9)\nopen("/mnt/data/squares.csv", "w").write("1,4,9")\nprint("written")'
+FILE = re.compile("^/containers/cntr_.*/files/cfile_.*/content$")
 PAGE = "https://tides.example/spring.html"
 # Ends of messages, and the texts that the model generates for each, one after the other.
 TEXTS = {
     'plot(9)".': (
         f"<|channel|>analysis to=python code<|message|>{CODE}<|call|>",
-        "<|channel|>final<|message|>See [the table](sandbox:/mnt/data/squares.csv).<|return|>",
+        f"<|channel|>final<|message|>See [the table](sandbox:/mnt/data/squares.csv).{HOLD} Well.<|return|>",
     ),
     "What are spring tides?": (
         '<|channel|>analysis to=browser.search code<|message|>{"query": "tides"}<|call|>',
@@ -32,7 +34,7 @@ TEXTS = {
     ),
     "How many days?": (
         '<|channel|>commentary to=functions.file_search <|constrain|>json<|message|>{"query": "vacation"}<|call|>',
-        "<|channel|>final<|message|>You have 30 days【0†rules.txt】.<|return|>",
+        f"<|channel|>final<|message|>You have 30 days【0†rules.txt】【0†rules.txt】.{HOLD} Enjoy.<|return|>",
     ),
 }
 
@@ -47,7 +49,7 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("tools")
     options = RunnerOptions(startup_code=read_startup_code(DEMO_STARTUP))
     with runner(folder, options, with_packages=True) as sandbox:
-        engine = matching_tape(folder, TEXTS)
+        engine = matching_tape(folder, TEXTS, dict.fromkeys(TEXTS, 0.01))
         with Server(folder / "data", "--engine", engine, "--demo-tools", RESPONSES_SANDBOX_URL=sandbox.url) as server:
             yield server.ready()
 
@@ -59,8 +61,12 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
     page.locator("details.tool-menu > summary").click()
     page.get_by_label("Weather", exact=True).check()
     page.locator("details.tool-menu > summary").click()
-    # By keyboard, as the button of an example is a button.
-    page.get_by_role("button", name='Run the code "plot(9)".').press("Enter")
+    table = visitor.last.locator(".message").get_by_role("link", name="the table", exact=True)
+    with held(visitor.server):
+        # By keyboard, as the button of an example is a button.
+        page.get_by_role("button", name='Run the code "plot(9)".').press("Enter")
+        expect(table).to_have_attribute("href", FILE)
+        expect(visitor.last).to_have_attribute("aria-busy", "true")
     card = page.get_by_role("article", name="Code run by the server")
     expect(card.get_by_role("group", name="Code")).to_contain_text("plot(9)")
     image = card.get_by_role("img", name="Image 1 of this item")
@@ -73,7 +79,7 @@ def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str)
     page.reload()
     assert image.evaluate(WIDTH) > 100
     with page.expect_download() as download:
-        visitor.last.get_by_role("link", name="the table").click()
+        table.click()
     assert download.value.path().read_text() == "1,4,9"
     page.locator("details.tool-menu > summary").press("Enter")
     expect(page.get_by_label("Code interpreter")).to_be_checked()
@@ -108,13 +114,18 @@ def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor:
     page.get_by_label("File search").select_option("House rules")
     page.get_by_label("demo", exact=True).uncheck()
     page.locator("details.tool-menu > summary").click()
-    visitor.send_and_wait("How many days?", "You have 30 days")
+    link = visitor.last.locator(".message").get_by_role("link", name="rules.txt")
+    with held(visitor.server):
+        visitor.send("How many days?")
+        expect(visitor.last.locator(".message")).to_have_text("You have 30 days (rules.txt).")
+        expect(link).to_have_attribute("href", re.compile("^/files/file-.*/content$"))
+        expect(visitor.last).to_have_attribute("aria-busy", "true")
+    visitor.wait_for_end()
+    expect(visitor.last.locator(".message")).to_have_text("You have 30 days (rules.txt). Enjoy.")
     card = page.get_by_role("article", name="File search by the server")
     expect(card.get_by_role("group", name="Query")).to_have_text("vacation")
     expect(card).to_contain_text("rules.txt")
     expect(card).to_contain_text("Each employee has 30 days of vacation.")
-    link = visitor.last.locator(".message").get_by_role("link", name="rules.txt")
-    expect(link).to_be_visible()
     assert violations(page, axe) == []
     with page.expect_download() as download:
         link.click()

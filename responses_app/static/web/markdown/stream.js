@@ -8,7 +8,12 @@ const SMALL_BLOCK_CHARS = 2000;
 const GROWTH = 1.125;
 
 export class MarkdownStream {
-  constructor() {
+  // `url` is that of the item: files are cited below the path of its server.
+  constructor(url = "") {
+    this.root = url.slice(0, Math.max(url.lastIndexOf("/responses/"), 0));
+    // The text without the links of `cite`, whose positions count from its beginning.
+    this.written = "";
+    this.cited = new Set();
     this.element = container();
     this.element.classList.add("streaming");
     this.text = "";
@@ -21,6 +26,31 @@ export class MarkdownStream {
   }
 
   append(text) {
+    this.written += text;
+    this.add(text);
+  }
+
+  // Shows a citation of a file, which comes behind the cited text, as `with_links` of file_citations.py does.
+  cite({ type, filename, file_id, container_id, index, start_index = index, end_index = index }) {
+    const key = `${start_index} ${end_index} ${file_id}`;
+    if (!/file_citation$/.test(type) || this.cited.has(key)) return;
+    this.cited.add(key);
+    const label = `${filename}`.replace(/[[\]\n]/g, " ").replace(/[\\`*_~]/g, "\\$&");
+    const file = `files/${encodeURIComponent(file_id)}/content`;
+    if (!container_id) return this.add(` ([${label}](${this.root}/${file}))`);
+    const path = [...this.written].slice(start_index, end_index).join("");
+    const at = this.open.lastIndexOf(path);
+    if (at < 0 || !path) return;
+    const before = this.open.slice(0, at);
+    const url = `${this.root}/containers/${encodeURIComponent(container_id)}/${file}`;
+    const [old, rest] = [this.open, this.open.slice(at + path.length)];
+    this.open = `${before}${before.endsWith("](") ? url : `[${label}](${url})`}${rest}`;
+    this.text = this.text.slice(0, this.text.length - old.length) + this.open;
+    this.rendered = 0;
+    this.add("");
+  }
+
+  add(text) {
     this.text += text;
     // At the end `rendered` in blocks.js shows longer texts, as plain text.
     if (this.text.length > MAX_CHARS) return;
