@@ -19,6 +19,7 @@ from responses_app.access.permissions import has_role
 from responses_app.models import ChatThread, Response, Role, Status
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.chat import threads, turns
+from responses_app.web.render.file_citations import with_names
 from responses_app.web.render.markdown import markdown
 
 SALT: Final = "shared chat thread"
@@ -118,4 +119,5 @@ def _text(content: Any) -> str:
     """Return the texts of a message, with a word for each image and file."""
     parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content or []
     words = {"input_image": "[Image]", "input_file": "[File]"}
-    return "\n\n".join(str(part.get("text") or part.get("refusal") or words.get(str(part.get("type")), "")) for part in parts)
+    texts = (str(part.get("text") or part.get("refusal") or words.get(str(part.get("type")), "")) for part in parts)
+    return "\n\n".join(with_names(text, part.get("annotations")) for text, part in zip(texts, parts, strict=True))

@@ -132,3 +132,9 @@ def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor:
     assert "30 days" in download.value.path().read_text()
     page.reload()
     expect(page.locator("select[name=store]")).to_have_value(store)
+    # A stranger has no files to open.
+    page.get_by_role("link", name="Options of How many days?").click()
+    page.get_by_role("button", name="Make a link").click()
+    page.goto(page.locator("#shared").inner_text().strip())
+    expect(page.locator(".markdown")).to_have_text("You have 30 days (rules.txt). Enjoy.")
+    expect(page.locator(".markdown a")).to_have_count(0)
