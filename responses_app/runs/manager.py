@@ -38,6 +38,7 @@ from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
 from responses_app.store.log.writer import LogWriter
 from responses_app.store.storage_report.storage_state import storage_state
+from responses_app.tools.mcp.session_pool import session_pool
 
 logger = logging.getLogger("responses.runs")
 
@@ -215,8 +216,9 @@ class RunManager:
         await self._hand_over()
 
     async def close(self) -> None:
-        """Hand over the runs, write the queued appends, stop the engines."""
+        """Hand over the runs, write the queued appends, end the programs of tools, stop the engines."""
         await self._hand_over()
+        await session_pool().close()
         if self.services is not None:
             await self.services.close(STOP_LIMIT)
         for served in self.served.values():

@@ -101,8 +101,8 @@ class McpExecutor:
         return McpResult(error=McpError(message, INTERNAL_ERROR).error)
 
     async def close(self) -> None:
-        """Close the sessions."""
-        await self._sessions.close()
+        """Close the sessions, except with programs that the next response of the project may use."""
+        await self._sessions.close(keep_programs=True)
 
     async def _list(self, label: str) -> McpTools:
         try:

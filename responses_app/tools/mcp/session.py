@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import Context
 from typing import Any, TypeVar
 
 from mcp import ClientSession, MCPError
@@ -49,14 +50,18 @@ _abandoned: set[asyncio.Task[None]] = set()
 class McpSession:
     """Session with `server`. `call` and `list_page` may run side by side; `close` ends the session.
 
-    The scopes of the client library must be left by the task that has entered them, so a task owns the connection.
+    A session with a program may serve several runs, one after the other: `reuse` begins the next. The scopes of the client library
+    must be left by the task that has entered them, so a task owns the connection.
     """
 
     def __init__(self, server: McpServer, limits: ToolLimits) -> None:
-        self._server, self._limits = server, limits
+        self.server, self._limits = server, limits
+        self._response = current_response.get()
         self._connections = Connections(server, limits, self._on_failure)
         self._client: ClientSession | None = None
         self._is_stale = False
+        # Calls and listings that run, have failed, or were given up: the program may still work on these.
+        self._unanswered = 0
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # An abandoned connection may fail after nothing waits for it any more.
@@ -69,8 +74,10 @@ class McpSession:
 
         The probe for the newest protocol has a time of its own, so that a server that ignores the probe can still connect.
         """
-        self._owner = asyncio.create_task(self._hold_connection(), name=f"mcp {self._server.label}")
-        limit_s = self._limits.connect_timeout_s if self._server.url else self._limits.start_timeout_s
+        # The session may outlive the run, so the task does not keep the context of the run.
+        work, name = self._hold_connection(), f"mcp {self.server.label}"
+        self._owner = asyncio.get_running_loop().create_task(work, name=name, context=Context())
+        limit_s = self._limits.connect_timeout_s if self.server.url else self._limits.start_timeout_s
         try:
             async with asyncio.timeout(limit_s + min(PROBE_LIMIT_S, limit_s)):
                 await asyncio.shield(self._ready)
@@ -84,7 +91,17 @@ class McpSession:
     @property
     def is_open(self) -> bool:
         """Return whether new calls are possible."""
-        return self._client is not None and not (self._is_stale or self._lost.done() or self._closing.is_set())
+        is_unusable = self._is_stale or self._connections.has_ended or self._lost.done() or self._closing.is_set()
+        return self._client is not None and not is_unusable
+
+    @property
+    def is_reusable(self) -> bool:
+        """Return whether another run may use the session: a session with a program that has answered everything."""
+        return self.is_open and self.server.url is None and not self._unanswered
+
+    def reuse(self, server: McpServer, limits: ToolLimits) -> None:
+        """Begin the use by the run of the caller. `server` has the same identity, and the trace of that run."""
+        self.server, self._limits, self._response = server, limits, current_response.get()
 
     async def list_page(self, cursor: str | None) -> ListToolsResult:
         """Return a page of the list of tools. Raises McpError."""
@@ -151,11 +168,11 @@ class McpSession:
                 async with AsyncExitStack() as attempt:
                     streams = await attempt.enter_async_context(transport)
                     client = await attempt.enter_async_context(ClientSession(*streams, client_info=CLIENT))
-                    await settle_protocol(client, self._server, is_sse=connections.is_sse)
+                    await settle_protocol(client, self.server, is_sse=connections.is_sse)
                     stack = attempt.pop_all()
                 break
             except Exception as error:
-                forget_protocol(self._server)
+                forget_protocol(self.server)
                 if not connections.may_try_next:
                     raise
                 self._log(f"no streamable HTTP: {describe(error)}")
@@ -169,8 +186,8 @@ class McpSession:
         """Call a tool without checking the result: patterns of a server's schema could block the process for hours."""
         session = self._open_client
         params = CallToolRequestParams(name=name, arguments=dict(arguments))
-        if self._server.traceparent:
-            params.meta = RequestParamsMeta(traceparent=self._server.traceparent)  # type: ignore[typeddict-unknown-key]
+        if self.server.traceparent:
+            params.meta = RequestParamsMeta(traceparent=self.server.traceparent)  # type: ignore[typeddict-unknown-key]
         request = CallToolRequest(params=params)
         try:
             return await session.send_request(request, _RESULTS, progress_callback=on_progress)
@@ -191,8 +208,7 @@ class McpSession:
                 return
 
     def _log(self, problem: str) -> None:
-        response = current_response.get()
-        logger.info("%sMCP server %s: %s", f"{response}: " if response else "", self._server.label, problem)
+        logger.info("%sMCP server %s: %s", f"{self._response}: " if self._response else "", self.server.label, problem)
 
     @property
     def _open_client(self) -> ClientSession:
@@ -202,6 +218,7 @@ class McpSession:
 
     async def _bounded(self, work: Coroutine[Any, Any, Result], clock: CallClock) -> Result:
         """Return the result of `work` within the limits of `clock`, while the connection lasts. Raises McpError."""
+        self._unanswered += 1
         task = asyncio.create_task(work)
         awaited: set[asyncio.Future[Any]] = {task, self._lost}
         try:
@@ -211,12 +228,14 @@ class McpSession:
                     raise self._lost.result()
                 if clock.left_s <= 0 and not task.done():
                     raise McpError(clock.message)
-            return task.result()
+            result = task.result()
+            self._unanswered -= 1
+            return result
         except McpError:
             raise
         except Exception as error:
             self._log(describe(error))
-            forget_protocol(self._server)
+            forget_protocol(self.server)
             if isinstance(error, MCPError):
                 self._on_client_error(error)
             raise self._error(error) from None
@@ -230,7 +249,7 @@ class McpSession:
         """Use the session for no new call if the server has lost it; end the session if its program has ended."""
         if error.code == CONNECTION_CLOSED or self._connections.status == 404:
             self._is_stale = True
-        if error.code == CONNECTION_CLOSED and self._server.url is None:
+        if error.code == CONNECTION_CLOSED and self.server.url is None:
             self._closing.set()
 
     def _on_failure(self, failure: McpError) -> None:
@@ -238,7 +257,7 @@ class McpSession:
         if self._client is None:
             return
         self._is_stale = True
-        if self._connections.is_sse or self._server.url is None:
+        if self._connections.is_sse or self.server.url is None:
             self._lose(failure)
             self._closing.set()
 
@@ -249,4 +268,4 @@ class McpSession:
     def _error(self, error: BaseException) -> McpError:
         """Return the error that the client sees, without secrets."""
         api_error = client_error(error, self._connections.failure_of, self._connections.status)
-        return McpError(self._server.redact(str(api_error)), api_error.error["code"], api_error.error["type"])
+        return McpError(self.server.redact(str(api_error)), api_error.error["code"], api_error.error["type"])

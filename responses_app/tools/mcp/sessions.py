@@ -1,4 +1,4 @@
-"""Sessions of a run with MCP servers: opened at the first use, closed at the end of the run."""
+"""Sessions of a run with MCP servers: opened at the first use, closed or kept at the end of the run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.redaction import redact_json
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.session_pool import forget_pools, session_pool
 from responses_app.tools.outputs.truncation import truncate_to_bytes
 from responses_app.utils.shares import ShareExceeded, shares_of
 
@@ -97,11 +98,12 @@ _lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S
 
 
 def clear_cache() -> None:
-    """Forget all lists of tools, and the protocols of all servers."""
+    """Forget all lists of tools, the protocols of all servers, and the session pools."""
     from responses_app.tools.mcp.transport.handshake import forget_all
 
     _lists.clear()
     forget_all()
+    forget_pools()
 
 
 class McpSessions:
@@ -171,14 +173,17 @@ class McpSessions:
         """Return whether there is an open session with the server."""
         return label in self._sessions and self._sessions[label].is_open
 
-    async def close(self) -> None:
-        """Close all sessions, side by side."""
+    async def close(self, *, keep_programs: bool = False) -> None:
+        """Close all sessions, side by side. With `keep_programs` the next run of the project may use sessions with programs."""
         for task in (preparations := [*self._preparations]):
             task.cancel()
         await asyncio.gather(*preparations, return_exceptions=True)
         sessions = [*self._sessions.values(), *self._broken]
         self._sessions, self._broken = {}, []
-        await asyncio.gather(*(session.close() for session in sessions))
+        reusable = [session for session in sessions if keep_programs and session.is_reusable]
+        for session in reusable:
+            session_pool().put(self._project, session)
+        await asyncio.gather(*(session.close() for session in sessions if session not in reusable))
 
     async def _prepare(self, label: str) -> None:
         try:
@@ -196,7 +201,12 @@ class McpSessions:
                 return session
             if session is not None:
                 self._broken.append(session)
-            session = self._sessions[label] = (await _session_type())(self._servers[label], self._limits)
+            server = self._servers[label]
+            if pooled := session_pool().take(self._project, server):
+                pooled.reuse(server, self._limits)
+                self._sessions[label] = pooled
+                return pooled
+            session = self._sessions[label] = (await _session_type())(server, self._limits)
             try:
                 async with shares_of("MCP sessions", OPENINGS).place(self._project, OPENING_S):
                     await session.open()

@@ -28,7 +28,7 @@ def mcp_server(kind: str = "http") -> Iterator[str]:
 
 @contextmanager
 def demo_mcp_server() -> Iterator[str]:
-    """Run the example server of `--demo-tools`, which the product starts anew for each response, and yield its URL."""
+    """Run the example server of `--demo-tools`, which the product starts as a program, and yield its URL."""
     with _served(sys.executable, "-c", RUN_DEMO, str(DEMO_PROGRAM)) as port:
         yield f"http://127.0.0.1:{port}/mcp"
 

@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def chat_server(folder: Path, mcp_url: str) -> Iterator[Server]:
     """Start a server with the recordings and the MCP server of the tests."""
-    # By a URL: a program would start anew for each response, which takes more CPU than all that a test does.
+    # By a URL: the start of a program takes more CPU than all that a test does.
     servers = json.dumps({"files": {"url": mcp_url}})
     with Server(folder / "data", "--engine", matching_tape(folder, TEXTS), RESPONSES_MCP_SERVERS=servers) as server:
         yield server.ready()

@@ -32,12 +32,14 @@ class Connections:
         self._http: FailureTransport | None = None
         self._program_failure: McpError | None = None
         self.is_sse = False
+        # The program has closed its output.
+        self.has_ended = False
 
     def attempts(self) -> Iterator[Transport]:
         """Yield transports. A server that refuses streamable HTTP gets the older SSE transport."""
         url, known = self._server.url, known_protocol(self._server)
         if url is None:
-            yield stdio_transport(self._server, self._fail_program)
+            yield stdio_transport(self._server, self._fail_program, self._end_program)
             return
         if not (known is not None and known.is_sse) and not httpx2.URL(url).path.rstrip("/").endswith("/sse"):
             yield self._streamable(url)
@@ -66,6 +68,9 @@ class Connections:
     def _fail_program(self, failure: McpError) -> None:
         self._program_failure = failure
         self._on_failure(failure)
+
+    def _end_program(self) -> None:
+        self.has_ended = True
 
     def _streamable(self, url: str) -> Transport:
         @asynccontextmanager

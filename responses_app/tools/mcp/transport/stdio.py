@@ -35,11 +35,13 @@ Streams: TypeAlias = tuple[MemoryObjectReceiveStream[SessionMessage | Exception]
 
 
 @asynccontextmanager
-async def stdio_transport(server: McpServer, on_failure: Callable[[McpError], None]) -> AsyncGenerator[Streams, None]:
+async def stdio_transport(
+    server: McpServer, on_failure: Callable[[McpError], None], on_end: Callable[[], None]
+) -> AsyncGenerator[Streams, None]:
     """Start the program of `server` with a bare environment, and yield the streams of messages. Raises OSError.
 
-    A line of more than MAX_BODY_BYTES bytes or MAX_VALUES values ends the connection: `on_failure` gets the reason. The standard
-    error is that of this process.
+    A line of more than MAX_BODY_BYTES bytes or MAX_VALUES values ends the connection: `on_failure` gets the reason. `on_end` is
+    called when the program closes its output. The standard error is that of this process.
     """
     process = await asyncio.create_subprocess_exec(
         *server.command,
@@ -53,7 +55,7 @@ async def stdio_transport(server: McpServer, on_failure: Callable[[McpError], No
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_receive, process, received, on_failure)
+        tasks.start_soon(_receive, process, received, on_failure, on_end)
         tasks.start_soon(_send, process, sent, received)
         try:
             yield incoming, outgoing
@@ -66,7 +68,9 @@ async def stdio_transport(server: McpServer, on_failure: Callable[[McpError], No
             tasks.cancel_scope.cancel()
 
 
-async def _receive(process: Process, received: Received, on_failure: Callable[[McpError], None]) -> None:
+async def _receive(
+    process: Process, received: Received, on_failure: Callable[[McpError], None], on_end: Callable[[], None]
+) -> None:
     """Pass the messages of the program on to `received`, then discard the rest of the output."""
     assert process.stdout is not None  # noqa: S101 - a pipe
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -83,6 +87,7 @@ async def _receive(process: Process, received: Received, on_failure: Callable[[M
             except asyncio.LimitOverrunError:
                 on_failure(McpError(TOO_LONG))
             except (asyncio.IncompleteReadError, ConnectionError):
+                on_end()
                 return
     # A program that cannot write cannot end.
     with suppress(ConnectionError):

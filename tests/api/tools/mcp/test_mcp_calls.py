@@ -13,6 +13,7 @@ from django.test import override_settings
 from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.reducer import fold
 from tests.support.api.case import ApiCase, bare, record_text
+from tests.support.mcp.raw_program import is_running, raw_program, reply_text
 from tests.support.mcp.serving import STDIO
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
 from tests.support.waiting import eventually
@@ -160,6 +161,18 @@ class LostConnectionTest(McpCallCase):
         made, runs = await self.runs_of("die_writing")
         self.assertEqual((made["status"], runs), ("failed", 1))
         self.assertEqual(made["error"]["message"], "The MCP server closed the connection before it had answered.")
+
+
+@override_settings(RESPONSES_MCP_SERVERS={"tests": {"command": list(raw_program(reply_text("os.getpid()")))}})
+class ProgramReuseTest(McpCallCase):
+    async def test_program_serves_the_responses_of_a_project_and_ends_with_the_server(self) -> None:
+        texts = [call("tests__tool", "{}"), answer("Done.")]
+        async with self.serving(*map(record_text, texts * 2)) as client:
+            tool = {"type": "mcp", "server_label": "tests", "require_approval": "never"}
+            first, second = [self.calls(await self.made(client, tools=[tool]))[0]["output"] for _ in range(2)]
+            self.assertEqual(first, second)
+            self.assertTrue(is_running(int(first)))
+        self.assertFalse(is_running(int(first)))
 
 
 class ApprovalTest(McpCallCase):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 from pathlib import Path
@@ -13,28 +12,10 @@ from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
+from tests.support.mcp.raw_program import is_running, raw_program
 from tests.support.waiting import eventually
 
 LIMITS = ToolLimits(connect_timeout_s=20, idle_timeout_s=20, call_timeout_s=20)
-INITIALIZED = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {"tools": {}},
-    "serverInfo": {"name": "raw", "version": "1"},
-}
-# Answers the handshake; `CALL` is the code for calls of tools.
-PROGRAM = f"""
-import json, os, signal, sys
-def reply(message, result):
-    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["method"] == "initialize":
-        reply(message, {json.dumps(INITIALIZED)})
-    elif message["method"] == "tools/call":
-        CALL
-    elif "id" in message:
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
-"""
 DONE = 'reply(message, {"content": [{"type": "text", "text": "done"}]})'
 # Bytes by which a line of 1 GB may make the process grow: two full buffers, and some copies.
 MAX_GROWTH_BYTES = 100_000_000
@@ -44,8 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 def new_sessions(call: str) -> McpSessions:
     """Return sessions with a program that runs the code `call` at calls of tools."""
-    program = (sys.executable, "-c", PROGRAM.replace("CALL", call))
-    return McpSessions({"raw": McpServer("raw", command=program, is_operators=True)}, LIMITS, "project")
+    return McpSessions({"raw": McpServer("raw", command=raw_program(call), is_operators=True)}, LIMITS, "project")
 
 
 async def test_line_of_a_gigabyte_ends_the_call_and_fills_no_memory() -> None:
@@ -107,14 +87,6 @@ async def test_program_that_does_not_end_is_ended_with_its_children(tmp_path: Pa
     await eventually(lambda: len(pids.read_text().split()) == 2)
     await sessions.close()
     await eventually(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
-
-
-def is_running(pid: int) -> bool:
-    """Return whether the process runs, zombies excluded."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def peak_bytes() -> int:
