@@ -15,7 +15,9 @@ CONNECT_S = 5.0
 MAX_REDIRECTS = 3
 MAX_URL_LENGTH = 8192
 _HEADERS = {"Accept": "*/*", "User-Agent": "Verbatim"}
-_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, TimeoutError, OSError, UnicodeError)
+UNREACHABLE = "its host is not on the public internet, cannot be reached or does not answer in time"
+# Errors of a host that cannot be reached, or does not answer as it should.
+REQUEST_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, TimeoutError, OSError, UnicodeError)
 
 
 class DownloadFailed(Exception):
@@ -54,8 +56,8 @@ async def download(
                 url = outcome
     except ResponseRefused as error:
         raise DownloadFailed(str(error)) from error
-    except _ERRORS as error:
-        raise DownloadFailed("its host is not on the public internet, cannot be reached or does not answer in time") from error
+    except REQUEST_ERRORS as error:
+        raise DownloadFailed(UNREACHABLE) from error
     raise DownloadFailed(f"it was redirected more than {MAX_REDIRECTS} times")
 
 

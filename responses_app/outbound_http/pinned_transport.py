@@ -29,6 +29,13 @@ class ResponseRefused(httpx2.StreamError):
     """The response is compressed, or longer than the limit."""
 
 
+class ResponseTooLong(ResponseRefused):
+    """The response is longer than the limit of `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the response has more than {limit:,} bytes")
+
+
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
     """Limits of response bodies: `body` for bodies as a whole, `stream` for streams of events, both in bytes."""
@@ -41,7 +48,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     """Transport to the checked addresses of one origin, without proxies and redirects.
 
     Hosts among `internal_hosts`, as `host` or `host:port`, may have internal addresses and may be requested with http. The same is
-    true of every host if `allow_internal`.
+    true of every host if `allow_internal`; with `allow_http` every host may be requested with http.
     """
 
     def __init__(
@@ -49,12 +56,13 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         internal_hosts: Collection[str] = (),
         *,
         allow_internal: bool = False,
+        allow_http: bool = False,
         resolve: Resolve = resolve,
         ssl_context: ssl.SSLContext | None = None,
         limits: BodyLimits | None = None,
         min_refusal_s: float = MIN_REFUSAL_S,
     ) -> None:
-        self._internal_hosts, self._allow_internal = internal_hosts, allow_internal
+        self._internal_hosts, self._allow_internal, self._allow_http = internal_hosts, allow_internal, allow_http
         self._resolve, self._limits, self._min_refusal_s = resolve, limits or BodyLimits(), min_refusal_s
         self._origin: tuple[str, str, int] | None = None
         # Ignore the environment: a proxy would resolve the name again.
@@ -89,7 +97,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise Unreachable("its URL is not allowed")
         port = url.port or PORTS[url.scheme]
         is_internal_allowed = self._allow_internal or is_listed(url.host, port, self._internal_hosts)
-        if url.scheme == "http" and not is_internal_allowed:
+        if url.scheme == "http" and not (is_internal_allowed or self._allow_http):
             raise Unreachable("its URL is not https")
         self._origin = self._origin or (url.scheme, url.host, port)
         # A pooled TLS connection was verified for the name of the first request only.
@@ -110,10 +118,11 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(pinned)
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         limit = self._limits.stream if is_stream else self._limits.body
-        problem = _header_problem(response.headers, limit)
-        if problem:
+        try:
+            _check_headers(response.headers, limit)
+        except ResponseRefused:
             await response.aclose()
-            raise ResponseRefused(problem)
+            raise
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _LimitedStream(response.stream, limit)
         return response
@@ -130,21 +139,16 @@ class _LimitedStream(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             size += len(chunk)
             if size > self._limit:
-                raise ResponseRefused(_too_long(self._limit))
+                raise ResponseTooLong(self._limit)
             yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def _header_problem(headers: httpx2.Headers, limit: int) -> str | None:
+def _check_headers(headers: httpx2.Headers, limit: int) -> None:
     if headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
-        return "the response is compressed, without a request for compression"
+        raise ResponseRefused("the response is compressed, without a request for compression")
     length = headers.get("content-length", "")
     if length.isascii() and length.isdigit() and int(length[:20]) > limit:
-        return _too_long(limit)
-    return None
-
-
-def _too_long(limit: int) -> str:
-    return f"the response has more than {limit:,} bytes"
+        raise ResponseTooLong(limit)

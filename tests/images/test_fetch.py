@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from responses_app.images.decode import InvalidImage
-from responses_app.images.fetch import MAX_REDIRECTS, ImageFetcher
+from responses_app.images.fetch import ImageFetcher
+from responses_app.outbound_http.download import MAX_REDIRECTS
 from tests.support.images.image_server import HOST, ImageServer, answer, certificate, dripping, moved, run_image_server
 
 CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
