@@ -72,6 +72,7 @@ urlpatterns = [
     path(f"{RESPONSE}/rerun", rerun_views.show, name="response-rerun"),
     path(f"{RESPONSE}/rerun/column", rerun_views.column, name="response-rerun-column"),
     path(f"{RESPONSE}/rerun/context", rerun_views.context, name="response-rerun-context"),
+    path(f"{RESPONSE}/takeovers", conversation.takeovers, name="response-takeovers"),
     path(f"{RESPONSE}/live", live.stream, name="response-live"),
     path(f"{RESPONSE}/cancel", response_delete.cancel, name="response-cancel"),
     path(f"{RESPONSE}/delete", response_delete.delete, name="response-delete"),

@@ -38,7 +38,7 @@ async function load(url) {
   const response = await fetch(url, { headers: { Accept: "text/html" }, redirect: "error" }).catch(() => null);
   const view = response?.ok ? new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#response > .view") : null;
   if (shown !== url.href) return;
-  for (const one of view?.querySelectorAll(".tabs, #running, #player, template") ?? []) one.remove();
+  for (const one of view?.querySelectorAll(".tabs, #running, #player, #takeovers, template") ?? []) one.remove();
   for (const link of view?.querySelectorAll("a[href]") ?? []) link.href = new URL(link.getAttribute("href"), url).href;
   for (const form of view?.querySelectorAll("form") ?? []) form.action = new URL(form.getAttribute("action") ?? "", url).href;
   panel.replaceChildren(wholePage(url), ...(view?.childNodes ?? [problem()]));

@@ -1,4 +1,5 @@
 // Live events of a response: the output that grows, and the lines of the event list.
+import { fetchFragment } from "./items.js";
 import { OutputItem } from "./output_item.js";
 import { events } from "./stream.js";
 import { visible } from "./visible.js";
@@ -6,7 +7,7 @@ import { visible } from "./visible.js";
 // As in web/response/event_log/events.py.
 const MAX_EXCERPT_CHARS = 140;
 
-// After this silence another process may have taken the response over.
+// After this silence the process may have ended, and another one take the response over.
 const SILENCE_MS = 3000;
 
 const page = document.querySelector("#response");
@@ -101,12 +102,19 @@ class LiveEvents {
   }
 }
 
-/** Shows the notices about take-overs as the server has them now. */
-async function refreshTakeovers() {
-  const answer = await fetch(location.href, { redirect: "error" }).catch(() => null);
-  if (!answer?.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#takeovers");
-  if (fresh) document.querySelector("#takeovers").replaceWith(fresh);
+/** Keeps the notices about take-overs current: in a silence, and once after it. `heard` returns the time of the last event. */
+function watchTakeovers(heard) {
+  const notices = document.querySelector("#takeovers");
+  let wasSilent = true;
+  const look = async () => {
+    if (document.hidden) return;
+    const isSilent = Date.now() - heard() > SILENCE_MS;
+    if (!isSilent && !wasSilent) return;
+    wasSilent = isSilent;
+    const fresh = await fetchFragment(notices.dataset.url);
+    if (fresh && fresh.textContent !== notices.textContent) notices.replaceChildren(...fresh.childNodes);
+  };
+  if (notices) setInterval(look, SILENCE_MS);
 }
 
 export async function follow(url) {
@@ -120,9 +128,9 @@ export async function follow(url) {
     if (!isConnected && note) note.textContent = " · Connection lost. Reconnecting…";
   };
   let heardAt = Date.now();
+  watchTakeovers(() => heardAt);
   for await (const event of events(url, output || !view ? -1 : Number(after), onConnection)) {
     view?.apply(event);
-    if (output && Date.now() - heardAt > SILENCE_MS) refreshTakeovers();
     heardAt = Date.now();
     if (event.type === "response.in_progress" && state) state.textContent = "Running";
     const count = event.sequence_number + 1;

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 
 from responses_app.models import Direction, Item, Response
 from responses_app.store.cluster import leases
@@ -69,6 +69,14 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         timeline=timeline(headers, spans, row.takeovers),
         takeovers=list(takeover_notices(row, headers)),
     )
+
+
+@private("GET", "HEAD")
+def takeovers(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /responses/ID/takeovers: the notices about take-overs, which an open page asks for."""
+    row = get_response(request, uid)
+    notices = takeover_notices(row, event_headers(row.pk) if row.takeovers else ())
+    return render(request, "web/takeovers.html", {"row": row, "takeovers": list(notices)})
 
 
 def _items(keys: Sequence[int]) -> list[dict[str, Any]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 
 import pytest
 from openai_harmony import load_harmony_encoding
-from playwright.sync_api import Browser, Page, Route, StorageState, expect
+from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
@@ -22,6 +23,7 @@ SLOWLY = "Slowly, please"
 RELEASED = "released"
 BEGINNING, END = "one two three", " four five six seven eight nine ten eleven twelve"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
+TAKEN_OVER = "UPDATE responses_app_response SET takeovers = '{1}' WHERE ended_at IS NULL"
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 
 
@@ -114,7 +116,8 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server
     page.reload()
     expect(answered).to_contain_text(BEGINNING)
     expect(page.locator("#running")).to_contain_text(" events")
-    _check_takeover_is_shown(chat_server, page.context.new_page(), page.url)
+    for path in ("", "/events"):
+        _check_takeover_is_shown(chat_server, page.context.new_page(), page.url + path)
     (chat_server.folder.parent / RELEASED).touch()
     # When it has ended, the page shows it with its figures, rendered.
     expect(answered.locator(".markdown")).to_have_text(BEGINNING + END)
@@ -123,16 +126,14 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(chat_server
 
 
 def _check_takeover_is_shown(server: Server, page: Page, url: str) -> None:
-    """Let another process take the running response over while its page is open, after a minute of silence."""
-
-    def after_takeover(route: Route) -> None:
-        server.sql("UPDATE responses_app_response SET takeovers = '{1}' WHERE ended_at IS NULL")
-        route.fulfill(content_type="text/event-stream", body='data: {"type": "x", "sequence_number": 2}\n\n')
-
-    page.add_init_script("const { now } = Date; let silence = 0; Date.now = () => now() + (silence += 60_000);")
-    page.route("**/live", after_takeover)
+    """Let another process take the running response over while its page is open and hears no event."""
+    notices = page.locator("#takeovers")
+    page.clock.install()
     page.goto(url)
-    expect(page.locator("#takeovers")).to_contain_text("another process continued")
+    for statement, text in ((TAKEN_OVER, re.compile("another process continued")), (TAKEN_OVER.replace("{1}", "{}"), "")):
+        server.sql(statement)
+        page.clock.fast_forward(60_000)
+        expect(notices).to_have_text(text)
     page.close()
 
 

@@ -19,6 +19,7 @@ from responses_app.web.render.item_blocks import TEMPLATES, ItemBlock
 from responses_app.web.render.log_events import events
 from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
+from responses_app.web.response.conversation import takeover_notices
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.items import item_renderer, set_durations
 from responses_app.web.response.problem_notice import problems_of
@@ -76,6 +77,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
         previous=_previous_page(row.pk, after) if after >= 0 else None,
         following=page[-1].last.number if len(groups) > PAGE_LINES else None,
         timeline=timeline(headers, item_spans(row.pk, headers), row.takeovers) if after < 0 else None,
+        takeovers=list(takeover_notices(row, headers)) if after < 0 else [],
     )
 
 
