@@ -78,6 +78,11 @@ def guard_children(data_dir: str | Path = "") -> None:
     os.posix_spawn(sys.executable, command, env, file_actions=null, setsid=True)
 
 
+def mark() -> dict[str, str]:
+    """Return the environment variable that marks child processes whose environment this process makes; empty without a guard."""
+    return {MARK: os.environ[MARK]} if MARK in os.environ else {}
+
+
 def kill_orphans(data_dir: str | Path) -> list[int]:
     """End the processes left by dead servers with `data_dir`, or a directory below; return the pids."""
     return _end_owned(_is_dead_with(data_dir), SWEEP_LIMIT_S)

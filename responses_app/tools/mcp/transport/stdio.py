@@ -18,6 +18,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from responses_app.engines import orphan_guard
 from responses_app.outbound_http.pinned_transport import MAX_BODY_BYTES
 from responses_app.tools.mcp.errors import TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
@@ -48,7 +49,7 @@ async def stdio_transport(
         stdin=PIPE,
         stdout=PIPE,
         stderr=_standard_error(),
-        env={**get_default_environment(), **server.environment},
+        env={**get_default_environment(), **orphan_guard.mark(), **server.environment},
         start_new_session=True,
         limit=MAX_BODY_BYTES,
     )

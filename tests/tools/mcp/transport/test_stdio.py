@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from responses_app.engines import orphan_guard
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
-from tests.support.mcp.raw_program import is_running, raw_program
+from tests.support.mcp.raw_program import is_running, raw_program, reply_text
 from tests.support.waiting import eventually
 
 LIMITS = ToolLimits(connect_timeout_s=20, idle_timeout_s=20, call_timeout_s=20)
@@ -87,6 +88,16 @@ async def test_program_that_does_not_end_is_ended_with_its_children(tmp_path: Pa
     await eventually(lambda: len(pids.read_text().split()) == 2)
     await sessions.close()
     await eventually(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
+
+
+async def test_program_has_the_mark_by_which_the_guard_of_a_killed_server_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(orphan_guard.MARK, "mark")
+    monkeypatch.setenv("RESPONSES_SECRET", "secret")
+    sessions = new_sessions(reply_text("[os.environ.get(name) for name in ('RESPONSES_OWNER', 'RESPONSES_SECRET')]"))
+    try:
+        assert (await sessions.call("raw", "tool", {})).output == "['mark', None]"
+    finally:
+        await sessions.close()
 
 
 def peak_bytes() -> int:
