@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from responses_app.runs.garbage import collect_when_idle
 from responses_app.runs.models import ServedModel
 from responses_app.runs.pacing import Pacing
 from responses_app.store import audit_log, refused_requests, search_index, webhooks
+from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.content import approvals, orphans
 from responses_app.store.db import count_sessions, in_background
 from responses_app.store.files import container_files, files, pending
@@ -214,7 +215,7 @@ def _warn(name: str, error: Exception) -> None:
 def _run_steps(work: Work, stop: threading.Event) -> None:
     pacing, token = Pacing(stop), _is_task.set(True)
     try:
-        for _ in work(datetime.now(UTC)):
+        for _ in work(shared_clock.now()):
             if not pacing.pause():
                 return
     except (DatabaseError, StorageUnavailable) as error:

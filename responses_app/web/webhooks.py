@@ -10,7 +10,6 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.text import capfirst
 
@@ -18,6 +17,7 @@ from responses_app.access.permissions import projects
 from responses_app.models import MAX_WEBHOOK_NAME_CHARS, Role, WebhookDelivery, WebhookEndpoint
 from responses_app.schemas.parsing.webhook_endpoints import EVENT_TYPES, endpoint_url_problem
 from responses_app.store import webhooks
+from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.paging import RowPage, read_page
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.web.keys import new_secret
@@ -120,7 +120,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
 def resend(request: HttpRequest, uid: str, delivery: int) -> HttpResponse:
     """Send a delivery again at POST /webhooks/ID/deliveries/N/resend."""
     row = get_object_or_404(WebhookDelivery, endpoint=_endpoint(request, uid), pk=delivery)
-    webhooks.resend(row, timezone.now())
+    webhooks.resend(row, shared_clock.now())
     messages.success(request, "The delivery will be sent again in a moment.")
     return redirect("webhook", uid)
 

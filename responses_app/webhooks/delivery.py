@@ -11,11 +11,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from django.conf import settings
-from django.utils import timezone
 
 from responses_app.models import WebhookDelivery
 from responses_app.observability import events
 from responses_app.store import webhooks
+from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.db import call_in_thread
 from responses_app.utils.shares import ProjectShares
 from responses_app.webhooks.sender import WebhookAnswer, WebhookEvent, send_event
@@ -26,7 +26,7 @@ Clock: TypeAlias = Callable[[], datetime]
 POLL_S: Final = 1.0
 
 
-async def deliver_webhooks(clock: Clock = timezone.now, poll_s: float = POLL_S) -> None:
+async def deliver_webhooks(clock: Clock = shared_clock.now, poll_s: float = POLL_S) -> None:
     """Send the deliveries that are due until cancelled, RESPONSES_WEBHOOKS_PARALLEL at the same time.
 
     The last place is for a project without a delivery in work in this process, so that a slow endpoint stops no other project.
@@ -45,7 +45,7 @@ async def deliver_webhooks(clock: Clock = timezone.now, poll_s: float = POLL_S) 
             ended.clear()
 
 
-async def deliver_due(clock: Clock = timezone.now) -> int:
+async def deliver_due(clock: Clock = shared_clock.now) -> int:
     """Send all deliveries that are due now, in order. Return the number of attempts."""
     count = 0
     while (row := await call_in_thread(webhooks.claim_next, clock())) is not None:

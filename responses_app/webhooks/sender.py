@@ -11,12 +11,12 @@ import httpx2
 import orjson
 import uuid_utils
 from django.conf import settings
-from django.utils import timezone
 
 from responses_app.errors import shorten
 from responses_app.models import WebhookEndpoint
 from responses_app.outbound_http.certificates import certificate_problem
 from responses_app.outbound_http.pinned_transport import AddressRefused, PinnedTransport
+from responses_app.store.cluster.clock import shared_clock
 from responses_app.webhooks.signatures import signing_secrets, webhook_headers
 
 TIMEOUT_S: Final = 15.0
@@ -96,5 +96,5 @@ async def send_event(
 
 async def send_test(endpoint: WebhookEndpoint, event_type: str) -> WebhookAnswer:
     """Send a sample event to `endpoint`, with ids that name nothing."""
-    now, number = timezone.now(), uuid_utils.uuid7().hex
+    now, number = shared_clock.now(), uuid_utils.uuid7().hex
     return await send_event(endpoint, WebhookEvent(f"wh_{number}", f"evt_{number}", event_type, f"resp_{number}", now), now)

@@ -13,6 +13,7 @@ from django.test import override_settings
 
 from responses_app.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from responses_app.store import webhooks
+from responses_app.store.cluster.clock import shared_clock
 from responses_app.webhooks import sender, signatures
 from responses_app.webhooks.delivery import deliver_due, deliver_webhooks
 from responses_app.webhooks.endpoints import new_endpoint, rotate
@@ -87,6 +88,22 @@ def test_the_openai_client_unwraps_a_delivery(clock: DateClock) -> None:
     row.refresh_from_db()
     assert (row.status, row.attempts, row.status_code, row.error) == ("delivered", 1, 200, "")
     assert deliver(clock) == 0
+
+
+def test_host_with_a_wrong_clock_leaves_deliveries_of_other_hosts_and_signs_with_the_time_of_the_database() -> None:
+    now, ahead = datetime.now(UTC), timedelta(minutes=10)
+    try:
+        shared_clock.note(now - ahead, now, now)
+        with webhook_receiver() as receiver:
+            endpoint, _ = make_endpoint(receiver.url)
+            make_delivery(endpoint, now - ahead / 2)
+            assert asyncio.run(deliver_due()) == 0, "due by the clock of the host alone"
+            make_delivery(endpoint, now - 2 * ahead, "2")
+            assert asyncio.run(deliver_due()) == 1
+            (request,) = receiver.received
+            assert int(request.headers["webhook-timestamp"]) < (now - ahead / 2).timestamp()
+    finally:
+        shared_clock.note(now, now, now)
 
 
 def test_both_secrets_are_valid_during_a_rotation(clock: DateClock) -> None:

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.core.management.base import CommandParser
 from responses_app.management.base import DatabaseCommand
 from responses_app.management.progress import ProgressLine
 from responses_app.store import audit_log, refused_requests, webhooks
+from responses_app.store.cluster.clock import database_time
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
@@ -70,7 +71,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *_args: Any, dry_run: bool, pause: float, **options: Any) -> None:
         """Run the command."""
-        now = datetime.now(UTC)
+        now = database_time()
         ages: dict[str, timedelta | None] = {name: options[name] for name in WHAT}
         if not dry_run:
             shown_ages = ", ".join(f"{name} {age}" for name, age in ages.items() if age is not None)

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryFile
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from responses_app.installation.data_dir import MANAGE
 from responses_app.installation.shared_settings import shared_settings
 from responses_app.models import ContainerFile, File, Worker
+from responses_app.store.cluster.clock import database_time
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.database_problems import replica_problem
 from responses_app.store.files import storage
 from responses_app.store.health import later_version_problem
 
-# Files and containers expire by the clock of a host; leases and rate limits have the clock of the database.
+# Keys, files and containers expire by the clock of a host; leases, rate limits, webhooks and retention have the clock of the database.
 MAX_CLOCK_DIFFERENCE_S = 5.0
 
 
@@ -25,7 +26,7 @@ def warnings() -> Iterator[str]:
     """Yield a sentence for each problem. Raises OperationalError."""
     difference = clock_difference_s()
     if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
-        yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Files and containers expire by it."
+        yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Keys, files and containers expire by it."
     for problem in (later_version_problem(), replica_problem()):
         if problem:
             yield problem
@@ -84,10 +85,8 @@ def folder_problem() -> str | None:
 
 def clock_difference_s() -> float:
     """Return the seconds by which the clock of this host is ahead of the clock of Postgres."""
-    with connection.cursor() as cursor:
-        before = datetime.now(UTC)
-        cursor.execute("SELECT clock_timestamp()")
-        ((there,),) = cursor.fetchall()
+    before = datetime.now(UTC)
+    there = database_time()
     now: datetime = before + (datetime.now(UTC) - before) / 2
     return float((now - there).total_seconds())
 

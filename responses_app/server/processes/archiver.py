@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from typing import Final
 
 from django.db import DatabaseError, connection
@@ -126,6 +125,7 @@ def main() -> None:
 
 def archive_with_lock(*, is_first: bool) -> None:
     """Archive due logs for ever, unless another process does. The first attempt logs the start. Raises DatabaseError."""
+    from responses_app.store.cluster.clock import database_time
     from responses_app.store.log.archiver import KEEPALIVE_SQL, Archiver, archiver_lock
 
     archiver = Archiver()
@@ -137,7 +137,7 @@ def archive_with_lock(*, is_first: bool) -> None:
         if is_first:
             logger.info("this host archives")
         while True:
-            for _ in archiver.archive_due(datetime.now(UTC)):
+            for _ in archiver.archive_due(database_time()):
                 pass
             time.sleep(LOOK_EVERY_S)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce, Now
 from responses_app.installation.keyring import secret_key_ids
 from responses_app.installation.shared_settings import shared_settings
 from responses_app.models import Lease, Response, Worker
+from responses_app.store.cluster.clock import shared_clock
 
 # A worker without a heartbeat for this many seconds is considered dead.
 WORKER_TIMEOUT_S = 5.0
@@ -87,12 +88,19 @@ def heartbeat(worker: UUID, name: str, models: Sequence[str]) -> tuple[dict[int,
     Return the leases of the worker, by primary key of the response, whether all processes that run can read rows of several
     events, and the time of the database.
     """
+    parameters: list[Any] = [
+        worker,
+        name,
+        list(models),
+        secret_key_ids()[0],
+        json.dumps(shared_settings()),
+        OLD_VERSION_TIMEOUT_S,
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(
-            HEARTBEAT_SQL,
-            [worker, name, list(models), secret_key_ids()[0], json.dumps(shared_settings()), OLD_VERSION_TIMEOUT_S],
-        )
+        before = datetime.now(UTC)
+        cursor.execute(HEARTBEAT_SQL, parameters)
         clock, all_read_groups = cursor.fetchone()
+    shared_clock.note(datetime.fromtimestamp(clock, UTC), before, datetime.now(UTC))
     rows = Lease.objects.filter(worker=worker).values_list("response_id", "epoch", "cancelled")
     return {pk: HeldLease(epoch, cancelled) for pk, epoch, cancelled in rows}, all_read_groups, clock
 

@@ -59,7 +59,7 @@ ending AS MATERIALIZED (
   FROM given WHERE background
 ), deliveries AS (
   INSERT INTO responses_app_webhookdelivery (uid, endpoint_id, event_uid, event_type, response_uid, created_at, due_at, status)
-  SELECT 'wh_' || replace(gen_random_uuid()::text, '-', ''), endpoint.id, event, type, events.uid, ended_at, ended_at, 'pending'
+  SELECT 'wh_' || replace(gen_random_uuid()::text, '-', ''), endpoint.id, event, type, events.uid, ended_at, clock_timestamp(), 'pending'
   FROM events JOIN responses_app_webhookendpoint endpoint
     ON endpoint.project = events.project AND type = ANY(endpoint.event_types) AND endpoint.disabled_at IS NULL
 ), usage AS (

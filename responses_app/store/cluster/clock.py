@@ -1,0 +1,38 @@
+"""Clock of the database, which the hosts of a database share, whatever their own clocks show."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+# A comparison that took longer says nothing: the process was paused, or the database was slow.
+MAX_ROUND_TRIP: Final = timedelta(seconds=1)
+
+
+class SharedClock:
+    """Time of the database without a query: the time of this host, corrected by the last comparison."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        """Return the time of the database."""
+        return datetime.now(UTC) - self._ahead
+
+    def note(self, database_time: datetime, before: datetime, after: datetime) -> None:
+        """Compare `database_time` with the times of this host `before` and `after` its query."""
+        if timedelta(0) <= after - before <= MAX_ROUND_TRIP:
+            self._ahead = before + (after - before) / 2 - database_time
+
+
+shared_clock = SharedClock()
+
+
+def database_time() -> datetime:
+    """Ask the database for its time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        ((now,),) = cursor.fetchall()
+    return datetime.fromtimestamp(now.timestamp(), UTC)
