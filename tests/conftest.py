@@ -183,7 +183,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def mcp_url() -> Iterator[str]:
-    """The URL of an MCP server for all tests that leave it running: a start takes half a second of CPU."""
+    """The URL of an MCP server for all tests that leave it running: a start takes more than a second of CPU."""
     from tests.support.mcp.serving import mcp_server
 
     with mcp_server() as url:

@@ -13,7 +13,8 @@ from django.test import Client, override_settings
 from responses_app.installation.data_dir import ROOT
 from responses_app.tools.mcp.servers import operator_server
 from responses_app.web.mcp_servers import run_test
-from tests.support.mcp.serving import STDIO, mcp_server
+from tests.support.mcp.raw_program import raw_program
+from tests.support.mcp.serving import STDIO
 from tests.support.web.page_case import WebCase
 
 pytestmark = pytest.mark.slow
@@ -29,19 +30,21 @@ SERVERS: dict[str, dict[str, Any]] = {
     },
     "files": {"command": [*STDIO, "argument-secret"], "env": {"KEY": "env-secret-value", "PYTHONPATH": str(ROOT)}},
 }
-# The source of a server that repeats its credential in the description of a tool.
-REPEATING = """
-import os
-from mcp.server import MCPServer
-server = MCPServer("repeating")
-server.add_tool(lambda: "", name="f", description="The key is " + os.environ["KEY"])
-server.run("stdio")
-"""
+# A server that repeats its credential in the description of a tool.
+REPEATING = raw_program(
+    "pass", tools='[{"name": "f", "inputSchema": {"type": "object"}, "description": "The key is " + os.environ["KEY"]}]'
+)
 
 
 @override_settings(RESPONSES_MCP_SERVERS=SERVERS)
 class McpServersTest(WebCase):
     """Page for staff, with a server that is not reachable and the server of the tests."""
+
+    mcp_url: str
+
+    @pytest.fixture(autouse=True)
+    def class_url(self, mcp_url: str) -> None:
+        type(self).mcp_url = mcp_url
 
     def press_test(self, label: str) -> str:
         """Press the button of a server and return the page without secrets."""
@@ -69,7 +72,7 @@ class McpServersTest(WebCase):
         self.assertInHTML("<dd>Get the weather of a city.<br><small class='quiet'>readOnlyHint: true</small></dd>", text)
 
     def test_tools_of_an_http_server_are_listed(self) -> None:
-        with mcp_server() as url, override_settings(RESPONSES_MCP_SERVERS={"web": {"url": url}}):
+        with override_settings(RESPONSES_MCP_SERVERS={"web": {"url": self.mcp_url}}):
             self.assertIn("Delete a file of the server.", self.press_test("web"))
 
     def test_error_of_a_server_is_shown(self) -> None:
@@ -96,7 +99,7 @@ class McpServersTest(WebCase):
 
 @pytest.mark.parametrize("secret", ["env-secret-value", "Bearer env-secret-value"])
 def test_repeated_credential_is_redacted(secret: str) -> None:
-    values = {"command": [sys.executable, "-c", REPEATING], "env": {"KEY": secret}}
+    values = {"command": REPEATING, "env": {"KEY": secret}}
     result = asyncio.run(run_test(operator_server("r", values)))
     assert result.error == ""
     assert [tool.description for tool in result.tools] == ["The key is [redacted]"]

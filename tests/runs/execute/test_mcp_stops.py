@@ -16,11 +16,18 @@ from django.test import AsyncClient, override_settings
 from responses_app.models import Response
 from responses_app.runs.execute.run import Run
 from tests.support.api.case import ApiCase, record_text
-from tests.support.mcp.serving import STDIO, mcp_server
+from tests.support.mcp.raw_program import raw_program
 from tests.support.runs.server_tools import LIMIT_S, RoundsCase
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
+
+# A program with the tool `hold` of the server of the tests.
+HOLDING = raw_program(
+    'folder = message["params"]["arguments"]["folder"]; open(folder + "/entered", "w").close()',
+    tools=repr([{"name": "hold", "inputSchema": {"type": "object"}}]),
+    cancelled='open(folder + "/cancelled", "w").close()',
+)
 
 Stop = Callable[["McpStopCase", AsyncClient, Run], Awaitable[object]]
 
@@ -87,17 +94,16 @@ class HttpStopTest(McpStopCase):
 
     __test__ = True
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.servers = {"demo": {"url": cls.enterClassContext(mcp_server())}}
+    @pytest.fixture(autouse=True)
+    def class_servers(self, mcp_url: str) -> None:
+        type(self).servers = {"demo": {"url": mcp_url}}
 
 
 class ProgramStopTest(McpStopCase):
     """Stops of calls to a program of the operator."""
 
     __test__ = True
-    servers: Mapping[str, Any] = {"demo": {"command": list(STDIO)}}
+    servers: Mapping[str, Any] = {"demo": {"command": list(HOLDING)}}
 
 
 def _open_sessions() -> list[str]:
@@ -108,4 +114,4 @@ def _open_sessions() -> list[str]:
 def _programs() -> list[psutil.Process]:
     """Return the MCP servers among the children of this process that use standard input and output."""
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.is_running() and child.cmdline()[-1:] == [STDIO[-1]]]
+    return [child for child in children if child.is_running() and child.cmdline()[-1:] == [HOLDING[-1]]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -29,7 +29,6 @@ from responses_app.runs.models import ServedModel
 from responses_app.store.log.token_log import RoundEnd, RoundStart, unpack
 from tests.support.api.case import HARMONY, KeyedClient, bare, tokens
 from tests.support.dialects.parser_driver import byte_vocabulary, chat
-from tests.support.mcp.serving import mcp_server
 from tests.support.runs import tool_scenarios
 from tests.support.runs.server_tools import LIMIT_S, CutCase
 from tests.support.runs.tool_scenarios import (
@@ -72,11 +71,10 @@ class ScenarioCase(CutCase):
     encode: Encode
     results_within_rounds = 0
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        servers = {"demo": {"url": cls.enterClassContext(mcp_server())}}
-        cls.enterClassContext(override_settings(RESPONSES_MCP_SERVERS=servers))
+    @pytest.fixture(autouse=True)
+    def servers(self, mcp_url: str) -> Iterator[None]:
+        with override_settings(RESPONSES_MCP_SERVERS={"demo": {"url": mcp_url}}):
+            yield
 
     def new_hub(self) -> RunManager:
         return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})

@@ -17,7 +17,6 @@ from websockets.sync.client import ClientConnection, connect
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from tests.support import plain_http
-from tests.support.mcp.serving import mcp_server
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
@@ -37,17 +36,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[Server]:
-    with (
-        mcp_server() as url,
-        Server(
-            folder / "data",
-            "--engine",
-            f"script://{record(folder)}",
-            RESPONSES_MCP_SERVERS=json.dumps({"clock": {"url": url}}),
-            RESPONSES_HEARTBEAT=str(HEARTBEAT_S),
-        ) as server,
-    ):
+def server(folder: Path, mcp_url: str) -> Iterator[Server]:
+    with Server(
+        folder / "data",
+        "--engine",
+        f"script://{record(folder)}",
+        RESPONSES_MCP_SERVERS=json.dumps({"clock": {"url": mcp_url}}),
+        RESPONSES_HEARTBEAT=str(HEARTBEAT_S),
+    ) as server:
         yield server.ready()
 
 

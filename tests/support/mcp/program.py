@@ -178,20 +178,6 @@ def die() -> str:
     os._exit(1)
 
 
-def die_at_first(path: str) -> str:
-    """Append a line to the file `path`, and end the process of the server if this is the first line."""
-    import os
-
-    count(path)
-    if len(Path(path).read_text().splitlines()) == 1:
-        os._exit(1)
-    return "alive"
-
-
-server.add_tool(die_at_first, name="die_reading", annotations=READ_ONLY)
-server.add_tool(die_at_first, name="die_writing")
-
-
 def main() -> None:
     kind = sys.argv[1]
     if kind == "stdio":

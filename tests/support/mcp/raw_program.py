@@ -11,8 +11,8 @@ INITIALIZED = {
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "raw", "version": "1"},
 }
-LISTED = {"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]}
-# Answers the handshake; `CALL` is the code for calls of tools.
+TOOLS = [{"name": "tool", "inputSchema": {"type": "object"}}]
+# Answers the handshake. `TOOLS` is the expression of the listed tools, `CALL` the code for calls, `CANCELLED` that for cancellations.
 PROGRAM = f"""
 import json, os, signal, sys
 def reply(message, result):
@@ -22,17 +22,23 @@ for line in sys.stdin:
     if message["method"] == "initialize":
         reply(message, {json.dumps(INITIALIZED)})
     elif message["method"] == "tools/list":
-        reply(message, {json.dumps(LISTED)})
+        reply(message, {{"tools": TOOLS}})
     elif message["method"] == "tools/call":
         CALL
+    elif message["method"] == "notifications/cancelled":
+        CANCELLED
     elif "id" in message:
         print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
 """
 
 
-def raw_program(call: str) -> tuple[str, ...]:
-    """Return the command of a server with the tool `tool`, which runs the code `call` at calls."""
-    return sys.executable, "-c", PROGRAM.replace("CALL", call)
+def raw_program(call: str, *, tools: str = repr(TOOLS), cancelled: str = "pass") -> tuple[str, ...]:
+    """Return the command of a server with the tool `tool`, or the tools of the Python expression `tools`.
+
+    It runs the code `call` at calls, and `cancelled` at cancellations of calls.
+    """
+    code = PROGRAM.replace("TOOLS", tools).replace("CANCELLED", cancelled).replace("CALL", call)
+    return sys.executable, "-c", code
 
 
 def reply_text(expression: str) -> str:

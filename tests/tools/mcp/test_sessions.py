@@ -24,9 +24,9 @@ LIMITS = ToolLimits(connect_timeout_s=20, idle_timeout_s=20, call_timeout_s=20, 
 
 
 @pytest.fixture(scope="module")
-def urls() -> Iterator[Mapping[str, str]]:
-    with mcp_server("http") as http, mcp_server("sse") as sse:
-        yield {"http": http, "sse": sse}
+def urls(mcp_url: str) -> Iterator[Mapping[str, str]]:
+    with mcp_server("sse") as sse:
+        yield {"http": mcp_url, "sse": sse}
 
 
 @pytest.mark.usefixtures("class_urls")

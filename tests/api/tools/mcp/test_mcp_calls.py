@@ -14,7 +14,6 @@ from responses_app.engines.replay.engine import Recording
 from responses_app.protocol.reducer import fold
 from tests.support.api.case import ApiCase, bare, record_text
 from tests.support.mcp.raw_program import is_running, raw_program, reply_text
-from tests.support.mcp.serving import STDIO
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
 from tests.support.waiting import eventually
 
@@ -135,7 +134,18 @@ class FailureTest(McpCallCase):
         self.assertEqual(made["output"][0]["error"], "The MCP server cannot be reached.")
 
 
-PROGRAMS = {"tests": {"command": list(STDIO)}}
+# A tool that ends its program at the first call; with the annotation and without.
+DIE_ONCE = f"""
+        path = message["params"]["arguments"]["path"]
+        open(path, "a").write("run\\n")
+        if len(open(path).readlines()) == 1:
+            os._exit(1)
+        {reply_text("'alive'")}"""
+DYING_TOOLS = [
+    {"name": "die_reading", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
+    {"name": "die_writing", "inputSchema": {"type": "object"}},
+]
+PROGRAMS = {"tests": {"command": list(raw_program(DIE_ONCE, tools=repr(DYING_TOOLS)))}}
 
 
 @override_settings(RESPONSES_MCP_SERVERS=PROGRAMS)
