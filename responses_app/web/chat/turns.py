@@ -72,6 +72,13 @@ def chain_of(row: Response) -> list[Response]:
     return _chain(responses, _parents(responses), row.uid) or [row]
 
 
+def input_messages(row: Response) -> list[str]:
+    """Return the fragments of the messages in the input of a response, in order."""
+    stored = Item.objects.filter(response=row, direction=Direction.INPUT, type="message").order_by("pk")
+    items = [orjson.loads(body) for body in stored.values_list("body", flat=True)]
+    return [response_items.fragment(row, block) for block in response_items.item_renderer(row, items).blocks(items)]
+
+
 def _has_message(turn: Mapping[str, Any]) -> bool:
     """Return True if the input of a turn has a message, not only outputs of tools."""
     return any(item.get("type", "message") == "message" for item in turn["input"])

@@ -17,6 +17,7 @@ urlpatterns = [
     path("chat/<str:uid>/delete", thread_options.delete, name="chat-delete"),
     path("shared/<str:token>", shared_threads.show, name="shared-thread"),
     path("chat/<str:uid>/turns", views.turns, name="chat-turns"),
+    path("chat/<str:uid>/messages", views.messages, name="chat-messages"),
     path("chat/<str:uid>/inspector", views.inspector, name="chat-inspector"),
     path("chat/<str:uid>/times", views.times, name="chat-times"),
 ]

@@ -62,6 +62,12 @@ def turns(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 @private("GET")
+def messages(request: HttpRequest, uid: str) -> HttpResponse:
+    """Return GET /chat/ID/messages as JSON: the fragments of the messages in the input of the response, in order."""
+    return JsonResponse({"messages": chat_turns.input_messages(detail.get_response(request, uid))})
+
+
+@private("GET")
 def times(request: HttpRequest, uid: str) -> HttpResponse:
     """Return GET /chat/ID/times as JSON: the times shown below an answer, and the reason of an incomplete answer."""
     row = detail.get_response(request, uid)

@@ -37,7 +37,7 @@ class BlockPart:
     """Part of a fragment: plain text, rendered Markdown, pages, or the position of an image in the item.
 
     `whole` is the whole text where `text` is its beginning. `size` is the size of the shown image in CSS pixels, None if unknown.
-    `label` names the box of a text, `note` stands before the part.
+    `label` names the box of a text, `note` stands before the part and leads to `address`.
     """
 
     text: str = ""
@@ -47,6 +47,7 @@ class BlockPart:
     image: int | None = None
     size: ImageSize | None = None
     note: str = ""
+    address: str = ""
     label: str = ""
     heading: str = ""
     pages: Sequence[PageLink] = ()

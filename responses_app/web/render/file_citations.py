@@ -14,6 +14,11 @@ ID_FIELDS: Final = {"container_file_citation": ("container_id", "file_id"), "fil
 POSITIONS: Final = ("index", "start_index", "end_index")
 
 
+def file_address(file_id: str) -> str:
+    """Return the path of the page that sends the bytes of an uploaded file."""
+    return f"{reverse('files')}/{quote(file_id, safe='')}/content"
+
+
 def with_links(text: str, annotations: object) -> str:
     """Return the Markdown `text` with a link for each citation of a file. Positions count code points. As in markdown/stream.js."""
     shown, at = "", 0
@@ -64,9 +69,9 @@ def _span(annotation: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _link(annotation: Mapping[str, Any], before: str) -> str:
-    file = quote(annotation["file_id"], safe="")
     if annotation["type"] == "file_citation":
-        return f" ([{_label(annotation)}]({reverse('files')}/{file}/content))"
+        return f" ([{_label(annotation)}]({file_address(annotation['file_id'])}))"
+    file = quote(annotation["file_id"], safe="")
     url = f"{reverse('containers')}/{quote(annotation['container_id'], safe='')}/files/{file}/content"
     # Within a Markdown link the address takes the place of the path; a path alone becomes a link.
     return url if before.endswith("](") else f"[{_label(annotation)}]({url})"

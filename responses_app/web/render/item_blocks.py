@@ -21,7 +21,7 @@ from responses_app.web.render.block_parts import (
     text_part,
     truncated_part,
 )
-from responses_app.web.render.file_citations import with_links
+from responses_app.web.render.file_citations import file_address, with_links
 from responses_app.web.render.item_titles import duration_text, is_unfinished, item_label, item_state, item_title
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.result_pictures import picture_urls
@@ -190,7 +190,9 @@ class ItemRenderer:
             return picture_part(position, url, self.picture_sizes.get((uid, url)))
         if kind == "input_file":
             name = part.get("filename") or part.get("file_id") or part.get("file_url") or ""
-            return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"))
+            file_id = part.get("file_id")
+            address = file_address(file_id) if file_id and isinstance(file_id, str) else ""
+            return BlockPart(note=visible(f"File: {str(name)[:MAX_FIELD_CHARS]}"), address=address)
         if kind not in TEXT_FIELDS:
             return truncated_part(json.dumps(part, ensure_ascii=False), MAX_FIELD_CHARS, note=kind)
         text = str(part.get(TEXT_FIELDS[kind]) or "")

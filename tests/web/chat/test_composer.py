@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 
 import pytest
@@ -115,9 +116,16 @@ def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> Non
     visitor.send_and_wait("greetings", "Hello")
     expect(attached.get_by_role("listitem")).to_have_count(0)
     message = visitor.page.locator("article.person").last
-    expect(message).to_contain_text("File: notes <b>.txt")
-    visitor.page.reload()
-    expect(message).to_contain_text("File: notes <b>.txt")
+    link = message.get_by_role("link", name="File: notes <b>.txt")
+    # The file can be opened at once, and after a reload.
+    for _ in range(2):
+        expect(link).to_have_attribute("href", re.compile("^/files/file-.*/content$"))
+        expect(message.locator(".message")).to_have_count(1)
+        expect(message).to_contain_text("greetings")
+        visitor.page.reload()
+    with visitor.page.expect_download() as download:
+        link.click()
+    assert download.value.path().read_text() == "The code word is xylophone."
 
 
 def test_a_file_over_the_page_is_shown_where_a_drop_attaches(visitor: Visitor) -> None:

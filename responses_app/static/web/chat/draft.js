@@ -6,7 +6,9 @@ import { partsOf } from "./turn.js";
 export const draft = (item) => el("div", { class: "message" }, ...partsOf(item).map(draftPart));
 
 function draftPart(part) {
-  if (part.type === "input_image") return el("img", { src: part.image_url, alt: "Attached image", class: "picture" });
+  // As large as the stored picture.
+  const onload = ({ target }) => Object.assign(target, { width: target.naturalWidth, height: target.naturalHeight });
+  if (part.type === "input_image") return el("p", { class: "quiet" }, el("img", { src: part.image_url, alt: "Attached image", class: "picture", onload }));
   if (part.type === "input_file") return el("p", { class: "quiet" }, `File: ${visible(part.filename ?? part.file_id ?? part.file_url ?? "")}`);
   const element = plain();
   element.textContent = visible(part.text ?? "");

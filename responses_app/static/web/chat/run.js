@@ -51,6 +51,7 @@ function onCreated(chat, { turn, stopped }) {
   if (turn.siblings.length) turn.siblings = [...turn.siblings, turn.id];
   chat.updateUrl(chat.turns.length === 1);
   chat.threads.refresh();
+  if (turn.asked?.querySelector(".message > .quiet")) import("./stored_message.js").then(({ show }) => show(turn, chat.urls.chat));
   // The answers to calls are stored now.
   for (const card of turn.answered) card.refresh(`?answer=${turn.id}`).then(() => autoscroll());
   if (stopped) chat.stop();
