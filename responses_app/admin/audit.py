@@ -19,6 +19,7 @@ from responses_app.admin.read_only import PlainTitleAdmin, ReadOnlyAdmin
 from responses_app.models import ApiKey, AuditEntry, Membership, Project
 from responses_app.store import audit_log
 from responses_app.store.paging import batches
+from responses_app.utils.csv_cells import csv_cell
 from responses_app.utils.user_model import User
 
 NOUNS: Final[dict[type[Model], str]] = {
@@ -107,19 +108,13 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 async def _csv(entries: QuerySet[AuditEntry]) -> AsyncIterator[bytes]:
     yield _encoded([CSV_COLUMNS])
     async for rows in batches(entries):
-        yield _encoded([[row.at.isoformat(), *(_cell(getattr(row, name)) for name in CSV_COLUMNS[1:])] for row in rows])
+        yield _encoded([[row.at.isoformat(), *(csv_cell(getattr(row, name)) for name in CSV_COLUMNS[1:])] for row in rows])
 
 
-def _encoded(lines: Sequence[Sequence[str]]) -> bytes:
+def _encoded(lines: Sequence[Sequence[Any]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(lines)
     return text.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    """Return a cell that a spreadsheet does not take for a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
 
 
 def _record(request: HttpRequest, obj: Any, verb: str, fields: Iterable[str] = ()) -> None:

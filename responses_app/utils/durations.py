@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 
 FORMAT = re.compile(r"(\d{1,6})([smhd])")
+# Seconds of a unit, the longest unit first.
+LENGTHS_S = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 NEVER = ("", "off")
 
@@ -18,3 +20,12 @@ def parse_duration(text: str) -> timedelta | None:
     if match is None:
         raise ValueError(f"an age such as 7d, 12h, 30m or 45s, or off, not {text!r}")
     return timedelta(**{UNITS[match[2]]: int(match[1])})
+
+
+def describe_duration(age: timedelta) -> str:
+    """Return a duration of whole seconds as a text in one unit, such as `10 minutes` or `36 hours`."""
+    seconds = int(age.total_seconds())
+    for unit, length_s in LENGTHS_S.items():
+        if seconds and not seconds % length_s:
+            return f"{seconds // length_s} {unit}{'s' * (seconds != length_s)}"
+    return "0 seconds"

@@ -14,6 +14,7 @@ from responses_app.access.permissions import restricted_to
 from responses_app.models import ApiKey
 from responses_app.models.limits.fields import NANO
 from responses_app.store.limits.usage_report import UsageQuery, sums
+from responses_app.utils.csv_cells import csv_cell
 from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.private import private
 
@@ -67,7 +68,7 @@ def export(request: HttpRequest) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(COLUMNS)
     for row in _usage(request, _days(request), ("project", "key", "model")):
-        writer.writerow([_cell(row[name]) for name in COLUMNS])
+        writer.writerow([csv_cell(row[name]) for name in COLUMNS])
     return response
 
 
@@ -101,8 +102,3 @@ def _shown(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
         "model": row.get("model", ""),
         "key": "Browser" if key is None else names.get(key, f"Key {key}"),
     }
-
-
-def _cell(value: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

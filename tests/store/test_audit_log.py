@@ -153,6 +153,6 @@ class AuditAdminTest(TestCase):
         call_command("createkey", "CI", stdout=StringIO())
         call_command("erase", "--project", "CI", "--keys", "--yes", stdout=StringIO())
         call_command("prune", stdout=StringIO())
-        for action, text in (("key.create", "CI"), ("erase", "project CI"), ("prune", "temporary")):
+        for action, text in (("key.create", "CI"), ("erase", "project CI"), ("prune", "temporary 10 minutes")):
             (entry,) = entries(action)
             self.assertIn(text, entry[1])

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.env import READ, envduration
-from responses_app.utils.durations import parse_duration
+from responses_app.utils.durations import describe_duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,23 @@ from responses_app.utils.durations import parse_duration
 )
 def test_an_age_is_a_number_and_its_unit(text: str, seconds: int | None) -> None:
     assert parse_duration(text) == (None if seconds is None else timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        ("10m", "10 minutes"),
+        ("60m", "1 hour"),
+        ("36h", "36 hours"),
+        ("90d", "90 days"),
+        ("1s", "1 second"),
+        ("0d", "0 seconds"),
+    ],
+)
+def test_a_duration_is_described_in_one_unit(text: str, description: str) -> None:
+    age = parse_duration(text)
+    assert age is not None
+    assert describe_duration(age) == description
 
 
 @pytest.mark.parametrize("text", ["7", "d", "-1d", "7 d", "1.5h", "7w", "9999999d", "٧d2"])

@@ -20,7 +20,7 @@ from responses_app.store.cluster.clock import database_time
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
-from responses_app.utils.durations import parse_duration
+from responses_app.utils.durations import describe_duration, parse_duration
 
 WHAT = {
     "deltas": "delete the deltas of responses that ended longer ago than this; GET still works, a replay of the stream does not",
@@ -62,7 +62,7 @@ class Command(DatabaseCommand):
         }
         for name, what in WHAT.items():
             default = defaults[name]
-            shown = default if default is not None else "off"
+            shown = describe_duration(default) if default is not None else "off"
             parser.add_argument(f"--{name}", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
@@ -74,7 +74,7 @@ class Command(DatabaseCommand):
         now = database_time()
         ages: dict[str, timedelta | None] = {name: options[name] for name in WHAT}
         if not dry_run:
-            shown_ages = ", ".join(f"{name} {age}" for name, age in ages.items() if age is not None)
+            shown_ages = ", ".join(f"{name} {describe_duration(age)}" for name, age in ages.items() if age is not None)
             audit_log.record(audit_log.command(), "prune", shown_ages)
         for name in WHAT:
             if ages[name] is None and name != "files":
