@@ -7,12 +7,14 @@ import contextvars
 import logging
 from collections.abc import Mapping
 
+from django.conf import settings
 from django.urls import resolve
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.models import ServedModel
+from responses_app.tools.mcp.sessions import import_session_type
 from responses_app.utils.url_prefix import url_prefix
 
 logger = logging.getLogger("responses.runs")
@@ -23,7 +25,10 @@ GREETING = {"type": "message", "role": "user", "content": [{"type": "input_text"
 
 
 class WarmUp:
-    """Warm-up of the views and the served models. The engine generates nothing, and nothing is read or stored."""
+    """Warm-up of the views, the client library for MCP servers, and the served models.
+
+    The engine generates nothing, and nothing is read or stored.
+    """
 
     def __init__(self, served: Mapping[str, ServedModel]) -> None:
         self.is_done = False
@@ -50,6 +55,9 @@ class WarmUp:
         try:
             # Imports all views, which takes longer than everything else in a first request.
             await asyncio.to_thread(resolve, f"{url_prefix()}/")
+            # Objects that are made before the end of the start are never looked at by the garbage collector.
+            if settings.RESPONSES_MCP_SERVERS:
+                await import_session_type()
             for name, served in self._served.items():
                 request = CreateRequest("", None, name, [GREETING], store=False)
                 await count_input_tokens(new_id("resp_"), request, served, None)

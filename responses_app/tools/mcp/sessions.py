@@ -206,7 +206,7 @@ class McpSessions:
                 pooled.reuse(server, self._limits)
                 self._sessions[label] = pooled
                 return pooled
-            session = self._sessions[label] = (await _session_type())(server, self._limits)
+            session = self._sessions[label] = (await import_session_type())(server, self._limits)
             try:
                 async with shares_of("MCP sessions", OPENINGS).place(self._project, OPENING_S):
                     await session.open()
@@ -230,8 +230,8 @@ class McpSessions:
         return list({tool["name"]: tool for tool in reversed(tools)}.values())[::-1]
 
 
-async def _session_type() -> type[McpSession]:
-    """Import the client library at the first use, in a thread: the half second that it takes would stop all streams."""
+async def import_session_type() -> type[McpSession]:
+    """Import the client library at the first use, in a thread: the second that it takes would stop all streams."""
     if SESSION_MODULE not in _imported:
         _imported[SESSION_MODULE] = (await asyncio.to_thread(importlib.import_module, SESSION_MODULE)).McpSession
     return _imported[SESSION_MODULE]

@@ -81,7 +81,7 @@ def test_client_library_is_imported_outside_of_the_event_loop() -> None:
         "from responses_app.tools.mcp import sessions; django.setup(); assert 'mcp' not in sys.modules;"
         "threads = []; sys.meta_path.insert(0, type('F', (), {'find_spec': lambda self, name, *_:"
         " threads.append(threading.current_thread()) if name == 'mcp' else None})());"
-        "asyncio.run(sessions._session_type()); print(threads[0] is threading.main_thread())"
+        "asyncio.run(sessions.import_session_type()); print(threads[0] is threading.main_thread())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"
