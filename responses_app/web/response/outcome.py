@@ -25,6 +25,11 @@ REASONS: Final = {
 CONTEXT_FULL: Final = (
     "Stopped at the end of the context, or at the model’s own limit of output. Shorten the input, or begin a new conversation."
 )
+# Remedy of an error by its code. The message about a full engine includes one.
+REMEDIES: Final = {
+    "server_error": "Send the request again. If it fails again, the log of the server has the cause.",
+    "invalid_prompt": "Change the input, and send the request again.",
+}
 NO_TEXT_TITLE: Final = "No text"
 NO_TEXT: Final = "The model returned no text."
 NO_MESSAGE: Final = "The server recorded no error message."
@@ -35,12 +40,16 @@ MAX_MESSAGE_CHARS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Notice of a response without status `completed`, or without text. Invisible characters in the texts are shown by name."""
+    """Notice of a response without status `completed`, or without text. Invisible characters in the texts are shown by name.
+
+    `remedy` is the sentence behind a message of an error that has none.
+    """
 
     title: str
     message: str
     code: str
     failed: bool
+    remedy: str = ""
 
 
 def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
@@ -58,7 +67,7 @@ def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
         message, code = CANCELLED, ""
     else:
         code, message = reason_of(snapshot), ending(snapshot)
-    return Outcome(title, visible(message[:MAX_MESSAGE_CHARS]), visible(code), failed)
+    return Outcome(title, visible(message[:MAX_MESSAGE_CHARS]), visible(code), failed, REMEDIES.get(code, "") if failed else "")
 
 
 def ending_of(row: Response) -> str:

@@ -91,6 +91,14 @@ class OutcomesTest(WebCase):
         archive_log(row.pk)
         self.assertIn("<code>server_error</code>", self.opened(row))
 
+    def test_a_failed_response_says_what_to_do(self) -> None:
+        for code, text in (("server_error", "the log of the server has the cause"), ("invalid_prompt", "Change the input")):
+            with self.subTest(code=code):
+                Response.objects.filter(uid="resp_failed").delete()
+                row = ended("failed", "response.failed", error={"code": code, "message": "It ended."})
+                for page in (self.page(f"/responses/{row.uid}"), self.page(f"/responses/{row.uid}/rerun?column={row.uid}")):
+                    self.assertIn(text, page)
+
     def test_a_run_without_output_is_not_called_valid(self) -> None:
         answer = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
         for output, is_valid in (([], False), ([answer], True)):
@@ -131,6 +139,7 @@ class OutcomesTest(WebCase):
                 {"incomplete_details": {"reason": "max_run_seconds"}},
                 "Stopped at the limit of the running time. Ask the model",
             ),
+            ({"incomplete_details": {"reason": "content_filter"}}, "Stopped by the content filter. Ask in other words."),
             ({"incomplete_details": {"reason": "steered"}}, "Stopped because the client sent new input."),
             ({"incomplete_details": {"reason": "<b>"}}, "The response ended before it was finished."),
         ]
