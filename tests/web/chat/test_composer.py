@@ -106,6 +106,12 @@ def test_images_that_the_server_would_refuse_are_not_attached(visitor: Visitor) 
 
 def test_files_are_attached_by_the_button_and_by_a_drop(visitor: Visitor) -> None:
     attached = visitor.page.get_by_role("list", name="Attached files")
+    long = FilePayload(name=f"{'long-' * 40}.txt", mimeType="text/plain", buffer=b"a")
+    visitor.page.get_by_label("Attach files").set_input_files([long])
+    # A long name takes a line, and the button keeps its size.
+    expect(attached.get_by_role("button")).to_have_count(1)
+    assert attached.get_by_role("listitem").evaluate("item => item.offsetHeight < 60 && item.lastChild.offsetWidth > 30")
+    attached.get_by_role("button").click()
     notes = FilePayload(name="notes <b>.txt", mimeType="text/plain", buffer=b"The code word is xylophone.")
     visitor.page.get_by_label("Attach files").set_input_files([notes])
     expect(attached.get_by_role("listitem")).to_have_text(["notes <b>.txt"])
@@ -173,7 +179,14 @@ def test_a_refused_upload_is_explained(visitor: Visitor) -> None:
         "**/v1/files", lambda route: route.fulfill(status=413, json={"error": {"message": "The file is too large."}})
     )
     visitor.page.get_by_label("Attach files").set_input_files([FilePayload(name="a.txt", mimeType="text/plain", buffer=b"a")])
-    expect(visitor.page.locator(".composer .notice")).to_have_text("a.txt can’t be attached. The file is too large.")
+    notice = visitor.page.locator(".composer .notice")
+    expect(notice).to_have_text("a.txt can’t be attached. The file is too large.")
+    visitor.page.unroute("**/v1/files")
+    visitor.page.get_by_label("Attach files").set_input_files([FilePayload(name="b.txt", mimeType="text/plain", buffer=b"")])
+    expect(notice).to_have_text("b.txt can’t be attached. The file is empty.")
+    visitor.page.route("**/v1/files", lambda route: route.abort())
+    visitor.page.get_by_label("Attach files").set_input_files([FilePayload(name="c.txt", mimeType="text/plain", buffer=b"a")])
+    expect(notice).to_have_text("c.txt can’t be attached. Can’t reach the server, or read the file.")
     # The browser reports the answer, which the test made.
     visitor.errors.seen.clear()
 

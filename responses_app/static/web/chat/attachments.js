@@ -79,9 +79,9 @@ export class Attachments {
     this.list.append(waiting);
     try {
       const { id } = await (await this.api.request("", { method: "POST", body })).json();
-      this.show({ type: "input_file", file_id: id, filename: file.name }, file.name, el("span", { dir: "auto" }, visible(file.name)));
+      this.show({ type: "input_file", file_id: id, filename: file.name }, file.name, el("span", { dir: "auto", title: file.name }, file.name));
     } catch (error) {
-      this.refuse(`${visible(file.name)} can’t be attached. ${visible(error.message)}`);
+      this.refuse(`${visible(file.name)} can’t be attached. ${reason(error)}`);
     } finally {
       waiting.remove();
     }
@@ -105,6 +105,12 @@ export class Attachments {
     for (const { element } of taken) element.remove();
     return taken.map(({ part }) => part);
   }
+}
+
+// The sentence of an error, without the parameter of the API.
+function reason({ name, message }) {
+  const text = name === "TypeError" ? "Can’t reach the server, or read the file." : message.replace(/^Invalid 'file': /, "");
+  return visible(text.charAt(0).toUpperCase() + text.slice(1));
 }
 
 function read(file) {
