@@ -16,6 +16,8 @@ from responses_app.web.responses.failures import last_snapshots, message_of, rea
 
 # The first text, arguments, input or output in the JSON of an item, at most 160 characters.
 EXCERPT = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})')
+# Link of Markdown, whose address may be cut.
+LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*(?:\)|$)")
 # Excerpts come from the last item of each direction: the question follows its context, and the answer follows its reasoning.
 # The regular expression runs here because it takes microseconds in Python and half a millisecond in Postgres.
 # Where a picture fills the beginning of a body, the end is read too: the text often stands behind the pictures.
@@ -89,10 +91,12 @@ class ResponseRow:
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries, and one more if a response has failed or is incomplete."""
     texts = excerpts([row.pk for row in responses])
-    asked, answered = ([_shorten(texts.get((row.pk, side), "")) for row in responses] for side in Direction.values)
+    asked, answered = ([texts.get((row.pk, side), "") for row in responses] for side in Direction.values)
     ends = last_snapshots([row.pk for row in responses if row.status in (Status.FAILED, Status.INCOMPLETE)])
     return [
-        ResponseRow(row, ResponseStats(row), question, answer, *_end(row, ends.get(row.pk, {})))
+        ResponseRow(
+            row, ResponseStats(row), _shorten(question), _shorten(LINK.sub(r"\1", answer)), *_end(row, ends.get(row.pk, {}))
+        )
         for row, question, answer in zip(responses, asked, answered, strict=True)
     ]
 

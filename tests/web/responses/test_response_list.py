@@ -91,6 +91,11 @@ class ListTest(WebCase):
         self.assertLess(page.index("Input → output"), page.index(">Model</th>"))
         self.assertLess(page.index("Hi from resp_a"), page.index("<td>12<td>3"))
 
+    def test_the_answer_of_a_row_has_the_words_of_its_links(self) -> None:
+        text = "In [one] line ([Tides](https://tides.example/spring.html)), see [the table](sandbox:/mnt/data/a.csv) and [a page](https://t"
+        item(made("resp_a"), "msg_out", "message", content=[{"type": "output_text", "text": text}])
+        self.assertIn(">In [one] line (Tides), see the table and a page</span>", self.page("/responses"))
+
     def test_a_decision_about_a_call_is_the_input_of_its_row(self) -> None:
         for uid, approve in (("resp_a", True), ("resp_d", False)):
             item(made(uid), f"mcpa_{uid}", "mcp_approval_response", Direction.INPUT, approve=approve)
