@@ -14,8 +14,10 @@ async function load(response) {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function describe(event, ms) {
-  document.querySelector("#event h2").firstChild.textContent = `Event ${event.sequence_number} · ${event.type} · ${ms} ms `;
+function describe(event, ms, status) {
+  const [heading, state] = document.querySelectorAll("#event h2");
+  heading.firstChild.textContent = `Event ${event.sequence_number} · ${event.type} · ${ms} ms `;
+  state.firstChild.textContent = `Response after event ${event.sequence_number} · ${status} `;
   document.querySelector("#event pre").textContent = visible(JSON.stringify(event, null, 2)).slice(0, MAX_JSON_CHARS);
 }
 
@@ -27,14 +29,16 @@ export async function playback({ response, number, last, show, isPlaying }) {
   if (number >= last) number = -1;
   const view = new LiveOutput(document.querySelector("#state"), response);
   const apply = (event) => !(isStill.matches && event.type.endsWith(".delta")) && view.apply(event);
-  for (const event of log.slice(0, number + 1)) apply(event);
+  let status = "";
+  const take = (event) => (apply(event), (status = event.response?.status ?? status));
+  log.slice(0, number + 1).forEach(take);
   const begin = performance.now() - (times[number] ?? 0);
   while (number < last) {
     await pause((times[number + 1] ?? 0) - (performance.now() - begin));
     if (!isPlaying()) return;
-    do apply(log[++number]);
+    do take(log[++number]);
     while (number < last && times[number + 1] <= performance.now() - begin);
     show(number, times[number]);
-    describe(log[number], times[number]);
+    describe(log[number], times[number], status);
   }
 }

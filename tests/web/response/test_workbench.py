@@ -211,10 +211,14 @@ def test_play_shows_the_events_at_the_recorded_speed_until_paused(page: Page, ch
     )
     play.click()
     expect(state).to_contain_text("word3 ")
-    elapsed, shown = page.evaluate("[performance.now() - window.begin, Number(document.querySelector('#player input').value)]")
+    elapsed, shown, heading = page.evaluate(
+        "[performance.now() - window.begin, Number(document.querySelector('#player input').value), "
+        "document.querySelectorAll('#event h2')[1].textContent]"
+    )
     play.click()
     expect(play).to_have_text("Play")
     assert elapsed >= times[shown] - 1
+    assert heading.startswith(f"Response after event {shown} · in_progress ")
     # The state at the pause, and no more of it.
     expect(page.get_by_role("heading", level=2).first).to_contain_text(f"Event {number_of(page)} ·")
     assert shown <= number_of(page) < len(times) - 1
