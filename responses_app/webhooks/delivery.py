@@ -18,6 +18,7 @@ from responses_app.store import webhooks
 from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.db import call_in_thread
 from responses_app.utils.shares import ProjectShares
+from responses_app.webhooks.endpoints import encrypt_all_again
 from responses_app.webhooks.sender import WebhookAnswer, WebhookEvent, send_event
 
 logger = logging.getLogger("responses.webhooks")
@@ -32,9 +33,13 @@ async def deliver_webhooks(clock: Clock = shared_clock.now, poll_s: float = POLL
     The last place is for a project without a delivery in work in this process, so that a slow endpoint stops no other project.
     """
     slots, ended = ProjectShares(settings.RESPONSES_WEBHOOKS_PARALLEL), asyncio.Event()
+    has_old_keys = bool(settings.SECRET_KEY_FALLBACKS)
     async with asyncio.TaskGroup() as group:
         while True:
             try:
+                if has_old_keys:
+                    await call_in_thread(encrypt_all_again)
+                    has_old_keys = False
                 await _start_due(group, slots, ended, clock)
             except Exception as error:
                 # The next look comes after the pause.

@@ -9,7 +9,7 @@ import uuid_utils
 from django.utils import timezone
 
 from responses_app.models import WebhookEndpoint
-from responses_app.webhooks.signatures import encrypt_secret, new_secret, secret_hint
+from responses_app.webhooks.signatures import encrypt_again, encrypt_secret, new_secret, secret_hint
 
 # Time that the old secret stays valid if a rotation keeps it.
 OLD_SECRET_VALID: Final = timedelta(hours=24)
@@ -30,3 +30,11 @@ def rotate(row: WebhookEndpoint, *, keep_old: bool) -> str:
     row.secret, row.secret_hint, row.updated_at = encrypt_secret(row.uid, secret), secret_hint(secret), now
     row.save(update_fields=["secret", "secret_hint", "old_secret", "old_secret_until", "updated_at"])
     return secret
+
+
+def encrypt_all_again() -> None:
+    """Encrypt the secrets of all endpoints with SECRET_KEY, so that SECRET_KEY_FALLBACKS are not needed for these any more."""
+    for row in WebhookEndpoint.objects.only("uid", "secret", "old_secret").iterator():
+        changes = {name: encrypt_again(row.uid, getattr(row, name)) for name in ("secret", "old_secret")}
+        # A rotation may have changed the row meanwhile.
+        WebhookEndpoint.objects.filter(pk=row.pk, secret=row.secret).exclude(**changes).update(**changes)

@@ -33,6 +33,12 @@ def encrypt_secret(uid: str, secret: str) -> bytes:
     return next(encryption_keys(PURPOSE)).cipher.encrypt(secret.encode(), [uid.encode()])
 
 
+def encrypt_again(uid: str, data: bytes | None) -> bytes | None:
+    """Encrypt an encrypted secret with the key of SECRET_KEY. Data of that key, or of an unknown key, is returned unchanged."""
+    clear = None if data is None else decrypt_bytes(PURPOSE, bytes(data), [uid.encode()])
+    return data if clear is None else encrypt_secret(uid, clear.decode())
+
+
 def signing_secrets(endpoint: WebhookEndpoint, now: datetime) -> list[str]:
     """Return the valid secrets, the newest first: two during a rotation, none if SECRET_KEY has changed."""
     stored = [endpoint.secret]

@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import openai
 import pytest
+from django.conf import settings
 from django.test import override_settings
 
 from responses_app.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from responses_app.store import webhooks
 from responses_app.store.cluster.clock import shared_clock
+from responses_app.store.db import call_in_thread
 from responses_app.webhooks import sender, signatures
 from responses_app.webhooks.delivery import deliver_due, deliver_webhooks
 from responses_app.webhooks.endpoints import new_endpoint, rotate
@@ -124,6 +126,26 @@ def test_both_secrets_are_valid_during_a_rotation(clock: DateClock) -> None:
         unwrap(receiver, last)
         with pytest.raises(openai.InvalidWebhookSignatureError):
             unwrap(receiver, new)
+
+
+def test_secrets_survive_a_replacement_of_the_secret_key() -> None:
+    row, former = make_endpoint("http://127.0.0.1:9/hook")
+    secret = rotate(row, keep_old=True)
+    stored = row.secret
+    old_key, new_key = settings.SECRET_KEY, "another key with more than thirty-two characters"
+
+    async def run() -> None:
+        task = asyncio.ensure_future(deliver_webhooks())
+        try:
+            await eventually(lambda: call_in_thread(WebhookEndpoint.objects.exclude(secret=stored).exists))
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    with override_settings(SECRET_KEY=new_key, SECRET_KEY_FALLBACKS=[old_key]):
+        asyncio.run(run())
+    with override_settings(SECRET_KEY=new_key, SECRET_KEY_FALLBACKS=[]):
+        assert signatures.signing_secrets(WebhookEndpoint.objects.get(), datetime.now(UTC)) == [secret, former]
 
 
 def test_retries_last_about_a_day_and_keep_the_id(clock: DateClock) -> None:
