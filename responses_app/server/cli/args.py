@@ -85,7 +85,7 @@ class Options:
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to an argparse parser or a Django command parser."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=parse_port, default=8000, help="port to listen on (default: %(default)s)")
     parser.add_argument(
         "--model", action="append", default=[], dest="models", metavar="[NAME=]SOURCE", help="model to serve; may be repeated"
     )
@@ -206,7 +206,8 @@ def redacted_command(argv: Sequence[str]) -> str:
     return shlex.join([program, *(re.sub(r"(?<=://)[^/@,\s]*@", "", word) for word in words)])
 
 
-def _port(text: str) -> int:
+def parse_port(text: str) -> int:
+    """Parse the number of a port. Raises ArgumentTypeError."""
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import os
+import re
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.log_redirect import tail
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli import model_specs
+from responses_app.server.cli.args import parse_port
 from responses_app.server.engine_worker.spec import WorkerSpec, plan, plan_socket
 from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
 from responses_app.server.model_files import opening
@@ -53,15 +55,23 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="folder, hub name, demo model, or vllm:///folder?option=value",
     )
-    parser.add_argument("--name", help=f"name to serve it under (default: as {SERVE} names it)")
+    parser.add_argument("--name", type=_parse_name, help=f"name to serve it under (default: as {SERVE} names it)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
-    parser.add_argument(
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--port", type=parse_port, default=0, help="port to listen on (default: a free one, which is printed)")
+    place.add_argument(
         "--socket", action="store_true", help="serve this machine over a Unix socket in the data folder, not over HTTP"
     )
     parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, which other users cannot see")
     parser.add_argument("--fit", action="store_true", help="use the largest context that fits into the memory")
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # Descriptor on which the parent process is notified.
+
+
+def _parse_name(text: str) -> str:
+    """Refuse a name that RESPONSES_MODELS, with entries NAME=URL between white space, cannot have."""
+    if not re.fullmatch(r"[^\s=]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name: it is empty, or has white space or =")
+    return text
 
 
 def main(argv: Sequence[str]) -> int:

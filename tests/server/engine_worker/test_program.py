@@ -16,6 +16,7 @@ import pytest
 
 from responses_app.demo.build import build
 from responses_app.installation.data_dir import ROOT
+from responses_app.server.engine_worker import program
 from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.engine_worker.vllm_process import VllmFailed
@@ -51,6 +52,22 @@ def test_unknown_vllm_option_is_reported(tmp_path: Path) -> None:
         assert "max_model_len" in worker.log.read_text()
     finally:
         worker.end()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--port", "99999"], "argument --port: '99999' is not a port"),
+        (["--port", "8100", "--socket"], "argument --socket: not allowed with argument --port"),
+        (["--name", "=x"], "argument --name: '=x' is not a name"),
+        (["--name", "a b"], "argument --name: 'a b' is not a name"),
+    ],
+)
+def test_invalid_option_is_refused(arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        program.main(arguments)
+    assert refused.value.code == 2
+    assert problem in capsys.readouterr().err
 
 
 class Broken:
