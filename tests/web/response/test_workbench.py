@@ -275,6 +275,8 @@ def test_request_page_has_foldable_json_and_coloured_code_and_lines(page: Page, 
     request = page.get_by_role("group", name="Request", exact=True)
     request.locator("summary", has_text='"tools"').click()
     expect(request.locator("div", has_text='"server_label"')).to_be_hidden()
+    # WCAG 2.2, 2.5.8: closed blocks stand close to each other.
+    assert page.locator(".block > summary").evaluate_all("all => Math.min(...all.map((one) => one.offsetHeight))") >= 24
     page.get_by_text("Reproduce: Python").click()
     expect(page.locator("#python .hljs-keyword").first).to_have_text("import")
     lines = page.locator("pre.wire")
