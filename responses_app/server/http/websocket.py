@@ -11,7 +11,9 @@ from typing import Any, Final
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import reactor
 
-from responses_app.server.http.errors import BODY_LIMIT, LINGER_BYTES
+from responses_app.errors import InvalidRequest, MethodNotAllowed
+from responses_app.runs.ids import new_id
+from responses_app.server.http.errors import BODY_LIMIT, LINGER_BYTES, response_of
 from responses_app.server.http.tcp_limits import LINGER_LONGEST
 from responses_app.server.http.unfinished import Charge, Full
 
@@ -46,6 +48,24 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         self._held = False
         self._early = b""
         return super().onConnect(request)
+
+    def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:
+        """Answer an invalid handshake with an error object (overrides autobahn, whose answer has no body)."""
+        is_method = code == HTTPStatus.METHOD_NOT_ALLOWED
+        if not is_method and code != HTTPStatus.BAD_REQUEST:
+            super().failHandshake(reason, code, responseHeaders)
+            return
+        message = f"The WebSocket handshake is invalid: {reason}."
+        refusal = MethodNotAllowed(message) if is_method else InvalidRequest(message)
+        refusal.headers |= {"Allow": "GET"} if is_method else dict(responseHeaders or ())
+        self.wasNotCleanReason = reason
+        self.sendData(response_of(refusal, new_id("req_")))
+        self.dropConnection(abort=False)
+
+    def onClose(self, wasClean: bool, code: int | None, reason: str) -> None:
+        """Notify the application (overrides Daphne), which has not met a connection whose handshake was invalid."""
+        if hasattr(self, "server"):
+            super().onClose(wasClean, code, reason)
 
     # From the client
 

@@ -17,6 +17,7 @@ from openai.types.websocket_reconnection import ReconnectingEvent
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support import plain_http
 from tests.support.engines.held_script import HeldScript, held_hello
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
@@ -265,3 +266,17 @@ def test_signals_close_with_1001_and_a_response_finishes_or_continues_after_a_re
         stop_finishes_responses_and_closes_with_1001(server, script)
     finally:
         server.end()
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "problem"), [("GET", 400, "Connection header"), ("POST", 405, 'HTTP method "POST"')]
+)
+def test_invalid_handshake_is_answered_with_an_error_object(shared: Server, method: str, status: int, problem: str) -> None:
+    before = len(shared.log.read_bytes())
+    answer = plain_http.request(method, f"{shared.url}/v1/responses", headers={"Upgrade": "websocket"})
+    assert (answer.status_code, answer.headers.get("allow")) == (status, "GET" if status == 405 else None)
+    assert problem in answer.json()["error"]["message"]
+    assert answer.headers["x-request-id"].startswith("req_")
+    # The end of the connection is logged before a later request is answered.
+    assert plain_http.request("GET", f"{shared.url}/health").status_code == 200
+    assert b"Traceback" not in shared.log.read_bytes()[before:]
