@@ -25,6 +25,7 @@ EXPECTED = {
     "model_type": "an object",
     "model_attributes_type": "an object",
     "finite_number": "a finite number",
+    "text_or_parts_type": "a string or an array of objects",
 }
 # Python types and their names in JSON.
 JSON_TYPES: Sequence[tuple[type, str]] = (

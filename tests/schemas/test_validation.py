@@ -71,6 +71,12 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
         "begins with 'msg'",
     ),
     (
+        {"input": [{"type": "local_shell_call_output", "id": 1, "output": "x"}]},
+        "invalid_type",
+        "input[0].id",
+        "a string",
+    ),
+    (
         {"input": [{"type": "function_call", "call_id": "c", "name": "f"}]},
         "missing_required_parameter",
         "input[0].arguments",
@@ -122,6 +128,7 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"tools": [{**TOOL, "name": "a b"}]}, "invalid_value", "tools[0].name", ""),
     ({"tools": [{**TOOL, "name": "a" * 65}]}, "string_above_max_length", "tools[0].name", ""),
     ({"tools": [TOOL, TOOL]}, "invalid_value", "tools[1].name", "used twice"),
+    ({"tools": [{"type": "apply_patch"}] * 2}, "invalid_value", "tools[1].type", "used twice"),
     ({"tools": [{"type": "web_search"}]}, "invalid_value", "tools[0].type", "'web_search'"),
     ({"tools": [{"type": "function"}]}, "missing_required_parameter", "tools[0].name", ""),
     (

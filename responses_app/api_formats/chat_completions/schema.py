@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from responses_app.schemas.options import Cacheable
 from responses_app.schemas.tools import Name
@@ -133,7 +134,15 @@ class ChatPrediction(StrictModel):
     """`prediction`, which has no effect: the answer is the same without a prediction."""
 
     type: Literal["content"]
-    content: str | Objects
+    content: Any
+
+    @field_validator("content")
+    @classmethod
+    def _check_content(cls, raw: object) -> object:
+        """Check the type here: the path of an error in a union has the name of a type as its last step."""
+        if not isinstance(raw, str) and not (isinstance(raw, list) and all(isinstance(part, dict) for part in raw)):
+            raise PydanticCustomError("text_or_parts_type", "neither a string nor parts")
+        return raw
 
 
 class TemplateOptions(StrictModel):

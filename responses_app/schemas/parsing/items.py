@@ -106,7 +106,7 @@ def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     kind = raw["type"]
-    if kind == "local_shell_call_output" and "call_id" not in raw and "id" in raw:
+    if kind == "local_shell_call_output" and "call_id" not in raw and isinstance(raw.get("id"), str):
         raw = {**{key: value for key, value in raw.items() if key != "id"}, "call_id": raw["id"]}
     item = {"status": "completed", **_id(valid(CLIENT_ITEMS[kind], raw, loc), loc)}
     if "call_id" not in item and item["execution"] == "client":

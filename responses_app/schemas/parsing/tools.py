@@ -41,7 +41,7 @@ def check_names(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
         name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
         for name in [name_of, *inside] if name_of else []:
             if name in seen:
-                raise invalid((*loc, index, "name"), f"the name '{name}' is used twice.")
+                raise invalid((*loc, index, "name" if "name" in tool else "type"), f"the name '{name}' is used twice.")
             seen.add(name)
 
 

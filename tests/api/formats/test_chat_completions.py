@@ -275,6 +275,8 @@ class ChatCompletionsTest(ApiCase):
             ),
             ({"colour": 1}, "colour", "unknown_parameter"),
             ({"prediction": "x"}, "prediction", "invalid_type"),
+            ({"prediction": {"type": "content", "content": 1}}, "prediction.content", "invalid_type"),
+            ({"prediction": {"type": "content", "content": ["x"]}}, "prediction.content", "invalid_type"),
             ({"top_k": -1}, "top_k", "integer_below_min_value"),
             ({"min_p": 2}, "min_p", "decimal_above_max_value"),
             ({"repetition_penalty": 0}, "repetition_penalty", "decimal_below_min_value"),
