@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from responses_app.validation.errors import Loc, invalid, json_path, translate, wrong_type
 
@@ -73,7 +74,15 @@ class Caller(StrictModel):
     """Origin of a call: the model, or a program that another server ran."""
 
     type: Literal["direct", "program"]
-    caller_id: str | None = None
+    caller_id: str | None = Field(None, validate_default=True)
+
+    @field_validator("caller_id")
+    @classmethod
+    def _check_program(cls, uid: str | None, info: ValidationInfo) -> str | None:
+        """Require the id of a program: without it the types of the `openai` package cannot read the stored item."""
+        if uid is None and info.data.get("type") == "program":
+            raise PydanticCustomError("missing", "Field required")
+        return uid
 
 
 def drop_nulls(raw: object, loc: Loc) -> dict[str, Any]:

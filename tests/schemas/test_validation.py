@@ -77,6 +77,12 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
         "a string",
     ),
     (
+        {"input": [{"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "", "caller": {"type": "program"}}]},
+        "missing_required_parameter",
+        "input[0].caller.caller_id",
+        "",
+    ),
+    (
         {"input": [{"type": "function_call", "call_id": "c", "name": "f"}]},
         "missing_required_parameter",
         "input[0].arguments",
