@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from responses_app.extraction import job
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable, invalid
 from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB, PROCESS
 from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxBusy, SandboxUnavailable
@@ -44,7 +45,18 @@ class ExtractedText:
     is_cut: bool
 
 
-_pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per_owner=1)
+_pool = Pool(f"{JOB}:handle", PROCESS, size=PROCESSES, per_owner=1)
+
+
+def read_utf8(data: bytes, name: str) -> ExtractedText | None:
+    """Read a plain text in UTF-8, which needs no parser; return None for another file. Raises ExtractionError."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return None
+    if not data or data.startswith(b"PK") or job.detect_format(data, name) != job.TEXT:
+        return None
+    return _parse_answer(job.handle(_payload(data, name)))
 
 
 async def extract_text(
@@ -58,10 +70,14 @@ async def extract_text(
         raise invalid("The file is empty.")
     if len(data) > MAX_FILE_BYTES:
         raise invalid(f"The file has more than {MAX_FILE_BYTES // MIB} MiB, so its text is not read.")
-    payload = json.dumps(name).encode() + b"\n" + data
+    payload = _payload(data, name)
     if sandbox is not None:
         return _parse_answer(await read_file(sandbox, project, payload, queue))
     return _parse_answer(await _read_in_pool(f"{queue}/{project}", payload))
+
+
+def _payload(data: bytes, name: str) -> bytes:
+    return json.dumps(name).encode() + b"\n" + data
 
 
 async def _read_in_pool(owner: str, payload: bytes) -> bytes:

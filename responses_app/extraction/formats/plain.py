@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
-from charset_normalizer import from_bytes
-
 from responses_app.extraction.errors import unsupported
 from responses_app.extraction.text_buffer import TextBuffer
 
@@ -45,6 +43,9 @@ def _decode(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
+        # Here, as the server reads texts in UTF-8 in its own process.
+        from charset_normalizer import from_bytes
+
         guess = None if b"\0" in data[:SAMPLE_BYTES] else from_bytes(data[:SAMPLE_BYTES]).best()
         if guess is None:
             raise unsupported("The file is no text.") from error
