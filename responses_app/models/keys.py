@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils import timezone
 
 from responses_app.installation.keyring import secret_keys
 from responses_app.models.limits.fields import CountedLimit, UsageLimits
@@ -177,6 +178,11 @@ class ApiKey(UsageLimits):
         """The time from which on the secret that `find` was given is refused; None for never."""
         times = [self.expires_at, self.old_valid_until if self.has_old_secret else None]
         return min((time for time in times if time is not None), default=None)
+
+    @property
+    def keeps_old_secret(self) -> bool:
+        """Return whether the secret before the last rotation is still valid."""
+        return self.old_valid_until is not None and timezone.now() < self.old_valid_until
 
     def rotate(self, old_valid_until: datetime) -> str:
         """Replace the secret, and return the new one. The old secret stays valid until `old_valid_until`."""

@@ -24,6 +24,9 @@ from responses_app.web.roles import needed_role
 
 # Hours that the secret before a rotation stays valid, and what the page says.
 ROTATION_HOURS: Final = {"0": "Not at all", "1": "1 hour", "24": "1 day", "168": "7 days", "720": "30 days"}
+STILL_VALID = (
+    "The secret was not changed again: a new secret ends the former one, which is still valid. Open “Rotate…” to confirm."
+)
 NO_MEMBER = "To create keys you need the role “member” in a project. Ask an admin of the project."
 
 
@@ -88,11 +91,17 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 @private("GET", "HEAD", "POST")
 def rotate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show at GET /keys/N/rotate how long the old secret stays valid, and replace the secret at POST."""
+    """Show at GET /keys/N/rotate how long the old secret stays valid, and replace the secret at POST.
+
+    A secret that is still valid from an earlier rotation ends only with the field `end_old`, so that a second click ends none.
+    """
     key = get_object_or_404(_keys_of_user(request).filter(revoked_at=None), pk=pk)
     hours = request.POST.get("hours", "")
     if request.method != "POST" or hours not in ROTATION_HOURS:
         return render(request, "web/key_rotate.html", {"section": "keys", "key": key, "hours": ROTATION_HOURS})
+    if key.keeps_old_secret and "end_old" not in request.POST:
+        messages.error(request, STILL_VALID)
+        return redirect("keys")
     new_secret.put(request, key.rotate(timezone.now() + timedelta(hours=int(hours))))
     _record(request, "key.rotate", key)
     validity = f"stays valid for {ROTATION_HOURS[hours]}" if int(hours) else "may keep working for up to 30 seconds"

@@ -39,6 +39,21 @@ class KeysTest(WebCase):
         self.assertEqual(ApiKey.objects.count(), 1)
         self.assertNotEqual(Session.objects.get().session_data, stored)
 
+    def test_second_click_does_not_end_the_secret_in_use(self) -> None:
+        key, used = ApiKey.make("laptop", "p")
+        path = f"/keys/{key.pk}/rotate"
+        self.assertNotIn("end_old", self.page(path))
+        for _ in range(2):
+            self.client.post(path, {"hours": "24"})
+        shown = self.page("/keys")
+        self.assertIn("The secret was not changed again", shown)
+        match = re.search(r"sk-[\w-]{43}", shown)
+        assert match
+        self.assertEqual([ApiKey.find(secret) for secret in (used, match[0])], [key, key])
+        self.assertIn('name="end_old"', self.page(path))
+        self.client.post(path, {"hours": "24", "end_old": "1"})
+        self.assertEqual([ApiKey.find(secret) for secret in (used, match[0])], [None, key])
+
     def test_an_unseen_secret_expires(self) -> None:
         self.client.post("/keys", {"name": "laptop", "project": "p"})
         late = time.time() + new_secret.VALID_SECONDS + 1
