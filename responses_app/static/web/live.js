@@ -124,8 +124,9 @@ export async function follow(url) {
   // Filtered pages and pages before the end of the log show no live events.
   const view = output ? new LiveOutput(output, location.pathname) : body && after !== "" && !("chosen" in body.dataset) ? new LiveEvents(body) : null;
   const [state, note] = ["[data-state]", "[data-said]"].map((selector) => document.querySelector(selector));
+  let counted = "";
   const onConnection = (isConnected) => {
-    if (!isConnected && note) note.textContent = " · Connection lost. Reconnecting…";
+    if (note) note.textContent = isConnected ? counted : " · Connection lost. Reconnecting…";
   };
   let heardAt = Date.now();
   watchTakeovers(() => heardAt);
@@ -134,7 +135,8 @@ export async function follow(url) {
     heardAt = Date.now();
     if (event.type === "response.in_progress" && state) state.textContent = "Running";
     const count = event.sequence_number + 1;
-    if (note) note.textContent = ` · ${count} event${count === 1 ? "" : "s"}`;
+    counted = ` · ${count} event${count === 1 ? "" : "s"}`;
+    if (note) note.textContent = counted;
   }
   // The response has ended: load the final page.
   location.reload();

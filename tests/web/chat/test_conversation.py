@@ -11,6 +11,20 @@ from tests.support import plain_http
 from tests.support.web.chat_visitor import SLOWLY, Visitor, held
 
 pytestmark = pytest.mark.browser
+# Follows a response whose first connection fails, and whose second one stays silent. The title has the numbers of `onRetry`.
+SILENT_REPLAY = """async () => {
+  const { follow } = await import("/static/web/chat/follow.js");
+  const retries = [];
+  const replay = async () => {
+    if (retries.length === 0) throw new TypeError("lost");
+    return new ReadableStream({});
+  };
+  const onRetry = (number) => {
+    retries.push(number);
+    document.title = retries.join(", ");
+  };
+  follow({ replay }, { id: "resp_1" }, { signal: new AbortController().signal, onRetry }).next();
+}"""
 
 
 def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visitor: Visitor) -> None:
@@ -132,6 +146,12 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
         visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     assert [re.search(r"starting_after=\d+", url) is not None for url in requests] == [True]
+
+
+def test_a_connection_counts_as_restored_before_the_next_event(visitor: Visitor) -> None:
+    page = visitor.page
+    page.evaluate(SILENT_REPLAY)
+    expect(page).to_have_title("1, 0")
 
 
 def test_errors_are_shown_and_can_be_retried_in_one_way(visitor: Visitor) -> None:

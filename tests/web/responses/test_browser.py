@@ -193,7 +193,14 @@ def test_a_live_response_shows_a_lost_connection_and_reconnects(chat_server: Ser
         expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
         page.unroute("**/responses/*/live*")
         expect(page.locator("#running")).to_contain_text(re.compile(r"Running · \d+ events"))
-        expect(page.locator("#answered")).to_contain_text("word0")
+        expect(page.locator("#answered")).to_contain_text("word9")
+        # Connected again, before another event comes.
+        page.route("**/responses/*/live*", cut)
+        page.goto(f"{chat_server.url}/responses/{made['id']}/events")
+        expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
+        page.unroute("**/responses/*/live*")
+        expect(page.locator("#running")).to_have_text("Running")
+        page.goto(f"{chat_server.url}/responses/{made['id']}")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".block.notice")).to_contain_text("Response cancelled")
     assert refused

@@ -8,18 +8,20 @@ const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 8000;
 
 // `start` is {body} to create a response, or {id} to follow an existing one. Calls `onRetry` with the number of each retry,
-// and with 0 after a successful one.
+// and with 0 when connected again.
 export async function* follow(api, start, { signal, onRetry }) {
   let { id } = start;
   let last = -1;
   for (let retries = 0; ; ) {
     try {
       const body = id ? await api.replay(id, last, signal) : await api.create(start.body, signal);
+      // The next event may take long.
+      if (retries > 0) onRetry(0);
       for await (const event of events(body)) {
         if (event.sequence_number <= last) continue;
         // Events are missing: reconnect after `last`.
         if (event.sequence_number > last + 1) break;
-        if (retries > 0) onRetry((retries = 0));
+        retries = 0;
         last = event.sequence_number;
         id ??= event.response?.id;
         yield event;
