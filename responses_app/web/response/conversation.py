@@ -88,11 +88,14 @@ def takeover_notices(row: Response, headers: Sequence[EventHeader]) -> Iterator[
     """Yield a sentence for each take-over, and for a response that waits for one."""
     times = {header.number: header.ms for header in headers}
     for last_event in row.takeovers or ():
-        if last_event in times and last_event + 1 in times:
-            last, later = times[last_event] / 1000, times[last_event + 1] / 1000
-            yield (
-                f"The process that ran this response ended. Its last event came after {duration_text(last)}; "
-                f"another process continued after {duration_text(later)}."
-            )
+        if last_event not in times:
+            continue
+        ended = (
+            f"The process that ran this response ended. Its last event came after {duration_text(times[last_event] / 1000)}; "
+        )
+        if last_event + 1 in times:
+            yield f"{ended}another process continued after {duration_text(times[last_event + 1] / 1000)}."
+        elif row.ended_at is None:
+            yield f"{ended}another process is continuing the response."
     if row.ended_at is None and leases.is_abandoned(row.pk):
         yield WAITING

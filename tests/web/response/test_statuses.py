@@ -180,6 +180,15 @@ class OutcomesTest(WebCase):
                 with self.subTest(events=events, path=path):
                     self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)
 
+    def test_a_response_that_another_process_continues_says_so_before_its_first_event(self) -> None:
+        row = running("in_progress", 5)
+        for last, is_named in ((4, True), (3, False)):
+            Response.objects.filter(pk=row.pk).update(takeovers=[last])
+            for tab in ("", "/events", "/takeovers"):
+                page = self.page(f"/responses/{row.uid}{tab}")
+                self.assertIs("another process is continuing the response." in page, is_named)
+                self.assertIs("another process continued after" in page, not is_named)
+
     def test_output_problems_are_on_the_conversation_and_the_events(self) -> None:
         problems = [
             {"type": "unknown_tool", "message": "The tool is unknown.", "output_index": 0, "item_id": "fc_1"},
