@@ -41,6 +41,8 @@ class Command(DatabaseCommand):
                 self.stdout.write(
                     f"The backup of {manifest.created_at} is complete: {len(manifest.files)} files are as written."
                 )
+                if problem := restoring.secret_key_problem(folder, manifest):
+                    self.stderr.write(f"WARNING: {problem}")
                 return
             with embedded.database(needs_stopped_server=True):
                 rows = restoring.restore(folder, manifest, overwrite=overwrite)

@@ -70,7 +70,8 @@ def restore(folder: Path, manifest: Manifest, *, overwrite: bool) -> dict[str, i
     """
     with psycopg.connect(**session_parameters(), autocommit=True) as link:
         _check_target(link, overwrite)
-    _check_secret_key(folder, manifest)
+    if problem := secret_key_problem(folder, manifest):
+        raise BackupError(problem)
     make_folder(data_dir())
     _restore_files(folder, manifest)
     _restore_database(folder, manifest)
@@ -94,12 +95,11 @@ def _check_target(link: psycopg.Connection[Any], overwrite: bool) -> None:
         raise BackupError(f"The database is not empty: {', '.join(in_use)}. --overwrite replaces all of it.")
 
 
-def _check_secret_key(folder: Path, manifest: Manifest) -> None:
-    """Refuse a SECRET_KEY of the environment that cannot read the backup. The key of the data folder is replaced."""
-    if secret_key_id() != manifest.secret_key_id and not (folder / KEYS / SECRET_FILES[0]).exists():
-        raise BackupError(
-            "SECRET_KEY is not that of the backup, which has no key file. Set SECRET_KEY to the key of that server."
-        )
+def secret_key_problem(folder: Path, manifest: Manifest) -> str | None:
+    """Return a sentence if SECRET_KEY of the environment cannot read the backup, else None. The key of the data folder is replaced."""
+    if (folder / KEYS / SECRET_FILES[0]).exists() or secret_key_id() == manifest.secret_key_id:
+        return None
+    return "SECRET_KEY is not that of the backup, which has no key file. Set SECRET_KEY to the key of that server."
 
 
 def _restore_files(folder: Path, manifest: Manifest) -> None:

@@ -121,6 +121,22 @@ def test_a_backup_of_a_later_version_is_refused_and_other_apps_do_not_count(back
     assert "is of a later version of the server (migration 9999_future)" in done.stderr
 
 
+def test_check_names_a_secret_key_that_cannot_read_the_backup(backup: Path, tmp_path: Path) -> None:
+    copy, data = tmp_path / "copy", tmp_path / "data"
+    subprocess.run(["cp", "-r", backup, copy], check=True)
+    key = (copy / "keys" / "secret_key").read_text().strip()
+    # As of a server with SECRET_KEY in the environment.
+    (copy / "keys" / "secret_key").unlink()
+    manifest = json.loads((copy / NAME).read_text())
+    manifest["files"] = [file for file in manifest["files"] if file["path"] != "keys/secret_key"]
+    (copy / NAME).write_text(json.dumps(manifest))
+    for secret_key, is_named in ((key, False), ("another key with more than thirty-two characters", True)):
+        done = Server.run_manage(data, "restore", str(copy), "--check", SECRET_KEY=secret_key)
+        assert done.returncode == 0, done.stderr
+        assert ("SECRET_KEY is not that of the backup" in done.stderr) == is_named
+    assert not data.exists()
+
+
 MANIFEST = '{"created_at": "", "postgres": %s, "secret_key_id": "", "migrations": %s, "rows": {}, "files": []}'
 
 
