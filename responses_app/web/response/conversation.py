@@ -87,6 +87,7 @@ def _items(keys: Sequence[int]) -> list[dict[str, Any]]:
 def takeover_notices(row: Response, headers: Sequence[EventHeader]) -> Iterator[str]:
     """Yield a sentence for each take-over, and for a response that waits for one."""
     times = {header.number: header.ms for header in headers}
+    is_waiting = row.ended_at is None and leases.is_abandoned(row.pk)
     for last_event in row.takeovers or ():
         if last_event not in times:
             continue
@@ -95,7 +96,7 @@ def takeover_notices(row: Response, headers: Sequence[EventHeader]) -> Iterator[
         )
         if last_event + 1 in times:
             yield f"{ended}another process continued after {duration_text(times[last_event + 1] / 1000)}."
-        elif row.ended_at is None:
+        elif row.ended_at is None and not is_waiting:
             yield f"{ended}another process is continuing the response."
-    if row.ended_at is None and leases.is_abandoned(row.pk):
+    if is_waiting:
         yield WAITING

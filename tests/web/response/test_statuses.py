@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 from django.utils.html import escape
 
-from responses_app.models import Direction, Event, Response
+from responses_app.models import Direction, Event, Lease, Response
 from responses_app.store.log.archive import archive_log
+from responses_app.web.response.conversation import WAITING
 from tests.support.store.stored_events import row_frames
 from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import WebCase, item, made, snapshot
@@ -188,6 +189,12 @@ class OutcomesTest(WebCase):
                 page = self.page(f"/responses/{row.uid}{tab}")
                 self.assertIs("another process is continuing the response." in page, is_named)
                 self.assertIs("another process continued after" in page, not is_named)
+        # The second process has ended too.
+        Response.objects.filter(pk=row.pk).update(takeovers=[4])
+        Lease.objects.create(response=row, model="m")
+        page = self.page(f"/responses/{row.uid}/takeovers")
+        self.assertNotIn("another process is continuing the response.", page)
+        self.assertIn(WAITING, page)
 
     def test_output_problems_are_on_the_conversation_and_the_events(self) -> None:
         problems = [
