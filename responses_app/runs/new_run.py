@@ -34,6 +34,7 @@ from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
+from responses_app.store.response_list import storable_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _row(uid: str, create_request: CreateRequest, now: float, before: Conversati
         user_id=create_request.user,
         conversation_id=before.conversation,
         history=list(before.history),
-        # jsonb cannot hold NUL; the log has the exact value.
-        metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in create_request.metadata.items()},
+        # The log has the exact value.
+        metadata=storable_metadata(create_request.metadata),
         created_at=datetime.fromtimestamp(now, UTC),
     )

@@ -56,13 +56,19 @@ def visible(project: str) -> QuerySet[Response]:
     return Response.objects.filter(Q(stored=True) | Q(background=True), project=project)
 
 
+def storable_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return `metadata` without NUL, which jsonb cannot hold: for rows of responses, and for filters of these."""
+    return {key.replace("\0", ""): value.replace("\0", "") for key, value in metadata.items()}
+
+
 def _filter(rows: QuerySet[Response], filters: ResponseFilter) -> QuerySet[Response]:
     conditions = {
-        "model": filters.model,
+        # Text of Postgres cannot hold NUL, and no model has a name with the character in its place.
+        "model": (filters.model or "").replace("\0", "\ufffd"),
         "status": filters.status,
         "api_format": filters.api_format,
         "conversation__uid": filters.conversation,
-        "metadata__contains": dict(filters.metadata),
+        "metadata__contains": storable_metadata(filters.metadata),
         "created_at__gte": filters.since,
         "created_at__lt": filters.until,
     }

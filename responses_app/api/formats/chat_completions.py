@@ -27,7 +27,7 @@ from responses_app.store import response_list
 from responses_app.store.content import input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
-from responses_app.store.response_list import ResponseFilter
+from responses_app.store.response_list import ResponseFilter, storable_metadata
 from responses_app.validation.base import parse_metadata, validate
 from responses_app.wire import request_body
 
@@ -84,7 +84,7 @@ async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     """POST /v1/chat/completions/{id}: replace the metadata."""
     body = await request_body.parse_body(request, key, partial(validate, UpdateRequest))
     row = await _find(key, uid)
-    row.metadata = dict(parse_metadata(body.metadata))
+    row.metadata = storable_metadata(parse_metadata(body.metadata))
     await row.asave(update_fields=["metadata"])
     return json_response(await _body(row))
 

@@ -47,7 +47,7 @@ def _filter(request: HttpRequest) -> ResponseFilter:
     """Return the filters of the query. Raises InvalidRequest, also for an unknown parameter."""
     metadata = metadata_filter(request, KNOWN)
     return ResponseFilter(
-        model=(query.text(request, "model") or "").replace("\0", "\ufffd") or None,
+        model=query.text(request, "model"),
         status=query.choice(request, "status", "", tuple(Status.values)) or None,
         conversation=_id(query.text(request, "conversation")),
         metadata=metadata,
@@ -62,8 +62,7 @@ def metadata_filter(request: HttpRequest, known: Collection[str]) -> dict[str, s
     for name in request.GET:
         pair = METADATA.fullmatch(name)
         if pair is not None:
-            # Metadata is stored in jsonb, which cannot hold NUL.
-            metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
+            metadata[pair[1]] = query.single(request, name) or ""
         elif name not in known:
             raise unknown_parameter(name)
     return metadata
