@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from django.core.exceptions import RequestDataTooBig
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.http.request import UnreadablePostError
 
@@ -39,6 +40,8 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
     if isinstance(error, StorageUnavailable):
         logger.error("%s storage of files: %s. `%s doctor` checks RESPONSES_FILE_STORAGE", request_id, error, MANAGE)
         return ServiceUnavailable("The storage of files does not answer. Try again in a moment.")
+    if isinstance(error, TooManyFieldsSent):
+        return InvalidRequest(f"The query has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} parameters.")
     if isinstance(error, RequestDataTooBig):
         return PayloadTooLarge("The body of your request is larger than 64 MiB.")
     if isinstance(error, UnreadablePostError):

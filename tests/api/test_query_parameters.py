@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import orjson
+from django.conf import settings
 
 from tests.support.api.case import HELLO, ApiCase, record_text
 
@@ -55,3 +56,10 @@ class QueryParametersTest(ApiCase):
             uid = (await self.made(client))["id"]
             page = f"/v1/responses/{uid}/input_items?before=msg_x"
             self.refused(await client.get(page), 400, "unsupported_parameter", "before", "'after'")
+
+    async def test_too_many_parameters_are_refused(self) -> None:
+        query = "&".join(f"x{number}=1" for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1))
+        async with self.serving() as client:
+            for path in ("/v1/models", "/v1/responses", "/v1/conversations/conv_x/items"):
+                with self.subTest(path=path):
+                    self.refused(await client.get(f"{path}?{query}"), 400, None, None, "more than 1000 parameters")
