@@ -82,7 +82,8 @@ def _parse(content_type: str, source: _CountedBody, handler: _FileWriter) -> Map
         parser: Any = MultiPartParser(meta, cast(Any, source), [handler])
         fields, _ = parser.parse()
     except (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent) as error:
-        raise PayloadTooLarge(str(error)) from error
+        # The words of Django name its settings.
+        raise PayloadTooLarge("The form has too many parts, or too long ones.") from error
     except (MultiPartParserError, SuspiciousOperation, UnicodeError) as error:
         raise InvalidRequest(f"The form cannot be parsed: {error}") from error
     except ValueError as error:

@@ -155,9 +155,11 @@ def test_invalid_form_is_refused_and_leaves_nothing(shared: Server, body: bytes,
     assert local_files(shared) == []
 
 
-def test_form_with_much_beside_the_file_is_too_large(shared: Server) -> None:
-    answer = post(shared, part("purpose", b"x" * (8 * 1024 * 1024)) + FILE + END)
+@pytest.mark.parametrize("fields", [part("purpose", b"x" * (8 * 1024 * 1024)), PURPOSE * 1001], ids=["long", "many"])
+def test_form_with_much_beside_the_file_is_too_large(shared: Server, fields: bytes) -> None:
+    answer = post(shared, fields + FILE + END)
     assert answer.status_code == 413
+    assert "DATA_UPLOAD" not in answer.text
     assert local_files(shared) == []
 
 
