@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from responses_app.store.cluster.clock import database_time
 from responses_app.store.storage_report.samples import LATE_S, calculate_rates, read_sample, recent_samples
 from responses_app.store.storage_report.sizes import project_sizes, table_sizes
 from responses_app.web.private import private
@@ -19,7 +18,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """Show the storage report at GET /storage to superusers."""
     if not request.user.is_superuser:
         raise PermissionDenied
-    now = datetime.now(UTC)
+    now = database_time()
     sample = read_sample(now)
     context = {
         "section": "overview",

@@ -17,6 +17,7 @@ from responses_app.server.doctor import storage
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, FindingStatus
 from responses_app.store.storage_report import samples, sizes
 from responses_app.store.storage_report.samples import calculate_rates, read_sample, recent_samples, take_sample
+from responses_app.web import storage as storage_page
 from tests.support.web.page_case import WebCase, made
 
 NOW = datetime.now(UTC)
@@ -146,6 +147,15 @@ class StorageReportTest(WebCase):
         with mock.patch.object(samples, "free_bytes", return_value=sizes.database_bytes()):
             status, message = self.only(storage.check_growth)
         self.assertEqual((status, "its disk is full on" in message), (FAILED, True))
+
+    def test_doctor_and_page_measure_waits_by_the_clock_of_the_database(self) -> None:
+        # The clock of this host is an hour behind that of the database.
+        made("resp_1", ended_at=NOW)
+        with mock.patch.object(storage, "database_time", return_value=NOW + timedelta(hours=1)):
+            status, message = self.only(storage.check_archiving)
+        self.assertEqual((status, "1 logs wait" in message), (WARNING, True))
+        with mock.patch.object(storage_page, "database_time", return_value=NOW + timedelta(hours=1)):
+            self.assertIn("1 log, the oldest for", self.page("/storage"))
 
     def test_free_space_is_unknown_where_postgres_hides_its_folder(self) -> None:
         # The role of the tests is no superuser.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db import DatabaseError
 
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
+from responses_app.store.cluster.clock import database_time
 from responses_app.store.storage_report.samples import LATE_S, calculate_rates, read_sample, recent_samples
 
 GIB: Final = 1024**3
@@ -23,7 +24,7 @@ def checks() -> list[tuple[str, Check]]:
 def check_archiving() -> CheckResults:
     """Check that no log waits for archiving longer than LATE_S seconds."""
     try:
-        sample = read_sample(datetime.now(UTC))
+        sample = read_sample(database_time())
     except DatabaseError:
         yield SKIPPED, "The database or its tables are missing."
         return
@@ -39,8 +40,8 @@ def check_archiving() -> CheckResults:
 
 def check_growth() -> CheckResults:
     """Check the time until the disk of Postgres is full, by the growth of the last days."""
-    now = datetime.now(UTC)
     try:
+        now = database_time()
         latest = read_sample(now)
         rates = calculate_rates(recent_samples(now), latest)
     except DatabaseError:
