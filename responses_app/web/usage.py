@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from django.shortcuts import render
 from responses_app.access.permissions import restricted_to
 from responses_app.models import ApiKey
 from responses_app.models.limits.fields import NANO
-from responses_app.store.limits.usage_report import UsageQuery, sums
+from responses_app.store.limits.usage_report import SUMS, UsageQuery, sums
 from responses_app.utils.csv_cells import csv_cell
 from responses_app.web.delivery.replica_pages import reads_replica
 from responses_app.web.private import private
@@ -21,18 +22,9 @@ from responses_app.web.private import private
 # Limits of spend are by calendar month.
 MONTH: Final = "month"
 RANGES: Final = {"1": "1 day", "7": "7 days", "30": "30 days", MONTH: "This month", "90": "90 days"}
-COLUMNS: Final = (
-    "day",
-    "project",
-    "key",
-    "model",
-    "requests",
-    "input_tokens",
-    "cached_tokens",
-    "output_tokens",
-    "tool_calls",
-    "cost",
-)
+GROUP_BY: Final = ("project", "key", "model")
+# The key has its name, which may stand twice in a project, and its id.
+COLUMNS: Final = ("day", *GROUP_BY, *SUMS, "key_id")
 
 
 @private("GET", "HEAD")
@@ -42,11 +34,13 @@ def show(request: HttpRequest) -> HttpResponse:
     days = _days(request)
     by_day = _usage(request, days, ())
     most = max((row["tokens"] for row in by_day), default=1)
-    groups: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in _usage(request, days, ("project", "key", "model")):
-        total = groups.setdefault((row["project"], row["key"], row["model"]), {**row, **dict.fromkeys(COLUMNS[4:], 0)})
-        for name in COLUMNS[4:]:
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in _usage(request, days, GROUP_BY):
+        # Keys of a project may have the same name.
+        total = groups.setdefault((row["project"], row["key_id"], row["model"]), {**row, **dict.fromkeys(SUMS, 0)})
+        for name in SUMS:
             total[name] += row[name]
+        total["cost_text"] = _cost_text(total["cost"])
     context = {
         "section": "overview",
         "days": days,
@@ -67,7 +61,8 @@ def export(request: HttpRequest) -> HttpResponse:
     response["Content-Disposition"] = 'attachment; filename="usage.csv"'
     writer = csv.writer(response)
     writer.writerow(COLUMNS)
-    for row in _usage(request, _days(request), ("project", "key", "model")):
+    for row in _usage(request, _days(request), GROUP_BY):
+        row["cost"] /= NANO
         writer.writerow([csv_cell(row[name]) for name in COLUMNS])
     return response
 
@@ -85,20 +80,26 @@ def _usage(request: HttpRequest, days: str, group_by: tuple[str, ...]) -> list[d
     projects = restricted_to(request.user)
     filters = {} if projects is None else {"project": projects}
     rows = list(sums(UsageQuery(start, now + timedelta(seconds=1), "1d", group_by, filters)))
-    names = dict(ApiKey.objects.filter(pk__in={row.get("key") for row in rows}).values_list("pk", "name"))
-    return [_shown(row, names) for row in rows]
+    keys = ApiKey.objects.filter(pk__in={row.get("key") for row in rows}).in_bulk()
+    return [_shown(row, keys) for row in rows]
 
 
-def _shown(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
-    key = row.get("key")
-    shown = {name: row[f"sum_{name}"] for name in COLUMNS[4:]}
+def _shown(row: dict[str, Any], keys: Mapping[int, ApiKey]) -> dict[str, Any]:
+    """Return a row with a name of its key. The cost is in billionths of the currency unit."""
+    pk = row.get("key")
+    key = keys.get(pk) if pk is not None else None
     return {
-        **shown,
-        "cost": row["sum_cost"] / NANO,
-        "cost_text": "< 0.01" if 0 < row["sum_cost"] < NANO // 100 else f"{row['sum_cost'] / NANO:.2f}",
+        **{name: row[f"sum_{name}"] for name in SUMS},
+        "cost_text": _cost_text(row["sum_cost"]),
         "tokens": row["sum_input_tokens"] + row["sum_output_tokens"],
         "day": row["bucket"].date(),
         "project": row.get("project", ""),
         "model": row.get("model", ""),
-        "key": "Browser" if key is None else names.get(key, f"Key {key}"),
+        "key": "Browser" if pk is None else f"Key {pk}" if key is None else key.name,
+        "key_prefix": "" if key is None else key.prefix,
+        "key_id": "" if pk is None else pk,
     }
+
+
+def _cost_text(cost: int) -> str:
+    return "< 0.01" if 0 < cost < NANO // 100 else f"{cost / NANO:.2f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -31,7 +32,26 @@ class UsagePageTest(WebCase):
         answer = self.client.get("/usage.csv")
         lines = answer.content.decode().splitlines()
         self.assertEqual(lines[0].split(",")[:4], ["day", "project", "key", "model"])
-        self.assertTrue(lines[1].endswith(",p,'=key of p,<m>,1,1000,200,77,3,1.5"))
+        pk = ApiKey.objects.get(project="p").pk
+        self.assertTrue(lines[1].endswith(f",p,'=key of p,<m>,1,1000,200,77,3,1.5,{pk}"))
+
+    def test_costs_of_all_days_are_added_for_a_key(self) -> None:
+        ends = (datetime.now(UTC), datetime.now(UTC) - timedelta(days=1))
+        for end, cost in zip(ends, (4_250_000_000, 2_000_000_000), strict=True):
+            row = usage_row("r", None, None, "m", Spent(10, 0, 0, 0, cost))
+            row.start = end
+            row.save()
+        with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}):
+            page = self.page("/usage")
+        self.assertEqual(re.findall(r'data-name="Cost"[^>]*>6\.25<', page), ['data-name="Cost" class="n">6.25<'])
+
+    def test_keys_of_the_same_name_have_rows_of_their_own(self) -> None:
+        for output in (4321, 8765):
+            key, _ = ApiKey.make("twice", "r")
+            usage_row("r", key.pk, None, "m", Spent(0, 0, output, 0, 0)).save()
+        page = self.page("/usage")
+        rows = re.findall(r'data-name="Output" class="n">([\d,]+)<', page)
+        self.assertEqual(sorted(rows[-4:]), ["4,321", "77", "77", "8,765"])
 
     def test_small_costs_are_not_shown_as_none(self) -> None:
         usage_row("r", None, None, "m", Spent(10, 0, 0, 0, 1_000_000)).save()
