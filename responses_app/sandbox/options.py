@@ -1,9 +1,14 @@
-"""Options of the runner, passed as JSON from the launcher."""
+"""Options of the runner, passed as JSON from the launcher, and the token, passed in the environment."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Final
+
+TOKEN_VARIABLE: Final = "RESPONSES_SANDBOX_TOKEN"  # noqa: S105 - a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,16 @@ class RunnerOptions:
     cgroup: str = ""
 
     def to_json(self) -> str:
-        """Return the options as JSON."""
-        return json.dumps(asdict(self))
+        """Return the options as JSON, without the token: every account of the machine can read command lines."""
+        values = asdict(self)
+        del values["token"]
+        return json.dumps(values)
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the environment variable of the token."""
+        return {TOKEN_VARIABLE: self.token}
 
     @classmethod
     def from_json(cls, text: str) -> RunnerOptions:
-        """Parse the options."""
-        return cls(**json.loads(text))
+        """Parse the options, and move the token from the environment, so that no child process inherits it."""
+        return cls(**json.loads(text), token=os.environ.pop(TOKEN_VARIABLE, ""))

@@ -235,6 +235,8 @@ def test_runner_with_a_token_answers_clients_with_the_token(tmp_path: Path, toke
 
     with runner(tmp_path, RunnerOptions(token="right")) as started:
         assert started.use(work) == is_reachable
+        # Other accounts can read command lines, and not environments.
+        assert "right" not in Path(f"/proc/{started.process.pid}/cmdline").read_text().split("--options")[-1]
 
 
 def test_unreachable_runner_is_unavailable(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ class Command(BaseCommand):
             self._install(folder)
         else:
             command.append("--without-packages")
-        _run([*command, "--options", runner_options().to_json()], {**os.environ, "PYTHONPATH": str(ROOT)})
+        options = runner_options()
+        _run([*command, "--options", options.to_json()], {**os.environ, **options.environment(), "PYTHONPATH": str(ROOT)})
 
     def _install(self, folder: Path) -> None:
         """Install the packages in the background. The process ends with the runner, which this process becomes."""

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from responses_app.sandbox import bubblewrap, system
@@ -48,7 +49,8 @@ def main(argv: Sequence[str]) -> None:
         limits = replace(limits, cgroup=bubblewrap.CGROUP)
     program = [str(listening.fileno()), str(options.ready), limits.to_json()]
     command = [sys.executable, "-m", RUNNER, *program]
-    become(bwrap, folders(installed), command, [listening.fileno(), options.ready], cgroup, options.folder)
+    descriptors = [listening.fileno(), options.ready]
+    become(bwrap, folders(installed), command, descriptors, cgroup, options.folder, limits.environment())
 
 
 def become(
@@ -58,10 +60,11 @@ def become(
     descriptors: Sequence[int] = (),
     cgroup: str = "",
     installation: Path = ROOT,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Replace this process by `command` in the runner's sandbox, under an account without rights.
 
-    `installation` is the folder of the sandbox, which chooses the account.
+    `installation` is the folder of the sandbox, which chooses the account. `variables` are added to the environment.
     """
     for descriptor in descriptors:
         if descriptor >= 0:
@@ -70,7 +73,7 @@ def become(
         sources, places = places, _leave_root(places, cgroup, account(installation))
         bwrap = _moved(bwrap, sources, places)
     environment = {"PATH": os.defpath, "PYTHONPATH": bubblewrap.CODE, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    os.execve(bwrap, bubblewrap.runner_command(bwrap, places, command, cgroup), environment)  # noqa: S606
+    os.execve(bwrap, bubblewrap.runner_command(bwrap, places, command, cgroup), {**environment, **variables})  # noqa: S606
 
 
 def folders(installed: Path | None = None) -> dict[str, str]:

@@ -63,10 +63,11 @@ def runner(
     read_end, write_end = os.pipe()
     command = [sys.executable, "-m", "responses_app.sandbox.launch.launcher", "--folder", str(packages), "--listen", url]
     extra = [] if with_packages else ["--without-packages"]
+    options = options or RunnerOptions()
     process = subprocess.Popen(
-        [*command, *extra, "--ready", str(write_end), "--options", (options or RunnerOptions()).to_json()],
+        [*command, *extra, "--ready", str(write_end), "--options", options.to_json()],
         pass_fds=[write_end],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **options.environment(), "PYTHONPATH": str(ROOT)},
     )
     os.close(write_end)
     with os.fdopen(read_end, "rb") as ready:
