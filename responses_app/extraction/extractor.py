@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 import weakref
 from collections.abc import AsyncIterator
@@ -17,6 +18,8 @@ from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxBusy, Sand
 from responses_app.sandbox.client import SandboxClient
 from responses_app.workers.limits import LimitExceeded, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
+
+logger = logging.getLogger("responses.files")
 
 # A project has at most two files in work, one of a request and one of a vector store. The third process serves other projects.
 PROCESSES = 3
@@ -126,6 +129,7 @@ async def _run(sandbox: SandboxClient, project: str, payload: bytes) -> OnceResu
         if left and result.problem is None and result.exit_code in KILLED:
             continue
         return result
+    logger.warning("no file can be read: %s", failure)
     raise ExtractorUnavailable(UNAVAILABLE) from failure
 
 

@@ -96,6 +96,10 @@ class SandboxClient:
         """Return the status without counting as a use."""
         return ContainerStatus(**await self._json("GET", _container(container_id)))
 
+    async def check(self) -> None:
+        """Ask the runner whether it serves, with the token. Raises SandboxUnavailable."""
+        await self._json("GET", "/health")
+
     async def run_once(
         self,
         module: str,

@@ -26,6 +26,7 @@ from responses_app.sandbox.runner.work_folder import path_parts
 
 CHUNK_BYTES = 1 << 18
 DISCONNECT_INTERVAL_S = 0.5
+REFUSAL = "the runner of the sandbox refuses the token: RESPONSES_SANDBOX_TOKEN of the server and of the runner differ"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -62,7 +63,7 @@ class RunnerApp:
         async def checked(request: Request) -> Response:
             authorization = request.headers.get("authorization", "").encode()
             if self._options.token and not hmac.compare_digest(authorization, expected):
-                return JSONResponse({"code": "unavailable", "message": "the token of the sandbox is wrong"}, 401)
+                return JSONResponse({"code": "unavailable", "message": REFUSAL}, 401)
             return await view(request)
 
         return checked

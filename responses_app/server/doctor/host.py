@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import resource
 import shutil
@@ -16,6 +17,8 @@ from django.db import DatabaseError
 
 from responses_app.installation.data_dir import MANAGE, data_dir
 from responses_app.models import ApiKey
+from responses_app.sandbox.base import SandboxError
+from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.bootstrap.first_api_key import other_secret_key, unshared_secret_key
 from responses_app.server.bootstrap.shared_resources import missing_file
@@ -127,12 +130,13 @@ def check_storage() -> CheckResults:
 
 
 def check_sandbox() -> CheckResults:
-    """Make a trial run of the sandbox on this machine, unless a runner elsewhere is set."""
+    """Ask runners at `http` addresses whether they serve; without one for code, make a trial run on this machine."""
     mode, url = code_interpreter(), settings.RESPONSES_SANDBOX_URL
+    yield from _check_runners()
     if mode == "off":
         yield SKIPPED, "RESPONSES_CODE_INTERPRETER is off."
     elif url and not url.startswith("unix:"):
-        yield SKIPPED, f"The runner is at {url}. Run {MANAGE} doctor there."
+        return
     elif problem := local_problem():
         status = FAILED if mode == "on" else WARNING
         yield status, f"The sandbox does not work, so code_interpreter is not offered. {problem}"
@@ -142,6 +146,27 @@ def check_sandbox() -> CheckResults:
         yield FAILED if mode == "on" else WARNING, f"The sandbox of the server that runs does not start: {reason}"
     else:
         yield OK, "The sandbox works: a trial run has succeeded."
+
+
+def _check_runners() -> CheckResults:
+    """Ask the runners at `http` addresses whether they serve a client with the token."""
+    for name in ("RESPONSES_SANDBOX_URL", "RESPONSES_SANDBOX_READER_URL"):
+        url = getattr(settings, name)
+        if url and not url.startswith("unix:"):
+            try:
+                asyncio.run(_ask(url))
+            except SandboxError as error:
+                yield FAILED, f"{name} is {url}: {error}. Check the process of the runner and the setting."
+            else:
+                yield OK, f"The runner at {url} answers. Run {MANAGE} doctor there for a trial run."
+
+
+async def _ask(url: str) -> None:
+    client = SandboxClient(url, settings.RESPONSES_SANDBOX_TOKEN)
+    try:
+        await client.check()
+    finally:
+        await client.close()
 
 
 def _write_probe(name: str) -> None:

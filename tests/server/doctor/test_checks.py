@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import psycopg
@@ -34,6 +35,7 @@ from responses_app.store.files import storage
 from responses_app.store.health import known_migrations
 from responses_app.tools import sandbox_access
 from responses_app.utils import unix_socket
+from tests.support.http_server import SilentHandler, serving
 
 STORAGES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 
@@ -208,6 +210,32 @@ def test_a_missing_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     finally:
         problem.local_problem.cache_clear()
     assert (found, "needs bubblewrap" in message) == (status, mode != "off")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        ((200, b'{"status": "ok"}'), OK, "answers"),
+        ((401, b'{"message": "other token"}'), FAILED, "other token"),
+        (None, FAILED, "reached"),
+    ],
+    ids=["serves", "wrong token", "away"],
+)
+def test_runner_at_an_address_is_asked(answer: tuple[int, bytes] | None, status: str, words: str) -> None:
+    class Handler(SilentHandler):
+        def do_GET(self) -> None:
+            code, body = answer or (0, b"")
+            is_asked = (self.path, self.headers["Authorization"]) == ("/health", "Bearer shared")
+            self.send_response(code if is_asked else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        url = f"http://127.0.0.1:{server.server_address[1] if answer else 1}"
+        with override_settings(RESPONSES_SANDBOX_URL=url, RESPONSES_SANDBOX_READER_URL="", RESPONSES_SANDBOX_TOKEN="shared"):
+            answer_status, message = only(host.check_sandbox)
+    assert (answer_status, url in message, words in message) == (status, True, True)
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
