@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -27,6 +28,13 @@ class IdempotencyTest(ApiCase):
         async with self.serving(record_text(THOUGHT)) as client:
             first, second = [await self.send(client) for _ in range(2)]
             self.assertEqual((first.status_code, second.content), (200, first.content))
+            self.assertEqual(await Response.objects.acount(), 1)
+
+    async def test_equal_requests_at_the_same_time_get_one_response(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            answers = await asyncio.gather(*(self.send(client) for _ in range(6)))
+            self.assertEqual([answer.status_code for answer in answers], [200] * 6)
+            self.assertEqual(len({answer.content for answer in answers}), 1)
             self.assertEqual(await Response.objects.acount(), 1)
 
     async def test_repeated_stream_begins_at_its_first_event(self) -> None:
