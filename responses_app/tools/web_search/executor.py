@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 
+from responses_app.observability.records import current_response
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
@@ -29,6 +31,8 @@ from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
 from responses_app.tools.web_search.pages.fetcher import PageFetcher
 from responses_app.tools.web_search.pages.page import Page, PageFailed
 from responses_app.tools.web_search.reader import PageReader
+
+logger = logging.getLogger("responses.tools")
 
 # By `search_context_size`: results of a search, and lines of a page.
 _SIZES: Mapping[str, tuple[int, int]] = {"low": (5, 50), "medium": (8, 100), "high": (15, 200)}
@@ -98,8 +102,11 @@ class WebSearchExecutor(ServerToolExecutor):
                 action = _written_action(action, arguments)
                 result = await self._run(str(call["function"]), arguments, cursor)
         except TimeoutError:
+            logger.warning("%s: web search: %s", current_response.get(), TOO_SLOW)
             return WebResult(action, failed=True, model_text=TOO_SLOW)
         except (InvalidArguments, LinkMissing, PageFailed, SearchFailed) as error:
+            if isinstance(error, SearchFailed):
+                logger.warning("%s: web search: %s", current_response.get(), error)
             return WebResult(action, failed=True, model_text=str(error))
         self._history.add(result.model_text or "")
         return result

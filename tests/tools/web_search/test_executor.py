@@ -182,10 +182,12 @@ def test_failure_is_shown_to_the_model(folder: Path, call: Call, action: Mapping
 @pytest.mark.parametrize(
     ("backend", "message"), [(FailingBackend(), "HTTP status 500"), (FailingBackend(hangs=True), TOO_SLOW)]
 )
-def test_search_without_an_answer_fails(backend: FailingBackend, message: str) -> None:
+def test_search_without_an_answer_fails(backend: FailingBackend, message: str, caplog: pytest.LogCaptureFixture) -> None:
     (result,) = run(executor(backend, timeout_s=0.05), (SEARCH, {"query": "tea"}))
     assert (result.failed, result.action["query"]) == (True, "tea")
     assert message in (result.model_text or "")
+    # The operator reads of a refused key or a service that is away.
+    assert [(record.levelname, message in record.getMessage()) for record in caplog.records] == [("WARNING", True)]
 
 
 def test_two_calls_share_a_page_and_have_cursors_of_their_own(folder: Path) -> None:
