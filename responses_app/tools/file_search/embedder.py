@@ -14,6 +14,11 @@ TIMEOUT_S = 60.0
 # Texts of a request.
 BATCH = 64
 MAX_DIMENSIONS = 16_000
+_HINTS = {
+    401: " The key of RESPONSES_EMBEDDINGS_KEY is refused.",
+    403: " The key of RESPONSES_EMBEDDINGS_KEY is refused.",
+    404: " Check the path of RESPONSES_EMBEDDINGS_URL, and RESPONSES_EMBEDDINGS_MODEL.",
+}
 
 
 class EmbeddingFailed(Exception):
@@ -40,11 +45,15 @@ async def _request(client: httpx2.AsyncClient, texts: Sequence[str]) -> list[lis
     body = {"model": settings.RESPONSES_EMBEDDINGS_MODEL, "input": list(texts), "encoding_format": "float"}
     try:
         response = await client.post(f"{settings.RESPONSES_EMBEDDINGS_URL.rstrip('/')}/embeddings", json=body)
-        response.raise_for_status()
+        if response.status_code != 200:
+            hint = _HINTS.get(response.status_code, "")
+            raise EmbeddingFailed(f"The embeddings server answered with HTTP status {response.status_code}.{hint}")
         data = sorted(response.json()["data"], key=lambda one: one["index"])
         vectors = [_normalized(one["embedding"]) for one in data]
-    except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
-        raise EmbeddingFailed(f"The embeddings server failed: {type(error).__name__}.") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise EmbeddingFailed(f"The embeddings server does not answer ({type(error).__name__}).") from error
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise EmbeddingFailed("The embeddings server sent an answer that is not a list of embeddings.") from error
     if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1:
         raise EmbeddingFailed(f"The embeddings server returned {len(vectors)} embeddings for {len(texts)} texts.")
     return vectors

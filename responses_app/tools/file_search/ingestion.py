@@ -142,6 +142,7 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
         await call_in_thread(jobs.fail, job, error.code, error.message)
     except (embedder.EmbeddingFailed, ExtractorUnavailable) as error:
+        logger.warning("%s: attempt %d of the ingestion: %s", job.file.uid, job.attempts, error)
         await call_in_thread(jobs.retry, job, str(error))
     except ExtractorBusy:
         await call_in_thread(jobs.release, job, jobs.BUSY_PAUSE_S)

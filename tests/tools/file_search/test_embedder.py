@@ -99,6 +99,7 @@ def test_no_proxy_of_the_environment_is_used(server: EmbeddingsServer, monkeypat
         (200, b'{"data": [{"index": 0, "embedding": ["a"]}]}'),
         (200, b'{"data": [{"index": 0, "embedding": [NaN]}]}'),
         (200, b'{"data": [{"index": 0, "embedding": null}]}'),
+        (200, b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b"]}]}"),
         (200, b"[1]"),
     ],
     ids=str,
@@ -106,6 +107,13 @@ def test_no_proxy_of_the_environment_is_used(server: EmbeddingsServer, monkeypat
 def test_wrong_answers_fail(server: EmbeddingsServer, answer: tuple[int, bytes]) -> None:
     server.answer = answer
     with pytest.raises(embedder.EmbeddingFailed):
+        asyncio.run(embedder.embed(["fox"]))
+
+
+@pytest.mark.parametrize(("status", "setting"), [(401, "RESPONSES_EMBEDDINGS_KEY"), (404, "RESPONSES_EMBEDDINGS_MODEL")])
+def test_refusal_names_status_and_setting(server: EmbeddingsServer, status: int, setting: str) -> None:
+    server.answer = (status, b"{}")
+    with pytest.raises(embedder.EmbeddingFailed, match=f"HTTP status {status}.*{setting}"):
         asyncio.run(embedder.embed(["fox"]))
 
 

@@ -81,7 +81,7 @@ def test_slow_files_of_a_project_do_not_stop_others() -> None:
 @pytest.mark.parametrize(
     ("error", "attempts"), [(ExtractorBusy("other files are read"), 0), (ExtractorUnavailable("no sandbox"), jobs.MAX_ATTEMPTS)]
 )
-def test_wait_for_other_files_is_no_attempt(error: ExtractorBusy, attempts: int) -> None:
+def test_wait_for_other_files_is_no_attempt(error: ExtractorBusy, attempts: int, caplog: pytest.LogCaptureFixture) -> None:
     row = add_file(make_store())
 
     async def read_text(_file: File) -> str:
@@ -94,3 +94,6 @@ def test_wait_for_other_files_is_no_attempt(error: ExtractorBusy, attempts: int)
         asyncio.run(ingest(job, read_text))
     row.refresh_from_db()
     assert (row.status, row.attempts) == ("failed" if attempts else "in_progress", attempts)
+    assert [record.getMessage().endswith("no sandbox") for record in caplog.records if record.levelname == "WARNING"] == [
+        True
+    ] * attempts
