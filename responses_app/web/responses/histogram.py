@@ -17,23 +17,24 @@ from responses_app.store.replica import read_connection
 MAX_COUNTED = 20_000
 # Parts of the width and the height of the drawing: a bar has BAR parts, of which one is the space to the next bar.
 BARS, BAR, HEIGHT = 60, 10, 40.0
-MIN_RANGE_S = 60.0
+MIN_RANGE_S = 60
 # Parts of the axis of times.
 TICKS = 4
 
-# `%s` is the query of the responses.
+# `%s` is the query of the responses. Bars begin at whole seconds, as the times of a list do, so that a bar counts what its list has: bar n
+# begins `n * length / BARS` seconds after `low`, rounded down. The division is that of integers.
 COUNT = """
 WITH shown AS (%s),
-     span AS (SELECT extract(epoch FROM min(created_at))::float8 AS low, extract(epoch FROM max(created_at))::float8 AS high FROM shown)
-SELECT least(floor((extract(epoch FROM created_at)::float8 - low) / greatest(high - low, {shortest}) * {bars})::int, {bars} - 1) AS bar,
-       count(*), count(*) FILTER (WHERE status = '{failed}'), min(low), max(high)
-FROM shown, span GROUP BY 1 ORDER BY 1
+     times AS (SELECT floor(extract(epoch FROM created_at))::bigint AS second, status FROM shown),
+     span AS (SELECT min(second) AS low, greatest(max(second) - min(second) + 1, {shortest}) AS length FROM times)
+SELECT ((second - low + 1) * {bars} - 1) / length AS bar, count(*), count(*) FILTER (WHERE status = '{failed}'), min(low), min(length)
+FROM times, span GROUP BY 1 ORDER BY 1
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramBar:
-    """Bar with the number of responses from `since` to `until`, and SVG coordinates; `failed_height` is the failed part."""
+    """Bar with the number of responses from `since` to before `until`, and SVG coordinates; `failed_height` is the failed part."""
 
     since: datetime
     until: datetime
@@ -43,6 +44,11 @@ class HistogramBar:
     width: int
     height: float
     failed_height: float
+
+    @property
+    def query(self) -> str:
+        """Return the query of the list of the responses, in UTC: local times stand twice at the end of summer time."""
+        return f"since={self.since:%Y-%m-%dT%H:%M:%SZ}&until={self.until:%Y-%m-%dT%H:%M:%SZ}"
 
     @property
     def y(self) -> float:
@@ -92,24 +98,23 @@ def histogram(rows: QuerySet[Response]) -> Histogram:
 def _ticks(counts: Sequence[tuple[Any, ...]]) -> list[datetime]:
     if not counts:
         return []
-    low, high = counts[0][3], counts[0][4]
-    return [datetime.fromtimestamp(low + max(high - low, MIN_RANGE_S) * place / TICKS, UTC) for place in range(TICKS + 1)]
+    low, length = counts[0][3:]
+    return [datetime.fromtimestamp(low + length * place / TICKS, UTC) for place in range(TICKS + 1)]
 
 
 def _bars(counts: Sequence[tuple[Any, ...]]) -> list[HistogramBar]:
     if not counts:
         return []
-    low, high = counts[0][3], counts[0][4]
-    step, highest = max(high - low, MIN_RANGE_S) / BARS, max(row[1] for row in counts)
+    low, length = counts[0][3:]
+    highest = max(row[1] for row in counts)
 
     def start_of(position: int) -> datetime:
-        return datetime.fromtimestamp(low + position * step, UTC)
+        return datetime.fromtimestamp(low + position * length // BARS, UTC)
 
     return [
         HistogramBar(
             start_of(position),
-            # `until` is exclusive, so the last bar ends one step later to include the newest response.
-            start_of(position + 1 if position < BARS - 1 else BARS + 1),
+            start_of(position + 1),
             count,
             failed,
             position * BAR,
