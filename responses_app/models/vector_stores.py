@@ -89,6 +89,12 @@ class VectorStoreFile(models.Model):
     chunk_tokens = models.PositiveIntegerField(help_text="Tokens of a chunk, at most.")
     overlap_tokens = models.PositiveIntegerField(help_text="Tokens that a chunk shares with the next chunk.")
     usage_bytes = models.BigIntegerField(default=0, help_text="Bytes of the text and of the vectors of all chunks.")
+    embedding_model = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Model of the embeddings of the chunks. Empty without embeddings, or if an earlier version added the file.",
+    )
     error_code = models.CharField(max_length=20, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)

@@ -110,8 +110,11 @@ def renew(job: VectorStoreFile) -> bool:
     return _claimed(job).update(due_at=Now() + timedelta(seconds=LEASE_S)) > 0
 
 
-def complete(job: VectorStoreFile, chunks: Sequence[NewChunk]) -> bool:
-    """Store the chunks of `job` in place of earlier chunks, in a single transaction. False if the claim is lost; then nothing changes."""
+def complete(job: VectorStoreFile, chunks: Sequence[NewChunk], embedding_model: str = "") -> bool:
+    """Store the chunks of `job` in place of earlier chunks, in a single transaction. False if the claim is lost; then nothing changes.
+
+    `embedding_model` is the model of their embeddings.
+    """
     with transaction.atomic():
         if _claimed(job).select_for_update().values_list("pk", flat=True).first() is None:
             return False
@@ -119,7 +122,7 @@ def complete(job: VectorStoreFile, chunks: Sequence[NewChunk]) -> bool:
         for start in range(0, len(chunks), INSERT_BATCH):
             _insert(job, start, chunks[start : start + INSERT_BATCH])
         usage = sum(chunk.usage_bytes for chunk in chunks)
-        return _end(job, StoreFileStatus.COMPLETED, usage_bytes=usage)
+        return _end(job, StoreFileStatus.COMPLETED, usage_bytes=usage, embedding_model=embedding_model)
 
 
 def fail(job: VectorStoreFile, code: str, message: str) -> bool:

@@ -45,7 +45,8 @@ _PLAIN_DISTANCE = "(SELECT -sum(a * b) FROM unnest(chunk.embedding, %(embedding)
 _EMBEDDINGS_SQL = """
 WITH comparable AS MATERIALIZED (
   SELECT chunk.id, chunk.embedding FROM responses_app_filechunk chunk
-  WHERE cardinality(chunk.embedding) = %(dimensions)s AND {scope})
+  WHERE cardinality(chunk.embedding) = %(dimensions)s AND {scope} AND chunk.store_file_id IN (
+    SELECT id FROM responses_app_vectorstorefile WHERE store_id = %(store)s AND embedding_model IN ('', %(model)s)))
 SELECT chunk.id FROM comparable chunk ORDER BY {distance}, chunk.id LIMIT %(limit)s
 """
 _FILTERED_SQL = """chunk.store_file_id IN (SELECT store_file.id FROM responses_app_vectorstorefile store_file
@@ -64,10 +65,11 @@ K = 60
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Query of a search: text, and the embedding of the text if the server has an embedder."""
+    """Query of a search: text, and the embedding of the text by `model` if the server has an embedder."""
 
     text: str
     embedding: Sequence[float] | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def search_store(
     """
     scope = _scope(store, filters)
     by_words = [rank_by_words(store, query.text, CANDIDATES, scope) for query in queries]
-    by_embedding = [rank_by_embedding(query.embedding, CANDIDATES, scope) for query in queries if query.embedding]
+    by_embedding = [rank_by_embedding(query, CANDIDATES, scope) for query in queries if query.embedding]
     weights = weights or RankingWeights()
     if any(by_embedding) and weights.embeddings > 0:
         each_weight = [weights.words] * len(by_words) + [weights.embeddings] * len(by_embedding)
@@ -138,13 +140,22 @@ def rank_by_words(store: VectorStore, text: str, limit: int, scope: Condition) -
         return {pk: min(float(score), 1.0) for pk, score in cursor.fetchall()}
 
 
-def rank_by_embedding(embedding: Sequence[float], limit: int, scope: Condition) -> list[int]:
-    """Return the primary keys of the chunks whose embeddings are nearest by cosine, nearest first."""
-    condition, values = scope
+def rank_by_embedding(query: Query, limit: int, scope: Condition) -> list[int]:
+    """Return the primary keys of the chunks whose embeddings are nearest by cosine, nearest first.
+
+    Embeddings of other models are not compared, whatever their number of dimensions.
+    """
+    (condition, values), embedding = scope, query.embedding or ()
     with connection.cursor() as cursor:
         cursor.execute(_HAS_PGVECTOR_SQL)
         distance = _PGVECTOR_DISTANCE if cursor.fetchone() == (True,) else _PLAIN_DISTANCE
-        parameters = {"embedding": list(embedding), "dimensions": len(embedding), "limit": limit, **values}
+        parameters = {
+            "embedding": list(embedding),
+            "dimensions": len(embedding),
+            "model": query.model,
+            "limit": limit,
+            **values,
+        }
         if distance is _PGVECTOR_DISTANCE:
             parameters["embedding"] = f"[{','.join(map(repr, embedding))}]"
         cursor.execute(_EMBEDDINGS_SQL.format(scope=condition, distance=distance), parameters)

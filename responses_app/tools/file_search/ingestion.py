@@ -137,7 +137,7 @@ async def _cancel(work: asyncio.Task[None]) -> None:
 async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
     """Ingest the claimed file `job` and store the chunks, or the failure."""
     try:
-        await call_in_thread(jobs.complete, job, await _chunks(job, read_text))
+        await call_in_thread(jobs.complete, job, await _chunks(job, read_text), settings.RESPONSES_EMBEDDINGS_MODEL)
     except IngestionFailed as error:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
         await call_in_thread(jobs.fail, job, error.code, error.message)

@@ -57,7 +57,8 @@ async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: S
 async def _queries(texts: Sequence[str]) -> list[Query]:
     if embedder.is_configured():
         try:
-            return [Query(text, vector) for text, vector in zip(texts, await embedder.embed(texts), strict=True)]
+            vectors, model = await embedder.embed(texts), settings.RESPONSES_EMBEDDINGS_MODEL
+            return [Query(text, vector, model) for text, vector in zip(texts, vectors, strict=True)]
         except embedder.EmbeddingFailed as error:
             logger.warning("search by words alone: %s", error)
     return [Query(text) for text in texts]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.test import TestCase, override_settings
 
 from responses_app.models import FileChunk, VectorStore
@@ -136,7 +137,7 @@ class EmbeddedSearchTest(TestCase):
         assert job is not None
         (chunk,) = chunk_text(text)
         (vector,) = await embedder.embed([text])
-        await sync_to_async(jobs.complete)(job, [NewChunk(chunk, vector)])
+        await sync_to_async(jobs.complete)(job, [NewChunk(chunk, vector)], settings.RESPONSES_EMBEDDINGS_MODEL)
 
     async def test_search_finds_synonyms(self) -> None:
         await self.add("Fox at work.", "foxes.txt")
@@ -144,6 +145,16 @@ class EmbeddedSearchTest(TestCase):
         self.assertEqual(len((await FileChunk.objects.afirst() or FileChunk()).embedding or []), 4)
         results = await search([self.store], ["vulpine"], StoreSearchOptions(10))
         self.assertEqual([one.filename for one in results], ["foxes.txt", "bread.txt"])
+
+    async def test_files_of_another_model_are_found_by_words_alone(self) -> None:
+        await self.add("Fox at work.", "foxes.txt")
+        with override_settings(RESPONSES_EMBEDDINGS_MODEL="other words"):
+            self.assertEqual(await search([self.store], ["vulpine"], StoreSearchOptions(10)), [])
+            (result,) = await search([self.store], ["fox"], StoreSearchOptions(10))
+            self.assertEqual(result.filename, "foxes.txt")
+            await self.add("Bread is sold.", "bread.txt")
+            (result,) = await search([self.store], ["loaf"], StoreSearchOptions(10))
+            self.assertEqual(result.filename, "bread.txt")
 
     async def test_search_without_the_server_is_by_words(self) -> None:
         await self.add("Fox at work.", "foxes.txt")
