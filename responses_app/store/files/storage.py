@@ -14,6 +14,8 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 ALIAS = "files"
 # The server sends a chunk after the client has read the chunk before, and looks every 20 ms.
 CHUNK_BYTES = 1024 * 1024
+# Folders that this process has used, and whether each was a mount point.
+_mounts: dict[Path, bool] = {}
 
 
 class StorageUnavailable(Exception):
@@ -49,6 +51,7 @@ def local_folder() -> Path | None:
 def save(path: Path, name: str) -> None:
     """Move the local file `path` into the storage as `name`. Raises OSError and StorageUnavailable."""
     with path.open("rb") as stream, _named_errors():
+        _check_mount()
         stored = storage().save(name, LocalFile(path, stream))
     if stored != name:
         storage().delete(stored)
@@ -63,12 +66,13 @@ def exists(name: str) -> bool:
 def delete(name: str) -> None:
     """Delete the file `name` from the storage, if the file exists. Raises StorageUnavailable."""
     with _named_errors():
+        _check_mount()
         storage().delete(name)
 
 
 def read(name: str, limit: int) -> bytes:
     """Read the file `name`, at most `limit` bytes. Raises FileNotFoundError and StorageUnavailable."""
-    with _named_errors(), storage().open(name) as stream:
+    with _named_errors(), _open(name) as stream:
         data: bytes = stream.read(limit)
         return data
 
@@ -76,7 +80,7 @@ def read(name: str, limit: int) -> bytes:
 async def open_chunks(name: str) -> AsyncIterator[bytes]:
     """Open the file `name` and return an iterator over the bytes. Raises FileNotFoundError and StorageUnavailable."""
     with _named_errors():
-        return _iter_chunks(await _in_thread(storage().open, name))
+        return _iter_chunks(await _in_thread(_open, name))
 
 
 async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
@@ -88,12 +92,30 @@ async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
         stream.close()
 
 
+def _open(name: str) -> Any:
+    _check_mount()
+    return storage().open(name)
+
+
+def _check_mount() -> None:
+    """Raise StorageUnavailable if the folder of the storage has vanished or was unmounted since its first use by this process.
+
+    A storage makes a missing folder, and files in it or in the empty mount point would be hidden by the next mount.
+    """
+    folder = local_folder()
+    if folder is None or (folder not in _mounts and not folder.exists()):
+        return
+    is_mount = folder.is_mount()
+    if not folder.exists() or (_mounts.setdefault(folder, is_mount) and not is_mount):
+        raise StorageUnavailable(f"{folder} has vanished: mount its disk, or restart the server to begin with an empty folder")
+
+
 @contextmanager
 def _named_errors() -> Iterator[None]:
     """Raise StorageUnavailable in place of the errors of a storage, each of which has its own, apart from FileNotFoundError."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, StorageUnavailable):
         raise
     except Exception as error:
         raise StorageUnavailable(f"{type(error).__name__}: {error}") from error
