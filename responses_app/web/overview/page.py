@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from math import exp, floor
 from typing import Any
 from urllib.parse import urlencode
@@ -34,6 +34,8 @@ RANGES = {
     "30d": ("30 days", timedelta(days=1), 30),
 }
 DEFAULT_RANGE = "24h"
+# Times in links, in UTC.
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 NARROWING = ("model", "key", "project", "format")
 MAX_RUNNING = MAX_FAILURES = 5
 # Rows of a table by model, key or project.
@@ -102,10 +104,13 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     narrowing = {field: request.GET[field] for field in NARROWING if request.GET.get(field) and field not in filters.wrong}
     query = {**narrowing, "since": name}
     visible = visible_responses(request.user)
-    shown = _narrowed(visible, query)
-    time_range = TimeRange(name, timezone.now().replace(microsecond=0) - parts * step, step, parts)
+    # The range ends with the current second, as the links have times in whole seconds.
+    end = timezone.now().replace(microsecond=0) + timedelta(seconds=1)
+    time_range = TimeRange(name, end - parts * step, step, parts)
+    counted = {**narrowing, "since": f"{time_range.since.astimezone(UTC):{TIME_FORMAT}}"}
+    shown = _narrowed(visible, counted)
     overview = count(shown, time_range)
-    refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(query))))
+    refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(counted))))
     # A refused request has no model and no API format.
     if narrowing.keys() & {"model", "format"}:
         refusals = refusals.none()
@@ -194,7 +199,7 @@ def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Any, str, l
     """Return for each part of the time axis: the part, the query of its responses, and its numbers."""
     times = []
     for slot in drawn.slots:
-        between = {"since": f"{slot.since:%Y-%m-%dT%H:%M:%SZ}", "until": f"{slot.until:%Y-%m-%dT%H:%M:%SZ}"}
+        between = {"since": f"{slot.since:{TIME_FORMAT}}", "until": f"{slot.until:{TIME_FORMAT}}"}
         query = {**narrowing, **between}
         times.append((slot, urlencode(query), cells(slot.figures, query)))
     return times

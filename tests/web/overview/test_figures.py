@@ -7,6 +7,7 @@ import math
 import re
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import User
@@ -161,6 +162,16 @@ class FiguresTest(WebCase):
         slot = re.search(r'<a href="(/responses\?since=[^"]*until=[^"]*)" tabindex="-1"><title>[^<]*: (\d+) requests', page)
         assert slot
         self.assertIn(f"{slot[2]} response", self.page(html.unescape(slot[1])))
+
+    def test_the_last_part_of_the_time_axis_leads_to_the_responses_of_this_second(self) -> None:
+        now = timezone.now().replace(microsecond=700_000)
+        uid = f"resp_{7:048x}"
+        Response.objects.create(uid=uid, thread=uid, project="p", model="newest", created_at=now - timedelta(milliseconds=100))
+        with mock.patch("django.utils.timezone.now", return_value=now):
+            page = self.page("/?range=1h&model=newest")
+        match = re.search(r'<tr><th scope="row"><a href="(/responses\?[^"]*until=[^"]*)">', page)
+        assert match is not None
+        self.assertEqual(UID.findall(self.page(html.unescape(match[1]))), [uid])
 
     def test_the_address_narrows_the_page(self) -> None:
         for query, shown in (
