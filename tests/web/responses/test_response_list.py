@@ -318,6 +318,13 @@ class ListTest(WebCase):
             self.assertNotIn("Refused 400", self.page(f"/responses?{query}"), query)
         self.assertIn("older_one", self.page("/responses?q=older_one"))
 
+    def test_the_number_of_requests_refused_lately_leads_to_these(self) -> None:
+        refuse(3, timezone.now() - timedelta(minutes=59))
+        refuse(4, timezone.now() - timedelta(minutes=61))
+        match = re.search(r'<a href="(\?[^"]*)">3 refused requests</a> in the last hour', self.page("/responses"))
+        assert match is not None
+        self.assertEqual(self.page(f"/responses{html.unescape(match[1])}").count('<td class="time">'), 3)
+
     def test_refused_requests_beside_responses_are_bounded(self) -> None:
         made("resp_1")
         refuse(40, NOW + timedelta(minutes=1))
