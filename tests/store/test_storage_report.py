@@ -128,6 +128,14 @@ class StorageReportTest(WebCase):
         self.assertEqual(self.client.get("/storage").status_code, 403)
         self.assertNotIn("/storage", self.client.get("/keys").content.decode())
 
+    def test_page_names_no_time_for_a_full_disk_before_growth_and_free_space_are_known(self) -> None:
+        self.assertIn("<dt>Disk full on</dt><dd>–<", self.page("/storage"))
+        sample(DAY, database_bytes=8 * 1024 * GIB).save(force_insert=True)
+        with mock.patch.object(samples, "free_bytes", return_value=None):
+            self.assertIn("<dt>Disk full on</dt><dd>–<", self.page("/storage"))
+        with mock.patch.object(samples, "free_bytes", return_value=GIB):
+            self.assertIn("<dt>Disk full on</dt><dd>not within a year<", self.page("/storage"))
+
     def test_observers_get_the_latest_values(self) -> None:
         sample(DAY, database_bytes=9 * GIB).save(force_insert=True)
         sample(1, waiting=3).save(force_insert=True)
