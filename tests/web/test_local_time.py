@@ -69,6 +69,20 @@ def test_filters_take_local_times(chat_server: Server, chromium: Browser, signed
     page.context.close()
 
 
+def test_filters_keep_a_time_in_the_hour_that_stands_twice(
+    chat_server: Server, chromium: Browser, signed_in: StorageState
+) -> None:
+    page = opened(chromium, signed_in, scripts=True)
+    page.goto(f"{chat_server.url}/responses?since=2026-10-25T01:30:00Z&until=2026-10-25T01:40:00Z")
+    expect(page.locator("[name=since]")).to_have_value("2026-10-25 02:30:00")
+    page.locator("[name=q]").fill("greetings")
+    page.locator("[name=q]").press("Enter")
+    page.wait_for_url("**q=greetings*")
+    assert "since=2026-10-25T01%3A30%3A00Z" in page.url
+    assert "until=2026-10-25T01%3A40%3A00Z" in page.url
+    page.context.close()
+
+
 def test_inspector_of_the_chat_has_local_times(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     page = opened(chromium, signed_in, scripts=True)

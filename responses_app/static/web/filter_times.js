@@ -10,7 +10,7 @@ for (const name of NAMES) {
   const field = form.elements[name];
   const { instant } = field.dataset;
   // The Swedish form is that of ISO 8601.
-  if (instant && /^\d{4}-/.test(field.value)) field.value = new Date(instant).toLocaleString("sv");
+  if (instant && /^\d{4}-/.test(field.value)) field.value = field.dataset.shown = new Date(instant).toLocaleString("sv");
   field.labels[0].querySelector("[data-filter-zone]").textContent = zoneName(new Date());
 }
 
@@ -20,7 +20,9 @@ form.addEventListener("formdata", ({ formData }) => {
     const text = (formData.get(name) ?? "").trim();
     if (WORD.test(text)) formData.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
     if (!WRITTEN.test(text)) continue;
-    const time = new Date(text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
+    // At the end of summer time the text of an hour stands twice: an unchanged field keeps its own time.
+    const { instant, shown } = form.elements[name].dataset;
+    const time = new Date(text === shown ? instant : text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
     if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));
   }
 });
