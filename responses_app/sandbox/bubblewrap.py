@@ -44,7 +44,7 @@ class BubblewrapMissing(Exception):
 
 
 def python_folders() -> list[str]:
-    """Return the folders of Python and of its packages outside of /usr.
+    """Return the folders of Python and of the packages of Python outside of /usr.
 
     Files of an environment (.pth) name folders of packages elsewhere, as in an environment upon another one. Only such
     folders are taken that have the name of a folder of packages: others may hold more than code.

@@ -97,7 +97,7 @@ class SandboxClient:
         return ContainerStatus(**await self._json("GET", _container(container_id)))
 
     async def check(self) -> None:
-        """Ask the runner whether it serves, with the token. Raises SandboxUnavailable."""
+        """Check with the token that the runner serves. Raises SandboxUnavailable."""
         await self._json("GET", "/health")
 
     async def run_once(

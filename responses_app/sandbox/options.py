@@ -49,5 +49,5 @@ class RunnerOptions:
 
     @classmethod
     def from_json(cls, text: str) -> RunnerOptions:
-        """Parse the options, and move the token from the environment, so that no child process inherits it."""
+        """Parse the options, and move the token from the environment, so that no child process inherits the token."""
         return cls(**json.loads(text), token=os.environ.pop(TOKEN_VARIABLE, ""))

@@ -64,7 +64,7 @@ def is_hosted() -> bool:
 
 
 def encoding_problem(encoding: str | None) -> str | None:
-    """Return what to do about the encoding of a database, as `server_encoding` names it. None for UTF8."""
+    """Return the remedy for the encoding of a database, as `server_encoding` names it. None for UTF8."""
     if encoding == ENCODING:
         return None
     return (

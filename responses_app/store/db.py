@@ -72,7 +72,7 @@ def check_connection() -> bool:
 
 
 def count_sessions() -> dict[str, int]:
-    """Return the number of sessions of this database by state. Those of other accounts have the state `other`."""
+    """Return the number of sessions of this database by state. Sessions of other accounts have the state `other`."""
     counts = dict.fromkeys(SESSION_STATES.values(), 0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT state, count(*) FROM pg_stat_activity WHERE datname = current_database() GROUP BY state")

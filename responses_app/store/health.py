@@ -62,7 +62,7 @@ class DatabaseProbe:
 
 
 async def _read_health() -> DatabaseHealth:
-    """Query the database once. No text of an error is shown, as it can name hosts and accounts."""
+    """Query the database once. No text of an error is shown, as a text can name hosts and accounts."""
     known = await asyncio.to_thread(known_migrations)
     try:
         parameters = {"connect_timeout": 5, **session_parameters(), **_KEEPALIVE}

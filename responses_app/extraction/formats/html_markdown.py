@@ -211,5 +211,5 @@ class _MarkdownParser(HTMLParser):
 
 
 def _number(text: str | None, default: int) -> int:
-    """Return the number of an attribute; `default` if it is absent or no number."""
+    """Return the number of an attribute; `default` if the attribute is absent or no number."""
     return int(text) if text and re.fullmatch(r"\s*-?[0-9]{1,9}\s*", text) else default

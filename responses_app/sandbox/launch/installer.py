@@ -29,7 +29,7 @@ WATCH_S = 0.5
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the process for the packages below `folder`, in a new session. The process ends with its parent. Raises OSError."""
+    """Start the process for the packages below `folder`, in a new session. The process ends with the parent process. Raises OSError."""
     # Before the first answer of a server, so that no page and no call misses the installation.
     packages.write_state(folder, InstallationState("installing", time.time()))
     return subprocess.Popen(

@@ -33,7 +33,7 @@ UNREACHABLE = (
 
 
 class PackagesMissing(Exception):
-    """Failure of the installation. The message has the end of pip's output, `step` is a sentence without it."""
+    """Failure of the installation. The message has the end of pip's output, `step` is a sentence without the output."""
 
     def __init__(self, message: str, step: str = "pip has failed; the log has its output") -> None:
         is_offline = any(word in message for word in UNREACHABLE)

@@ -56,7 +56,7 @@ class MachineFacts:
 
 @cache
 def local_problem() -> str | None:
-    """Return None if this machine can run the sandbox, else a sentence that says what forbids it. Found once per process."""
+    """Return None if this machine can run the sandbox, else a sentence that names the obstacle. Found once per process."""
     facts = MachineFacts.read()
     return missing_part(facts) or _trial_problem(facts)
 
@@ -71,7 +71,7 @@ def missing_part(facts: MachineFacts) -> str | None:
 
 
 def forbidding_part(facts: MachineFacts, message: str) -> str:
-    """Return a sentence that names what forbids namespaces, and the remedy. `message` is bubblewrap's."""
+    """Return a sentence that names the part that forbids namespaces, and the remedy. `message` is bubblewrap's."""
     if "ModuleNotFoundError" in message:
         return (
             "The sandbox does not see a Python package of the server. Install the packages into the environment of the server, "

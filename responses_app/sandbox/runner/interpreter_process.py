@@ -1,4 +1,4 @@
-"""Interpreter of a container as the runner sees it: start, run code within limits, end."""
+"""Interpreter of a container, for the runner: start, run code within limits, end."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class InterpreterProcess:
         return kind, await self._reader.readexactly(length)
 
     async def _exit_reason(self) -> str:
-        """Describe the end of the interpreter. A code above 128 is a signal in the sandbox, as bubblewrap reports it."""
+        """Describe the end of the interpreter. A code above 128 is a signal in the sandbox, as bubblewrap reports signals."""
         code = await sandboxed_process.end(self._process)
         number = code - 128 if code > 128 else -code if code < 0 else 0
         if not number:

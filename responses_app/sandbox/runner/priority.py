@@ -34,7 +34,7 @@ async def end_first(pid: int) -> None:
 
 
 async def set_nice(pid: int, nice: int) -> None:
-    """Set the priority of the session of a process, which is one where the kernel has autogroups."""
+    """Set the priority of the session of a process, which exists where the kernel has autogroups."""
     for _ in range(ATTEMPTS):
         if _write(pid, "autogroup", nice):
             break

@@ -1,4 +1,4 @@
-"""Processes of the containers as the runner sees them: memory, and suspension between runs."""
+"""Processes of the containers, for the runner: memory, and suspension between runs."""
 
 from __future__ import annotations
 

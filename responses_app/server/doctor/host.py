@@ -130,7 +130,7 @@ def check_storage() -> CheckResults:
 
 
 def check_sandbox() -> CheckResults:
-    """Ask runners at `http` addresses whether they serve; without one for code, make a trial run on this machine."""
+    """Check runners at `http` addresses; if code runs on this machine, make a trial run."""
     mode, url = code_interpreter(), settings.RESPONSES_SANDBOX_URL
     yield from _check_runners()
     if mode == "off":
@@ -149,7 +149,7 @@ def check_sandbox() -> CheckResults:
 
 
 def _check_runners() -> CheckResults:
-    """Ask the runners at `http` addresses whether they serve a client with the token."""
+    """Check that the runners at `http` addresses serve a client with the token."""
     for name in ("RESPONSES_SANDBOX_URL", "RESPONSES_SANDBOX_READER_URL"):
         url = getattr(settings, name)
         if url and not url.startswith("unix:"):

@@ -109,7 +109,7 @@ def check_answer(url: str) -> CheckResults:
 
 
 def check_host(url: str) -> CheckResults:
-    """POST a form with the header Origin: Django refuses the form unless Host and scheme are those of the browser."""
+    """POST a form with the header Origin: Django refuses the form unless Host and scheme match the browser."""
     with httpx2.Client(base_url=url, timeout=LIMIT_S) as client:
         client.get("/sign-in")
         token = next((value for name, value in client.cookies.items() if name.startswith("csrftoken")), "")
@@ -152,7 +152,7 @@ def check_body_size(url: str, key: str) -> CheckResults:
 
 
 def check_buffering(url: str, key: str) -> CheckResults:
-    """Stream a response, and compare the arrival of its pieces with the time at which the server began the answer."""
+    """Stream a response, and compare the arrival of the pieces with the time at which the server began the answer."""
     answer = httpx2.get(f"{url}/v1/models", headers=_authorization(key), timeout=LIMIT_S)
     if answer.status_code == httpx2.codes.UNAUTHORIZED:
         yield FAILED, KEY_REFUSED

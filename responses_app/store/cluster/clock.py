@@ -31,7 +31,7 @@ shared_clock = SharedClock()
 
 
 def database_time() -> datetime:
-    """Ask the database for its time."""
+    """Ask the database for the present time."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         ((now,),) = cursor.fetchall()

@@ -100,7 +100,7 @@ def delete_rows(keys: Sequence[int], *, waits: bool = False, pages: bool = True)
 
 
 def delete_items(keys: Collection[int]) -> None:
-    """Delete items with their images. No conversation may have them."""
+    """Delete items with their images. No conversation may have the items."""
     with connection.cursor() as cursor:
         cursor.execute(DELETE_ITEMS_SQL, {"keys": list(keys)})
 

@@ -36,7 +36,7 @@ class FileTooLong(Exception):
 async def save(
     container: Container, uid: str, file: WorkFile, chunks: Callable[[], AsyncIterator[bytes]], max_bytes: int
 ) -> ContainerFile:
-    """Store a file that code wrote. A file at the same path is replaced and keeps its id; a new one gets the id `uid`.
+    """Store a file that code wrote. A file at the same path is replaced and keeps the id; a new file gets the id `uid`.
 
     `chunks` opens the bytes once a file of the size of `file` may be stored. Raises WriteRefused, FileTooLong, OSError,
     Container.DoesNotExist, and the errors of `chunks`.

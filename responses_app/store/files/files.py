@@ -40,7 +40,7 @@ async def find(project: str, uid: str, now: datetime) -> File | None:
 
 
 async def find_all(project: str, uids: Collection[str], now: datetime) -> dict[str, File]:
-    """Return those files of the project among `uids` that have not expired, by id."""
+    """Return the files of the project among `uids` that have not expired, by id."""
     return {row.uid: row async for row in visible(project, now).filter(uid__in=uids)}
 
 

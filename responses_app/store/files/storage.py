@@ -26,7 +26,7 @@ class StorageUnavailable(Exception):
 
 
 class LocalFile(StorageFile):  # type: ignore[type-arg]
-    """Local file. A storage in a folder moves the file by its `temporary_file_path`, other storages copy the bytes."""
+    """Local file. A storage in a folder moves the file by `temporary_file_path`, other storages copy the bytes."""
 
     def __init__(self, path: Path, stream: IO[bytes]) -> None:
         super().__init__(stream, name=path.name)
@@ -98,7 +98,7 @@ def _open(name: str) -> Any:
 
 
 def _check_mount() -> None:
-    """Raise StorageUnavailable if the folder of the storage has vanished or was unmounted since its first use by this process.
+    """Raise StorageUnavailable if the folder of the storage has vanished or was unmounted since the first use by this process.
 
     A storage makes a missing folder, and files in it or in the empty mount point would be hidden by the next mount.
     """
@@ -112,7 +112,7 @@ def _check_mount() -> None:
 
 @contextmanager
 def _named_errors() -> Iterator[None]:
-    """Raise StorageUnavailable in place of the errors of a storage, each of which has its own, apart from FileNotFoundError."""
+    """Raise StorageUnavailable in place of all other errors of a storage, apart from FileNotFoundError."""
     try:
         yield
     except (FileNotFoundError, StorageUnavailable):
