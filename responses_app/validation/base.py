@@ -7,9 +7,8 @@ from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
-from responses_app.validation.errors import Loc, invalid, json_path, translate, wrong_type
+from responses_app.validation.errors import Loc, Missing, invalid, json_path, translate, wrong_type
 
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
@@ -81,7 +80,7 @@ class Caller(StrictModel):
     def _check_program(cls, uid: str | None, info: ValidationInfo) -> str | None:
         """Require the id of a program: without it the types of the `openai` package cannot read the stored item."""
         if uid is None and info.data.get("type") == "program":
-            raise PydanticCustomError("missing", "Field required")
+            raise Missing
         return uid
 
 

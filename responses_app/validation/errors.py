@@ -25,7 +25,6 @@ EXPECTED = {
     "model_type": "an object",
     "model_attributes_type": "an object",
     "finite_number": "a finite number",
-    "text_or_parts_type": "a string or an array of objects",
 }
 # Python types and their names in JSON.
 JSON_TYPES: Sequence[tuple[type, str]] = (
@@ -52,6 +51,14 @@ LENGTHS = {
 KEY = "[key]"
 SHOWN = 200
 MAX_INTEGER = 2.0**63
+
+
+class Missing(ValueError):
+    """Required value that a validator of a model has not found."""
+
+
+class WrongType(ValueError):
+    """Value of a wrong type, found by a validator of a model. The message is the expected type."""
 
 
 def json_path(loc: Loc) -> str:
@@ -84,7 +91,7 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     if kind == "literal_error":
         return invalid_value(where, finding["input"], context["expected"])
     if kind == "value_error":
-        return InvalidRequest(f"Invalid '{where}': {context['error']}", param=where, code="invalid_value")
+        return _of_validator(loc, context["error"], finding["input"])
     if kind == "string_pattern_mismatch":
         message = f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '{context['pattern']}'."
         return InvalidRequest(message, param=where, code="invalid_value")
@@ -137,6 +144,16 @@ def unknown_parameter(where: str, name: str = "", known: Iterable[str] = ()) -> 
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return InvalidRequest(f"Unknown parameter: '{where}'.{hint}", param=where, code="unknown_parameter")
+
+
+def _of_validator(loc: Loc, problem: ValueError, value: object) -> InvalidRequest:
+    """Return the error for what a validator of a model has raised."""
+    match problem:
+        case Missing():
+            return missing(loc)
+        case WrongType():
+            return wrong_type(json_path(loc), str(problem), value)
+    return invalid(loc, str(problem))
 
 
 def _bound(where: str, kind: str, value: object, context: Mapping[str, Any]) -> InvalidRequest:

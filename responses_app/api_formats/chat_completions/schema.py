@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
 
 from responses_app.schemas.options import Cacheable
 from responses_app.schemas.tools import Name
 from responses_app.validation.base import ARRAY_LIMIT, Array, Effort, Objects, StrictModel
+from responses_app.validation.errors import WrongType
 
 # Fields that are refused unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
@@ -141,7 +141,7 @@ class ChatPrediction(StrictModel):
     def _check_content(cls, raw: object) -> object:
         """Check the type here: the path of an error in a union has the name of a type as its last step."""
         if not isinstance(raw, str) and not (isinstance(raw, list) and all(isinstance(part, dict) for part in raw)):
-            raise PydanticCustomError("text_or_parts_type", "neither a string nor parts")
+            raise WrongType("a string or an array of objects")
         return raw
 
 

@@ -92,8 +92,8 @@ async def test_program_that_does_not_end_is_ended_with_its_children(tmp_path: Pa
 
 async def test_program_has_the_mark_by_which_the_guard_of_a_killed_server_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(orphan_guard.MARK, "mark")
-    monkeypatch.setenv("RESPONSES_SECRET", "secret")
-    sessions = new_sessions(reply_text("[os.environ.get(name) for name in ('RESPONSES_OWNER', 'RESPONSES_SECRET')]"))
+    monkeypatch.setenv("SECRET_OF_OWNER", "secret")
+    sessions = new_sessions(reply_text("[os.environ.get(name) for name in ('RESPONSES_OWNER', 'SECRET_OF_OWNER')]"))
     try:
         assert (await sessions.call("raw", "tool", {})).output == "['mark', None]"
     finally:
