@@ -36,7 +36,8 @@ class RawMcpServer:
     """Server of the older protocol era, over streamable HTTP at `/mcp`, over SSE at `/sse` and `/old`. `answer` answers calls of tools.
 
     `results` are the results by method. `messages` are the received messages, `headers` the headers of the newest request. Methods in
-    `silent` get no answer. With a `session` the server answers other sessions with 404.
+    `silent` get no answer, and the first message of a method in `first_silent` gets none. With a `session` the server answers other
+    sessions with 404.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -46,6 +47,7 @@ class RawMcpServer:
         self.headers: dict[str, str] = {}
         self.port = 0
         self.silent: set[str] = set()
+        self.first_silent: set[str] = set()
         self.session: str | None = None
         # Requests that were refused because of their method or path, and the reader of the newest connection with a request.
         self.refused = 0
@@ -94,7 +96,9 @@ class RawMcpServer:
 
     async def _serve_message(self, writer: asyncio.StreamWriter, message: dict[str, Any], *, is_sse: bool) -> None:
         self.messages.append(message)
-        if message.get("method") in self.silent:
+        method = message.get("method")
+        if method in self.silent | self.first_silent:
+            self.first_silent.discard(method)
             await asyncio.Event().wait()
         if self.session is not None and self.headers.get("mcp-session-id", self.session) != self.session:
             await respond(writer, 404, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found"}}')
