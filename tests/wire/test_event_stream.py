@@ -48,15 +48,19 @@ class PushedClient(KeyedClient):
 
 
 class PushedStreamsTest(ApiCase):
-    """A recording with pauses, so that its stream waits for each event. It stops behind eight tokens until the gate opens."""
+    """A recording with pauses, so that its stream waits for each event. It stops in front of the first token until the gate opens."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.engine = self.held = GatedEngine(open_tokens=8)
+        self.engine = self.held = GatedEngine(open_tokens=0)
 
     async def begin(self, client: PushedClient) -> asyncio.Task[bytes]:
-        """Begin a stream, and return after the first pushed event."""
+        """Begin a stream, let eight tokens pass when the client reads it, and return after the first pushed event."""
         reading = asyncio.create_task(client.read(await self.post(client, stream=True)))
+        await eventually(lambda: client.parts and self.held.reached.is_set(), limit_s=LIMIT_S)
+        self.held.open_tokens = 8
+        self.held.gate.set()
+        self.held.gate.clear()
         await eventually(lambda: client.pushed, limit_s=LIMIT_S)
         return reading
 
