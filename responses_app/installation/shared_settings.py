@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Set
 from dataclasses import asdict
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils.crypto import salted_hmac
+
+from responses_app.installation.keyring import secret_key_ids
 
 # What a process deletes, what a response costs, where deliveries may go, and whether passwords sign in.
 NAMES: Final = (
@@ -23,10 +25,16 @@ NAMES: Final = (
     "RESPONSES_WEBHOOK_PRIVATE_HOSTS",
     "RESPONSES_LOCAL_SIGN_IN",
 )
+# Begin of the hashes, before the id of the key.
+KEYED: Final = "hmac:"
 
 
 def shared_settings() -> dict[str, str]:
-    """Return the value of each setting as text, the same in all processes with an equal value; of settings with secrets a hash."""
+    """Return the value of each setting as text, the same in all processes with an equal value.
+
+    Settings with secrets are an HMAC with SECRET_KEY behind the id of the key, as a plain hash in a copy of the database would
+    confirm guesses.
+    """
     sign_in = [asdict(settings.RESPONSES_OIDC), settings.SOCIALACCOUNT_PROVIDERS]
     return {
         **{name: _text(getattr(settings, name)) for name in NAMES},
@@ -35,8 +43,15 @@ def shared_settings() -> dict[str, str]:
     }
 
 
+def is_other(mine: str, theirs: str) -> bool:
+    """Return whether two values of a setting differ. The secrets of processes with another SECRET_KEY cannot be compared."""
+    is_hashed = mine.startswith(KEYED)
+    return mine != theirs and (not is_hashed or mine.rpartition(":")[0] == theirs.rpartition(":")[0])
+
+
 def _hash(value: Any) -> str:
-    return hashlib.sha256(_text(value).encode()).hexdigest()[:16]
+    digest = salted_hmac("verbatim shared settings", _text(value), algorithm="sha256").hexdigest()
+    return f"{KEYED}{secret_key_ids()[0]}:{digest}"
 
 
 def _text(value: Any) -> str:

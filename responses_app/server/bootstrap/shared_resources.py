@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from responses_app.installation.data_dir import MANAGE
-from responses_app.installation.shared_settings import shared_settings
+from responses_app.installation.shared_settings import is_other, shared_settings
 from responses_app.models import ContainerFile, File, Worker
 from responses_app.store.cluster.clock import database_time
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
@@ -58,7 +58,7 @@ def setting_differences() -> Iterator[str]:
     alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
     named: set[str] = set()
     for process, theirs in alive.values_list("name", "shared_settings"):
-        others = [name for name, value in mine.items() if name not in named and theirs.get(name, value) != value]
+        others = [name for name, value in mine.items() if name not in named and is_other(value, theirs.get(name, value))]
         if others:
             named.update(others)
             yield (

@@ -16,6 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 from django.test import override_settings
 
+from responses_app.installation.shared_settings import shared_settings
 from responses_app.models import Worker
 from responses_app.server.bootstrap import shared_resources
 from responses_app.server.doctor.database import check_settings_of_hosts
@@ -71,6 +72,30 @@ def test_mcp_servers_and_sign_in_of_another_process_are_compared_by_hash() -> No
         with override_settings(RESPONSES_MCP_SERVERS=servers, **{**sign_in, **changes}):
             (sentence,) = shared_resources.warnings()
             assert sentence.startswith("RESPONSES_OIDC_…: host-a:1, a process of this database, has another value.")
+
+
+@pytest.mark.django_db
+def test_settings_with_secrets_are_hashed_with_the_secret_key() -> None:
+    servers = {"docs": {"url": "https://docs.example.com/mcp", "authorization": "a guessed password"}}
+    with override_settings(RESPONSES_MCP_SERVERS=servers, SECRET_KEY="first key of thirty-two characters"):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+        first = shared_settings()
+        assert list(shared_resources.warnings()) == []
+    with override_settings(RESPONSES_MCP_SERVERS=servers, SECRET_KEY="other key of thirty-two characters"):
+        assert {name for name, value in shared_settings().items() if value != first[name]} == {
+            "RESPONSES_MCP_SERVERS",
+            "RESPONSES_OIDC_…",
+        }
+        # The start warns of the other key itself.
+        assert list(shared_resources.setting_differences()) == []
+
+
+@pytest.mark.django_db
+def test_hashes_of_an_earlier_version_are_no_other_value() -> None:
+    leases.heartbeat(uuid4(), "host-a:1", [])
+    earlier = {**shared_settings(), "RESPONSES_MCP_SERVERS": "0123456789abcdef"}
+    Worker.objects.update(shared_settings=earlier)
+    assert list(shared_resources.setting_differences()) == []
 
 
 @pytest.mark.django_db
