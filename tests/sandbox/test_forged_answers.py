@@ -51,3 +51,18 @@ def test_container_with_deep_folders_goes_on(sandbox: Runner) -> None:
     first, second = sandbox.run("deep", deep, "open('y', 'w').write('y')")
     assert [file.path for file in first.files] == ["/mnt/data/x"]
     assert ([file.path for file in second.files], second.value) == (["/mnt/data/y"], "1")
+
+
+def test_files_with_long_paths_and_very_many_files_are_left_out(sandbox: Runner) -> None:
+    """Report as much as the server stores: a few thousand paths of 16 kB would occupy the server for seconds."""
+    many = """
+import os
+for number in range(300): open(f'many{number:03}', 'w').close()
+for depth in range(5):
+    os.mkdir('d' * 250); os.chdir('d' * 250); open('x', 'w').close()
+os.chdir('/mnt/data')
+"""
+    first, second = sandbox.run("many", many, "open('many000', 'w').write('x')")
+    folders = [f"/mnt/data/{'/'.join(['d' * 250] * depth)}/x" for depth in (4, 3, 2, 1)]
+    assert [file.path for file in first.files] == [*folders, *(f"/mnt/data/many{number:03}" for number in range(252))]
+    assert [file.path for file in second.files] == ["/mnt/data/many000"]

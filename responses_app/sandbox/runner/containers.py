@@ -21,13 +21,12 @@ from responses_app.sandbox.base import (
     SandboxBusy,
     SandboxError,
     SandboxUnavailable,
-    WorkFile,
 )
 from responses_app.sandbox.inside.interpreter import NICE
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, priority, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
-from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
+from responses_app.sandbox.runner.work_folder import WorkFolder, changed_files
 from responses_app.utils.shares import ProjectShares, ShareExceeded, reserved_places
 
 logger = logging.getLogger("responses.sandbox")
@@ -92,7 +91,7 @@ class LiveContainer:
             finally:
                 if outcome is None:
                     await asyncio.shield(self.stop_interpreter())
-            files = _changed(before, await asyncio.to_thread(self.work.states))
+            files = changed_files(before, await asyncio.to_thread(self.work.states))
         if outcome is None:
             return RunResult(error=error, was_killed=True, files=files)
         return RunResult(
@@ -295,7 +294,3 @@ def _expired(container_id: str) -> ContainerExpired:
 
 def _ignore(_stream: str, _text: str) -> None:
     """Drop output of the startup code."""
-
-
-def _changed(before: dict[str, FileState], after: dict[str, FileState]) -> tuple[WorkFile, ...]:
-    return tuple(WorkFile(path, state.size) for path, state in sorted(after.items()) if before.get(path) != state)

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from responses_app.sandbox import system
-from responses_app.sandbox.base import WORK_FOLDER, FileMissing, InvalidPath
+from responses_app.sandbox.base import WORK_FOLDER, FileMissing, InvalidPath, WorkFile
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 PARTS = ("data", "tmp", "shm")
 MAX_DEPTH = 32
 MAX_LISTED_DEPTH = 64
+# Bytes of a path. Long names in deep folders would make gigabytes of text of a few thousand files.
+MAX_LISTED_PATH_BYTES = 1024
 MAX_NAME_BYTES = 255
+# Changed files in the result of a run, in the order of paths. The server stores fewer.
+MAX_CHANGED_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ class WorkFolder:
     def states(self) -> dict[str, FileState]:
         """Return the regular files of the data folder by absolute path, as the code names the files.
 
-        Files deeper than MAX_LISTED_DEPTH are left out; those deeper than MAX_DEPTH cannot be read.
+        Files deeper than MAX_LISTED_DEPTH or with longer paths than MAX_LISTED_PATH_BYTES are left out; those deeper than MAX_DEPTH
+        cannot be read.
         """
         states_by_path: dict[str, FileState] = {}
         # The folder is unmounted if the container is deleted during a run.
@@ -101,6 +106,12 @@ class WorkFolder:
             os.close(descriptor)
 
 
+def changed_files(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> tuple[WorkFile, ...]:
+    """Return the first MAX_CHANGED_FILES of the files that are new or have changed."""
+    paths = sorted(path for path, state in after.items() if before.get(path) != state)
+    return tuple(WorkFile(path, after[path].size) for path in paths[:MAX_CHANGED_FILES])
+
+
 @contextmanager
 def _folder(name: str, parent: Path | int) -> Iterator[int]:
     descriptor = (
@@ -117,7 +128,8 @@ def _add_files(states_by_path: dict[str, FileState], place: PurePosixPath, descr
     with suppress(OSError):
         for name in os.listdir(descriptor):
             with suppress(OSError, UnicodeEncodeError):
-                name.encode()
+                if len(str(place / name).encode()) > MAX_LISTED_PATH_BYTES:
+                    continue
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     states_by_path[str(place / name)] = FileState(
