@@ -145,6 +145,8 @@ def _inner(seccomp: int, extra: Sequence[str]) -> list[str]:
         *(*_system(), "--proc", "/proc", "--dev", "/dev", *extra, *base),
         # A mapping of /dev/zero is shared memory without a file, which no limit sees. /dev/full reads the same and has no mapping.
         *("--dev-bind", "/dev/full", "/dev/zero"),
+        # No pseudoterminals, of which the machine has one limit.
+        *("--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts"),
         *(part for file in HOST_FILES for part in ("--ro-bind", "/dev/null", file)),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(seccomp)),
     ]

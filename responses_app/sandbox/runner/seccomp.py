@@ -76,6 +76,8 @@ DENIED: Mapping[str, tuple[int | None, int | None]] = {
     # The kernel has one limit on the watches of a user, whom all containers share.
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
+    # The machine has one limit on the events of asynchronous I/O (fs.aio-max-nr).
+    "io_setup": (206, 0),
     "quotactl": (179, 60),
     "quotactl_fd": (443, 443),
     # A session has a share of the processor of its own, so code stays in the session that the runner made.
