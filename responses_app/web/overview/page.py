@@ -21,7 +21,7 @@ from responses_app.models import ApiFormat, ApiKey, Response, Role, Status
 from responses_app.web.overview.charts import Chart, chart
 from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused, refused_by_key
 from responses_app.web.overview.percentiles import STEPS
-from responses_app.web.responses.filters import API_FORMATS, REFUSED, parse_filters
+from responses_app.web.responses.filters import API_FORMATS, REFUSED, RUNNING, parse_filters
 from responses_app.web.responses.refused import matching_refusals
 from responses_app.web.responses.response_list import LARGE_COLUMNS
 from responses_app.web.responses.rows import rows
@@ -133,7 +133,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "times": _times(drawn, narrowing),
         "groups": _groups(request, overview, query, refused_by_key(refusals)),
         "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
-        "running_query": urlencode({**narrowing, "status": Status.IN_PROGRESS}),
+        "running_query": urlencode({**narrowing, "status": RUNNING}),
         "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),
         "failures_query": urlencode({**query, "status": Status.FAILED}),
         "engines": _engines(visible, overview, served),

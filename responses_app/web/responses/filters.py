@@ -27,6 +27,8 @@ UNINDEXED_WINDOW = 20_000
 WRITE_DELAY = timedelta(minutes=10)
 # Value of the status filter that shows refused requests in place of responses.
 REFUSED = "refused"
+# Value of the status filter that shows all responses that have not ended: queued and in progress.
+RUNNING = "running"
 # Value of the filter by API format -> value of the column.
 API_FORMATS: Mapping[str, str] = {value or "responses": value for value in ApiFormat.values}
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
@@ -96,8 +98,11 @@ class ListFilters:
 
     def indexed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
         """Apply the filters with an index."""
-        values = {"project": self.project, "status": self.status, "model": self.model, "key_id": self.key}
+        status = "" if self.status == RUNNING else self.status
+        values = {"project": self.project, "status": status, "model": self.model, "key_id": self.key}
         rows = rows.filter(**{name: value for name, value in values.items() if value})
+        if self.status == RUNNING:
+            rows = rows.filter(ended_at=None)
         if self.api_format is not None and not self._searches_format:
             rows = rows.filter(api_format=self.api_format)
         if self.tool:
@@ -184,7 +189,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00."
         return parsed
 
-    choices = {"status": (*Status.values, REFUSED), "format": API_FORMATS, "sort": SORTS}
+    choices = {"status": (*Status.values, RUNNING, REFUSED), "format": API_FORMATS, "sort": SORTS}
     for name, allowed in choices.items():
         if values[name] and values[name] not in allowed:
             wrong[name], values[name] = f"“{LABELS[name]}” must be one of {', '.join(allowed)}.", ""

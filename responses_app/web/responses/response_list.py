@@ -67,7 +67,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "query": _query(request.GET, *PAGE_PARAMETERS),
         "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until", "zone"),
         "query_without_live": _query(request.GET, *PAGE_PARAMETERS, "live"),
-        "statuses": [*Status.choices, (filters.REFUSED, "Refused")],
+        "statuses": [(filters.RUNNING, "Queued or in progress"), *Status.choices, (filters.REFUSED, "Refused")],
         "formats": [(name, ApiFormat(value).label) for name, value in filters.API_FORMATS.items()],
         "labels": filters.LABELS,
         "sorts": [(name, label) for name, (_, label) in filters.SORTS.items()],

@@ -173,6 +173,14 @@ class FiguresTest(WebCase):
         assert match is not None
         self.assertEqual(UID.findall(self.page(html.unescape(match[1]))), [uid])
 
+    def test_all_that_run_are_those_in_progress_and_those_queued(self) -> None:
+        Response.objects.filter(model="small", status="completed").update(status="queued", ended_at=None)
+        running = Response.objects.filter(ended_at=None)
+        self.assertEqual(set(running.values_list("status", flat=True)), {"queued", "in_progress"})
+        match = re.search(r'href="(/responses\?[^"]*)">All that run</a>', self.page("/"))
+        assert match is not None
+        self.assertIn(f">{running.count()} responses<", self.page(html.unescape(match[1])))
+
     def test_the_address_narrows_the_page(self) -> None:
         for query, shown in (
             ("model=small", Response.objects.filter(model="small")),
