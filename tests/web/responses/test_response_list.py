@@ -331,6 +331,13 @@ class ListTest(WebCase):
         page = self.page("/responses")
         self.assertEqual(page.count("Refused 400"), MAX_BESIDE)
         self.assertIn("The newest refused requests of this time are shown.", page)
+        # The link keeps the filters.
+        refuse(5, NOW + timedelta(minutes=1), "other_one")
+        refuse(5, NOW - timedelta(days=2))
+        page = self.page(f"/responses?q=invalid_value&since={NOW:%Y-%m-%dT%H:%M:%SZ}")
+        match = re.search(r'<a href="(\?[^"]*)">Show all</a>', page)
+        assert match is not None
+        self.assertEqual(self.page(f"/responses{html.unescape(match[1])}").count('<td class="time">'), 40)
 
     def test_an_empty_list_is_small(self) -> None:
         page = self.page("/responses")
