@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 
 from responses_app.models import RefusedRequest, Response, Status
 from responses_app.store.replica import read_connection
@@ -19,7 +19,7 @@ from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
 # Only the newest responses are counted, to bound the cost of the query.
 MAX_COUNTED = 100_000
-MAX_REFUSED = 20_000
+MAX_REFUSED = 100_000
 COLUMNS = (
     "created_at",
     "ended_at",
@@ -49,6 +49,11 @@ SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, 
     FILTER (WHERE rate_ms >= {shortest} AND output_tokens > 0),
   string_agg(int2send(round({steps} * ln(greatest(total_ms, 1)))::int2), '') FILTER (WHERE ended_at IS NOT NULL)
 FROM shown GROUP BY 1, 2, 3, 4, 5
+"""
+# `{shown}` is the query of the refused requests: rows, and the requests of each part of the time range and key.
+REFUSALS = """
+WITH shown AS ({shown})
+SELECT width_bucket(created_at, %s::timestamptz[]) - 1, key_id, count(*), sum(count)::bigint FROM shown GROUP BY 1, 2
 """
 Name = TypeVar("Name", bound=Hashable)
 
@@ -114,23 +119,35 @@ class Overview:
         return self.total.requests >= MAX_COUNTED
 
 
-def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> list[int]:
-    """Count the newest `MAX_REFUSED` rows of refused requests in each part of the time range."""
-    counts = [0] * time_range.slots
-    for created_at, number in rows.order_by("-pk").values_list("created_at", "count")[:MAX_REFUSED]:
-        counts[min((created_at - time_range.since) // time_range.step, time_range.slots - 1)] += number
-    return counts
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Numbers of refused requests by time (each slot) and by key. `is_partial` means that older ones were left out."""
+
+    slots: Sequence[int]
+    keys: Mapping[int, int]
+    is_partial: bool
+
+    @property
+    def total(self) -> int:
+        """Number of all that were counted."""
+        return sum(self.slots)
 
 
-def refused_by_key(rows: QuerySet[RefusedRequest]) -> dict[int, int]:
-    """Count the refused requests of each key."""
-    counts = rows.filter(key__isnull=False).order_by().values_list("key").annotate(Sum("count"))
-    return {key: number for key, number in counts if key is not None}
+def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> Refusals:
+    """Count the requests in the newest `MAX_REFUSED` rows of refused requests, which must be of the time range."""
+    slots, keys, number_of_rows = [0] * time_range.slots, defaultdict[int, int](int), 0
+    newest = rows.select_related(None).order_by("-pk").values("created_at", "key_id", "count")[:MAX_REFUSED]
+    for slot, key, part, requests in _fetch(REFUSALS, newest, time_range):
+        number_of_rows += part
+        slots[slot] += requests
+        if key is not None:
+            keys[key] += requests
+    return Refusals(slots, keys, number_of_rows >= MAX_REFUSED)
 
 
 def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:
     """Count the newest `MAX_COUNTED` of the responses, which must be of the time range."""
-    counts = _counts(rows, time_range)
+    counts = _fetch(FIGURES, rows.order_by("-pk").values(*COLUMNS)[:MAX_COUNTED], time_range)
     by_slot = _grouped(counts, _slot)
     slots = [
         ResponseFigures.of_rows(by_slot[slot]) if slot in by_slot else ResponseFigures() for slot in range(time_range.slots)
@@ -162,13 +179,14 @@ def _cell(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return row[1:5]
 
 
-def _counts(rows: QuerySet[Response], time_range: TimeRange) -> list[tuple[Any, ...]]:
+def _fetch(sql: str, rows: QuerySet[Any, Any], time_range: TimeRange) -> list[tuple[Any, ...]]:
+    """Run a query of this module over the rows."""
     try:
-        shown, params = rows.order_by("-pk").values(*COLUMNS)[:MAX_COUNTED].query.sql_with_params()
+        shown, params = rows.query.sql_with_params()
     except EmptyResultSet:
         # Django raises if the query can match nothing.
         return []
-    sql = FIGURES.format(shown=shown, failed=Status.FAILED.value, steps=STEPS, shortest=MIN_RATE_TIME_S * 1000)
+    sql = sql.format(shown=shown, failed=Status.FAILED.value, steps=STEPS, shortest=MIN_RATE_TIME_S * 1000)
     connection = read_connection()
     with transaction.atomic(connection.alias), connection.cursor() as cursor:
         # Postgres cannot estimate the number of groups, and would sort all rows by group instead of hashing them.

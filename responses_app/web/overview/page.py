@@ -19,7 +19,7 @@ from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.models import ApiFormat, ApiKey, Response, Role, Status
 from responses_app.web.overview.charts import Chart, chart
-from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused, refused_by_key
+from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused
 from responses_app.web.overview.percentiles import STEPS
 from responses_app.web.responses.filters import API_FORMATS, REFUSED, RUNNING, parse_filters
 from responses_app.web.responses.refused import matching_refusals
@@ -115,7 +115,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     if narrowing.keys() & {"model", "format"}:
         refusals = refusals.none()
     refused = count_refused(refusals, time_range)
-    drawn = chart(overview, time_range, refused)
+    drawn = chart(overview, time_range, refused.slots)
     return {
         "section": "overview",
         "projects": projects(request.user),
@@ -128,10 +128,11 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "key_name": _key_names(request).get(_number(narrowing.get("key", "")), ""),
         "overview": overview,
         "total": cells(overview.total, query),
-        "refused": LinkedNumber(f"{sum(refused):,}", urlencode({**query, "status": REFUSED})),
+        "refused": LinkedNumber(f"{refused.total:,}", urlencode({**query, "status": REFUSED})),
+        "is_refused_partial": refused.is_partial,
         "chart": drawn,
         "times": _times(drawn, narrowing),
-        "groups": _groups(request, overview, query, refused_by_key(refusals)),
+        "groups": _groups(request, overview, query, refused.keys),
         "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
         "running_query": urlencode({**narrowing, "status": RUNNING}),
         "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),

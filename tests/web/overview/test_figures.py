@@ -250,6 +250,23 @@ class FiguresTest(WebCase):
         self.client.force_login(ada)
         self.assertIn(">3 refused<", self.page("/?range=7d"))
 
+    def test_refused_requests_that_are_left_out_are_named(self) -> None:
+        for minute in range(5):
+            RefusedRequest.objects.create(
+                created_at=DAY.start_of(4) + timedelta(minutes=minute),
+                project="p",
+                path="/v1/responses",
+                status=429,
+                count=10,
+                key=self.key,
+            )
+        for bound, total, is_partial in ((6, 50, False), (5, 50, True), (3, 30, True)):
+            with self.subTest(bound=bound), mock.patch("responses_app.web.overview.figures.MAX_REFUSED", bound):
+                page = self.page("/?range=7d")
+                # In total, of the time and of the key.
+                self.assertEqual(page.count(f'status=refused">{total}'), 3)
+                self.assertEqual(f"Of the latest {total} refused requests." in page, is_partial)
+
     def test_people_see_the_figures_of_their_projects_alone(self) -> None:
         ada = User.objects.create_user("ada")
         self.client.force_login(ada)
