@@ -59,6 +59,9 @@ class Observer:
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Receive whether each engine is up, by model and by host and port."""
 
+    def parts_checked(self, states: Mapping[str, bool]) -> None:
+        """Receive whether each part that only some requests need works, by name."""
+
     def sessions_counted(self, counts: Mapping[str, int]) -> None:
         """Receive the number of sessions of the database, by state."""
 
@@ -166,6 +169,11 @@ def rate_limited() -> None:
 def engines_checked(states: Mapping[tuple[str, str], bool]) -> None:
     """Report whether each engine is up."""
     _report("engines_checked", states)
+
+
+def parts_checked(states: Mapping[str, bool]) -> None:
+    """Report whether each part works."""
+    _report("parts_checked", states)
 
 
 def sessions_counted(counts: Mapping[str, int]) -> None:

@@ -139,6 +139,13 @@ class PrometheusObserver(Observer):
             multiprocess_mode="livemostrecent",
             registry=to,
         )
+        self._part_up = Gauge(
+            "verbatim_part_up",
+            "1 if a part that only some requests need works, else 0.",
+            ["part"],
+            multiprocess_mode="livemostrecent",
+            registry=to,
+        )
         self._sessions = Gauge(
             "verbatim_postgres_sessions",
             "Sessions of the database by state, those of other hosts included.",
@@ -227,6 +234,11 @@ class PrometheusObserver(Observer):
         """Set the state of each engine, by model and by host and port."""
         for (model, engine), is_up in states.items():
             self._child(self._engine_up, model, engine).set(is_up)
+
+    def parts_checked(self, states: Mapping[str, bool]) -> None:
+        """Set the state of each part."""
+        for part, is_up in states.items():
+            self._child(self._part_up, part).set(is_up)
 
     def sessions_counted(self, counts: Mapping[str, int]) -> None:
         """Set the number of sessions of the database, by state."""

@@ -34,6 +34,7 @@ from responses_app.store.log.rows import partitions
 from responses_app.store.storage_report.samples import latest_values, take_sample
 from responses_app.store.storage_report.samples import prune as prune_samples
 from responses_app.tools.file_search.ingestion import ingest_files
+from responses_app.tools.part_checks import check_parts
 from responses_app.webhooks.delivery import deliver_webhooks
 
 logger = logging.getLogger("responses.maintenance")
@@ -80,6 +81,7 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
         group.create_task(_every(STORAGE_EVERY_S, storage_due))
         group.create_task(_check_engines(served))
+        group.create_task(check_parts())
         group.create_task(ingest_files())
         group.create_task(deliver_webhooks())
         group.create_task(collect_when_idle())

@@ -27,6 +27,7 @@ SAMPLES: Final = 480
 AT: Final = "8h"
 JOB: Final = {"job": "verbatim", "instance": "host:9400"}
 CHAT: Final = {"model": "chat"}
+FILES: Final = {"part": "files"}
 ENGINE: Final = {"model": "chat", "engine": "local"}
 
 Labels: TypeAlias = Mapping[str, str]
@@ -60,6 +61,7 @@ def healthy() -> list[Series]:
     return [
         gauge("up", {}, 1),
         gauge("verbatim_engine_up", ENGINE, 1),
+        gauge("verbatim_part_up", FILES, 1),
         counter("verbatim_http_requests_total", {"endpoint": "responses", "code": "200"}, 1000),
         counter("verbatim_http_requests_total", {"endpoint": "responses", "code": "503"}, 10),
         counter("verbatim_http_requests_total", {"endpoint": "responses", "code": "429"}, 500),
@@ -84,6 +86,7 @@ FAULTS: Final[Mapping[str, tuple[list[Series], Labels]]] = {
     # The job of the documentation that reads the public port.
     "VerbatimDown": ([gauge("up", {"job": "verbatim-by-token"}, 0)], {**JOB, "job": "verbatim-by-token"}),
     "VerbatimEngineDown": ([gauge("verbatim_engine_up", ENGINE, 0)], {**JOB, **ENGINE}),
+    "VerbatimPartDown": ([gauge("verbatim_part_up", FILES, 0)], {**JOB, **FILES}),
     "VerbatimServerErrors": (
         [counter("verbatim_http_requests_total", {"endpoint": "responses", "code": "503"}, 100)],
         {"instance": JOB["instance"]},

@@ -22,7 +22,7 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.health import DatabaseHealth, DatabaseProbe
 from responses_app.store.storage_report.storage_state import storage_state
-from responses_app.tools import sandbox_access
+from responses_app.tools import part_checks
 
 logger = logging.getLogger("responses.health")
 
@@ -31,7 +31,11 @@ ENGINE_LIMIT_S: Final = 4.0
 READY, AWAY, LOADING = "ready", "away", "loading"
 # Migrations that a message names.
 MAX_NAMES: Final = 3
-SANDBOX_FAILS: Final = f"The sandbox does not start: code and files are refused. `{MANAGE} doctor` names the reason."
+# No text of a problem is shown, as it can name folders and hosts.
+DEGRADED: Final = {
+    part_checks.SANDBOX: f"The sandbox fails: code and files are refused. `{MANAGE} doctor` and the log name the reason.",
+    part_checks.FILES: f"The storage of files fails: uploads and files are refused. `{MANAGE} doctor` and the log name the reason.",
+}
 NO_MODELS: Final = "No model is served. Set RESPONSES_MODELS (name=engine-url)."
 
 _probe: Final = DatabaseProbe()
@@ -67,7 +71,6 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
         hub.services.warm_up.start()
         is_warm = hub.services.warm_up.is_done
     database, engine = await asyncio.gather(_probe.check(), _check_engines(hub))
-    sandbox_failure = await asyncio.to_thread(sandbox_access.start_failure)
     checks = {
         "database": PartHealth(database.problem),
         "migrations": _check_migrations(database),
@@ -77,11 +80,12 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
         "warm_up": PartHealth("" if is_warm else "The first prompt of each model is being made."),
     }
     failed = [name for name, check in checks.items() if check.problem]
-    # Responses without code and files are served.
-    checks["sandbox"] = PartHealth(SANDBOX_FAILS if sandbox_failure else "")
+    # Requests that need none of these parts are served.
+    degraded = [part for part in DEGRADED if part in part_checks.problems]
+    checks |= {part: PartHealth(sentence if part in degraded else "") for part, sentence in DEGRADED.items()}
     _log_change(failed)
     shown = {name: check.as_json() for name, check in checks.items()}
-    body = {"status": "not_ready" if failed else "ready", "failed": failed, "checks": shown}
+    body = {"status": "not_ready" if failed else "ready", "failed": failed, "degraded": degraded, "checks": shown}
     return json_response(body, 503 if failed else 200, {"Cache-Control": "no-store"})
 
 

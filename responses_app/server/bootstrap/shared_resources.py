@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from tempfile import TemporaryFile
 
 from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from responses_app.installation.data_dir import MANAGE
 from responses_app.installation.shared_settings import is_other, shared_settings
-from responses_app.models import ContainerFile, File, Worker
+from responses_app.models import Worker
 from responses_app.store.cluster.clock import database_time
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.database_problems import replica_problem
-from responses_app.store.files import storage
+from responses_app.store.files.storage_check import missing_file, storage_problem
 from responses_app.store.health import later_version_problem
 
 # Keys, files and containers expire by the clock of a host; leases, rate limits, webhooks and retention have the clock of the database.
@@ -31,7 +30,7 @@ def warnings() -> Iterator[str]:
         if problem:
             yield problem
     yield from setting_differences()
-    if problem := folder_problem():
+    if problem := storage_problem():
         yield problem
         return
     try:
@@ -67,34 +66,9 @@ def setting_differences() -> Iterator[str]:
             )
 
 
-def folder_problem() -> str | None:
-    """Return a sentence if the storage of files is a folder that cannot be made or written to, else None."""
-    folder = storage.local_folder()
-    if folder is None:
-        return None
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with TemporaryFile(dir=folder):
-            return None
-    except OSError as error:
-        return (
-            f"The folder of files {folder} cannot be written to ({error.strerror}), so uploads fail. "
-            "Set RESPONSES_FILE_STORAGE to file:///FOLDER of this user, or correct the owner of the folder."
-        )
-
-
 def clock_difference_s() -> float:
     """Return the seconds by which the clock of this host is ahead of the clock of Postgres."""
     before = datetime.now(UTC)
     there = database_time()
     now: datetime = before + (datetime.now(UTC) - before) / 2
     return float((now - there).total_seconds())
-
-
-def missing_file() -> str | None:
-    """Return the id of the newest uploaded file or container file if the storage does not have the file, else None."""
-    for rows in (File.objects, ContainerFile.objects):
-        row = rows.order_by("-pk").first()
-        if row is not None and not storage.exists(row.storage_name) and rows.filter(pk=row.pk).exists():
-            return str(row.uid)
-    return None

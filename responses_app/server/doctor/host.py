@@ -17,14 +17,13 @@ from django.db import DatabaseError
 
 from responses_app.installation.data_dir import MANAGE, data_dir
 from responses_app.models import ApiKey
-from responses_app.sandbox.base import SandboxError
-from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.launch.problem import local_problem
 from responses_app.server.bootstrap.first_api_key import other_secret_key, unshared_secret_key
-from responses_app.server.bootstrap.shared_resources import missing_file
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
 from responses_app.server.http.admission import DESCRIPTORS_EACH, SPARE_DESCRIPTORS
 from responses_app.store.files import storage
+from responses_app.store.files.storage_check import missing_file, unmarked_folder
+from responses_app.tools.part_checks import runner_problem, sandbox_urls
 from responses_app.tools.sandbox_access import code_interpreter, missing_socket, start_failure
 
 MIB: Final = 1024 * 1024
@@ -106,6 +105,16 @@ def check_storage() -> CheckResults:
     """Write, read and delete a file in the storage, and look for the newest file of the database."""
     name = f"doctor-{uuid4().hex}"
     try:
+        if folder := unmarked_folder():
+            yield (
+                FAILED,
+                f"{folder} has no file {storage.MARKER}, so it is not the folder of the server that runs: mount its disk.",
+            )
+            return
+    except DatabaseError:
+        # The checks of the database name the reason.
+        pass
+    try:
         _write_probe(name)
         if storage.read(name, len(PROBE) + 1) != PROBE:
             yield FAILED, "The storage of files returns other bytes than were written. Check RESPONSES_FILE_STORAGE."
@@ -150,23 +159,11 @@ def check_sandbox() -> CheckResults:
 
 def _check_runners() -> CheckResults:
     """Check that the runners at `http` addresses serve a client with the token."""
-    for name in ("RESPONSES_SANDBOX_URL", "RESPONSES_SANDBOX_READER_URL"):
-        url = getattr(settings, name)
-        if url and not url.startswith("unix:"):
-            try:
-                asyncio.run(_ask(url))
-            except SandboxError as error:
-                yield FAILED, f"{name} is {url}: {error}. Check the process of the runner and the setting."
-            else:
-                yield OK, f"The runner at {url} answers. Run {MANAGE} doctor there for a trial run."
-
-
-async def _ask(url: str) -> None:
-    client = SandboxClient(url, settings.RESPONSES_SANDBOX_TOKEN)
-    try:
-        await client.check()
-    finally:
-        await client.close()
+    for name, url in sandbox_urls().items():
+        if problem := asyncio.run(runner_problem(url)):
+            yield FAILED, f"{name} is {url}: {problem}. Check the process of the runner and the setting."
+        else:
+            yield OK, f"The runner at {url} answers. Run {MANAGE} doctor there for a trial run."
 
 
 def _write_probe(name: str) -> None:

@@ -14,8 +14,10 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 ALIAS = "files"
 # The server sends a chunk after the client has read the chunk before, and looks every 20 ms.
 CHUNK_BYTES = 1024 * 1024
-# Folders that this process has used, and whether each was a mount point.
-_mounts: dict[Path, bool] = {}
+# File in the folder of a storage, which a mount point without its disk lacks. A start writes it.
+MARKER = ".verbatim"
+# Folders that must have the marker, and whether each was a mount point.
+_expected: dict[Path, bool] = {}
 
 
 class StorageUnavailable(Exception):
@@ -50,8 +52,8 @@ def local_folder() -> Path | None:
 
 def save(path: Path, name: str) -> None:
     """Move the local file `path` into the storage as `name`. Raises OSError and StorageUnavailable."""
-    with path.open("rb") as stream, _named_errors():
-        _check_mount()
+    with path.open("rb") as stream, named_errors():
+        check_folder()
         stored = storage().save(name, LocalFile(path, stream))
     if stored != name:
         storage().delete(stored)
@@ -65,21 +67,21 @@ def exists(name: str) -> bool:
 
 def delete(name: str) -> None:
     """Delete the file `name` from the storage, if the file exists. Raises StorageUnavailable."""
-    with _named_errors():
-        _check_mount()
+    with named_errors():
+        check_folder()
         storage().delete(name)
 
 
 def read(name: str, limit: int) -> bytes:
     """Read the file `name`, at most `limit` bytes. Raises FileNotFoundError and StorageUnavailable."""
-    with _named_errors(), _open(name) as stream:
+    with named_errors(), _open(name) as stream:
         data: bytes = stream.read(limit)
         return data
 
 
 async def open_chunks(name: str) -> AsyncIterator[bytes]:
     """Open the file `name` and return an iterator over the bytes. Raises FileNotFoundError and StorageUnavailable."""
-    with _named_errors():
+    with named_errors():
         return _iter_chunks(await _in_thread(_open, name))
 
 
@@ -93,25 +95,40 @@ async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
 
 
 def _open(name: str) -> Any:
-    _check_mount()
+    check_folder()
     return storage().open(name)
 
 
-def _check_mount() -> None:
-    """Raise StorageUnavailable if the folder of the storage has vanished or was unmounted since the first use by this process.
+def is_expected(folder: Path) -> bool:
+    """Return whether this process refuses the folder without its marker."""
+    return folder in _expected
+
+
+def expect_marker(folder: Path) -> None:
+    """Refuse the folder from now on while it has no marker."""
+    _expected.setdefault(folder, folder.is_mount())
+
+
+def check_folder() -> None:
+    """Raise StorageUnavailable if the folder of the storage has vanished, was unmounted, or was never mounted.
 
     A storage makes a missing folder, and files in it or in the empty mount point would be hidden by the next mount.
     """
     folder = local_folder()
-    if folder is None or (folder not in _mounts and not folder.exists()):
+    if folder is None:
         return
-    is_mount = folder.is_mount()
-    if not folder.exists() or (_mounts.setdefault(folder, is_mount) and not is_mount):
-        raise StorageUnavailable(f"{folder} has vanished: mount its disk, or restart the server to begin with an empty folder")
+    is_marked, is_mount = (folder / MARKER).exists(), folder.is_mount()
+    if is_marked:
+        _expected.setdefault(folder, is_mount)
+    if folder in _expected and (not is_marked or (_expected[folder] and not is_mount)):
+        raise StorageUnavailable(
+            f"{folder} is not the folder with the stored files, as it has no file {MARKER} or is no mount point: mount its disk. "
+            f"To go on without these files: touch {folder / MARKER}, and restart the server"
+        )
 
 
 @contextmanager
-def _named_errors() -> Iterator[None]:
+def named_errors() -> Iterator[None]:
     """Raise StorageUnavailable in place of all other errors of a storage, apart from FileNotFoundError."""
     try:
         yield

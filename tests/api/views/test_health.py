@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from django.db import connections
 
 from responses_app.api.views import health
-from responses_app.sandbox import runner_failure
 from responses_app.store.health import DatabaseProbe
+from responses_app.tools import part_checks
 from tests.support.api.case import ApiCase, KeyedClient
 from tests.support.waiting import eventually
 
-PARTS = {"database", "migrations", "storage", "engine", "draining", "warm_up", "sandbox"}
+PARTS = {"database", "migrations", "storage", "engine", "draining", "warm_up", "sandbox", "files"}
 
 
 @contextmanager
@@ -56,14 +53,16 @@ class HealthTest(ApiCase):
             self.assertEqual((await client.head("/health/ready")).status_code, 200)
             self.assertEqual((await client.get("/health/live")).json(), {"status": "live"})
 
-    async def test_sandbox_that_does_not_start_is_named_and_keeps_the_process_ready(self) -> None:
+    async def test_parts_that_fail_are_named_and_keep_the_process_ready(self) -> None:
         async with self.serving() as client:
             await self.warm(client)
-            with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RESPONSES_DATA_DIR=folder):
-                runner_failure.write(Path(folder) / "sandbox.sock", "No module named 'secret'")
+            with mock.patch.dict(part_checks.problems, sandbox="No module named 'secret'", files="/secret is away"):
                 status, body = await self.ready(client)
-            self.assertEqual((status, body["failed"]), (200, []))
-            self.assertEqual(body["checks"]["sandbox"], {"status": "failed", "message": health.SANDBOX_FAILS})
+            self.assertEqual((status, body["failed"], body["degraded"]), (200, [], ["sandbox", "files"]))
+            for part, message in health.DEGRADED.items():
+                self.assertEqual(body["checks"][part], {"status": "failed", "message": message})
+            self.assertNotIn("secret", str(body))
+            self.assertEqual((await self.ready(client))[1]["degraded"], [])
 
     async def test_process_that_has_not_started_is_alive_and_not_ready(self) -> None:
         async with self.serving() as client:

@@ -111,7 +111,7 @@ class AttackDrill:
         for command in left:
             self._findings.contradict("end", "a process is left", seen=command)
         for name in ("uploads", "files"):
-            if stray := [str(path) for path in (self._target.data / name).rglob("*") if path.is_file()]:
+            if stray := [str(path) for path in (self._target.data / name).rglob("[!.]*") if path.is_file()]:
                 self._findings.contradict("end", "stray files are in the data folder", seen=stray)
         if Path("/proc/mounts").read_text() != self._target.mounts:
             self._findings.contradict("end", "the mounts have changed")

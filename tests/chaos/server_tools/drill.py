@@ -205,7 +205,7 @@ class ServerToolDrill:
     def _stray(self, count: int) -> list[str]:
         """Return the paths of collected uploads, and of stored files if there are not `count` of them."""
         uploads = [str(path) for path in (self._target.data / "uploads").rglob("*") if path.is_file()]
-        stored = [str(path) for path in (self._target.data / "files").rglob("*") if path.is_file()]
+        stored = [str(path) for path in (self._target.data / "files").rglob("[!.]*") if path.is_file()]
         return uploads + (stored if len(stored) != count else [])
 
 

@@ -42,7 +42,7 @@ def part(name: str, data: bytes, filename: str | None = None) -> bytes:
 
 
 def local_files(shared: Server) -> list[str]:
-    return sorted(path.name for name in ("files", "uploads") for path in (shared.folder / name).glob("*"))
+    return sorted(path.name for name in ("files", "uploads") for path in (shared.folder / name).glob("[!.]*"))
 
 
 def test_file_is_uploaded_listed_read_and_deleted(shared: Server, client: openai.OpenAI) -> None:
@@ -101,7 +101,7 @@ def test_file_of_another_project_is_not_found(client: openai.OpenAI, stranger: o
 def test_hostile_name_is_shortened_to_its_last_part(shared: Server, client: openai.OpenAI, name: str, stored: str) -> None:
     file = upload(client, name)
     assert file.filename == stored
-    assert os.listdir(shared.folder / "files") == [file.id]
+    assert local_files(shared) == [file.id]
     assert client.files.content(file.id).content == DATA
 
 

@@ -1,14 +1,24 @@
-"""Folder of stored files whose disk is unmounted while the server runs."""
+"""Folder of stored files whose disk is unmounted while the server runs, or when it starts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
+from uuid import uuid4
 
 import pytest
 from django.test import override_settings
 
+from responses_app.models import File
+from responses_app.server.doctor.findings import FAILED, OK
+from responses_app.server.doctor.host import check_storage
+from responses_app.store.cluster import leases
 from responses_app.store.files import storage
 from responses_app.store.files.storage import StorageUnavailable
+from responses_app.store.files.storage_check import storage_problem
 from tests.support.store.file_storage import file_storage_settings
 
 
@@ -16,6 +26,27 @@ def save(folder: Path, name: str) -> None:
     file = folder / "upload"
     file.write_bytes(b"bytes")
     storage.save(file, name)
+
+
+def new_file(name: str) -> None:
+    """Insert the row of an uploaded file."""
+    File.objects.create(
+        uid=f"file-{name}",
+        project="p",
+        filename="a.txt",
+        purpose="user_data",
+        bytes=5,
+        created_at=datetime.now(UTC),
+        storage_name=name,
+        sha256="",
+    )
+
+
+@contextmanager
+def new_process() -> Iterator[None]:
+    """Forget the folders that this process has used."""
+    with patch.object(storage, "_expected", {}):
+        yield
 
 
 def assert_refused(folder: Path) -> None:
@@ -28,27 +59,32 @@ def assert_refused(folder: Path) -> None:
         storage.delete("old")
 
 
+@pytest.mark.django_db
 def test_folder_that_has_vanished_is_not_made_again(tmp_path: Path) -> None:
     files, away = tmp_path / "files", tmp_path / "away"
     files.mkdir()
     with override_settings(**file_storage_settings(tmp_path)):
+        assert storage_problem() is None
         save(tmp_path, "old")
         files.rename(away)
         assert_refused(tmp_path)
+        assert "mount its disk" in str(storage_problem())
         assert not files.exists()
         away.rename(files)
         assert storage.read("old", 10) == b"bytes"
 
 
+@pytest.mark.django_db
 def test_empty_mount_point_takes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "files").mkdir()
     mounted = [True]
     monkeypatch.setattr(Path, "is_mount", lambda _path: mounted[0])
     with override_settings(**file_storage_settings(tmp_path)):
+        assert storage_problem() is None
         save(tmp_path, "old")
         mounted[0] = False
         assert_refused(tmp_path)
-        assert [path.name for path in (tmp_path / "files").iterdir()] == ["old"]
+        assert [path.name for path in (tmp_path / "files").glob("[!.]*")] == ["old"]
         mounted[0] = True
         assert storage.read("old", 10) == b"bytes"
 
@@ -57,3 +93,56 @@ def test_folder_is_made_for_the_first_file(tmp_path: Path) -> None:
     with override_settings(**file_storage_settings(tmp_path)):
         save(tmp_path, "old")
         assert storage.read("old", 10) == b"bytes"
+
+
+@pytest.mark.django_db
+def test_mount_point_at_a_start_is_refused_until_the_disk_is_mounted(tmp_path: Path) -> None:
+    files, disk = tmp_path / "files", tmp_path / "disk"
+    with override_settings(**file_storage_settings(tmp_path)):
+        assert storage_problem() is None
+        save(tmp_path, "old")
+    new_file("old")
+    files.rename(disk)
+    files.mkdir()
+    with new_process(), override_settings(**file_storage_settings(tmp_path)):
+        assert f"touch {files / storage.MARKER}" in str(storage_problem())
+        assert_refused(tmp_path)
+        assert list(files.iterdir()) == []
+        files.rmdir()
+        disk.rename(files)
+        assert storage.read("old", 10) == b"bytes"
+        assert storage_problem() is None
+
+
+@pytest.mark.django_db
+def test_folder_of_an_earlier_version_is_marked_by_its_files(tmp_path: Path) -> None:
+    with override_settings(**file_storage_settings(tmp_path)):
+        save(tmp_path, "old")
+        new_file("old")
+        new_file("deleted after the backup")
+        assert storage_problem() is None
+        assert (tmp_path / "files" / storage.MARKER).exists()
+
+
+@pytest.mark.django_db
+def test_folder_is_used_without_its_files_when_an_operator_marks_it(tmp_path: Path) -> None:
+    new_file("lost")
+    with override_settings(**file_storage_settings(tmp_path)):
+        assert "mount its disk" in str(storage_problem())
+        assert not (tmp_path / "files").exists()
+        (tmp_path / "files").mkdir()
+        (tmp_path / "files" / storage.MARKER).touch()
+        assert storage_problem() is None
+        save(tmp_path, "new")
+
+
+@pytest.mark.django_db
+def test_doctor_names_a_folder_without_the_marker_of_the_server_that_runs(tmp_path: Path) -> None:
+    with override_settings(**file_storage_settings(tmp_path)):
+        assert next(iter(check_storage()))[0] == OK
+        leases.heartbeat(uuid4(), "host-a:1", [])
+        status, message = next(iter(check_storage()))
+        assert (status, "mount its disk" in message) == (FAILED, True)
+        assert list((tmp_path / "files").iterdir()) == []
+        assert storage_problem() is None
+        assert next(iter(check_storage()))[0] == OK

@@ -36,7 +36,7 @@ class ContainersTest(WebCase):
         return row
 
     def stored(self) -> int:
-        return len(list((self.folder / "files").iterdir()))
+        return len(list((self.folder / "files").glob("[!.]*")))
 
     def visit(self, path: str = "/containers") -> str:
         answer = self.client.get(path)

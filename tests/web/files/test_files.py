@@ -37,7 +37,7 @@ class FilesTest(WebCase):
         return row
 
     def stored(self) -> list[str]:
-        return sorted(path.name for path in (self.folder / "files").iterdir())
+        return sorted(path.name for path in (self.folder / "files").glob("[!.]*"))
 
     def visit(self, path: str = "/files") -> str:
         answer = self.client.get(path)

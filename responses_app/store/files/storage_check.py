@@ -1,0 +1,84 @@
+"""Check of the storage of files as a whole, which also marks the folder of the storage."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from django.db import DatabaseError
+from django.db.models.functions import Now
+
+from responses_app.models import ContainerFile, File, Worker
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.files import storage
+
+# Files of each kind by which a folder is recognised. The newest ones may have been deleted after a backup.
+NEWEST = 10
+
+
+def storage_problem() -> str | None:
+    """Return a sentence if files cannot be stored or read, else None. Files of the database that are missing are no problem.
+
+    A folder gets the marker if it has files of the database, or if this process begins and the database has none. Otherwise this
+    process takes the folder for the mount point of a disk that is not mounted, and refuses to use it.
+    """
+    try:
+        with storage.named_errors():
+            _check()
+    except storage.StorageUnavailable as error:
+        return (
+            f"Files cannot be stored or read, and uploads are refused: {error}. "
+            "Check the disk, the owner and the rights, and RESPONSES_FILE_STORAGE."
+        )
+    return None
+
+
+def _check() -> None:
+    """Raise errors of the storage."""
+    folder = storage.local_folder()
+    if folder is None:
+        storage.exists(storage.MARKER)
+        return
+    marker = folder / storage.MARKER
+    if not marker.exists() and _may_be_marked(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        marker.touch(mode=0o600)
+    storage.check_folder()
+    with TemporaryFile(dir=folder):
+        pass
+
+
+def _may_be_marked(folder: Path) -> bool:
+    try:
+        names = [
+            name
+            for rows in (File.objects, ContainerFile.objects)
+            for name in rows.order_by("-pk").values_list("storage_name", flat=True)[:NEWEST]
+        ]
+    except DatabaseError:
+        return False
+    if not names:
+        return not storage.is_expected(folder)
+    if any(map(storage.exists, names)):
+        return True
+    storage.expect_marker(folder)
+    return False
+
+
+def unmarked_folder() -> Path | None:
+    """Return the folder of the storage if it lacks the marker, though a server that runs has seen or written it."""
+    folder = storage.local_folder()
+    if folder is None or (folder / storage.MARKER).exists():
+        return None
+    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
+    return folder if alive.exists() else None
+
+
+def missing_file() -> str | None:
+    """Return the id of the newest uploaded file or container file if the storage does not have the file, else None."""
+    for rows in (File.objects, ContainerFile.objects):
+        row = rows.order_by("-pk").first()
+        if row is not None and not storage.exists(row.storage_name) and rows.filter(pk=row.pk).exists():
+            return str(row.uid)
+    return None
