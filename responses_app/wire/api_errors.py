@@ -39,7 +39,7 @@ def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
         return InsufficientStorage(str(error))
     if isinstance(error, StorageUnavailable):
         logger.error("%s storage of files: %s. `%s doctor` checks RESPONSES_FILE_STORAGE", request_id, error, MANAGE)
-        return ServiceUnavailable("The storage of files does not answer. Try again in a moment.")
+        return InsufficientStorage(error.refusal) if error.is_full else ServiceUnavailable(error.refusal)
     if isinstance(error, TooManyFieldsSent):
         return InvalidRequest(f"The query has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} parameters.")
     if isinstance(error, RequestDataTooBig):

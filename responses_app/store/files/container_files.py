@@ -18,7 +18,7 @@ from responses_app.models import Container, ContainerFile, File, FileSource
 from responses_app.sandbox.base import WorkFile
 from responses_app.store.db import durable_transaction
 from responses_app.store.files import containers, quota, storage
-from responses_app.store.files.pending import delete_unreferenced, part_path, pending, release
+from responses_app.store.files.pending import delete_unreferenced, deletion, part_path, pending, release
 
 WORK_FOLDER = "/mnt/data"
 MINUTE = timedelta(minutes=1)
@@ -107,7 +107,7 @@ async def _pending(name: str) -> AsyncIterator[ExitStack]:
 
 def delete(row: ContainerFile) -> None:
     """Delete a file: the row, then the bytes unless another row names them."""
-    with pending(row.storage_name):
+    with deletion(row.storage_name):
         ContainerFile.objects.filter(pk=row.pk).delete()
         delete_unreferenced(row.storage_name)
 

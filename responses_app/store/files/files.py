@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from responses_app.models import File
 from responses_app.store.files import quota
-from responses_app.store.files.pending import delete_unreferenced, pending
+from responses_app.store.files.pending import delete_unreferenced, deletion
 from responses_app.store.paging import RowPage, read_page
 
 BATCH = 100
@@ -63,8 +63,8 @@ async def page(
 
 
 def delete(row: File) -> None:
-    """Delete a file: the row, then the bytes unless a container has them. A crash in between leaves a mark for the clean-up."""
-    with pending(row.storage_name):
+    """Delete a file: the row, then the bytes unless a container has them. What stops in between leaves a mark for the clean-up."""
+    with deletion(row.storage_name):
         row.delete()
         delete_unreferenced(row.storage_name)
 

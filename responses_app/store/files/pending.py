@@ -78,6 +78,16 @@ def clean_up() -> Iterator[int]:
             yield 1
 
 
+@contextmanager
+def deletion(name: str) -> Iterator[None]:
+    """Mark the file `name` while the block deletes a row and the bytes. A storage that is away keeps the mark, for the clean-up."""
+    try:
+        with pending(name):
+            yield
+    except storage.StorageUnavailable as error:
+        logger.error("the bytes of %s are deleted when the storage works again: %s", name, error)
+
+
 def delete_unreferenced(name: str) -> None:
     """Delete the file `name` from the storage unless a row names the file."""
     if release(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,18 @@ class StorageUnavailable(Exception):
 
     The message has the kind and the text of the cause, for the log.
     """
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the cause is a full disk or a quota of the file system."""
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in (errno.ENOSPC, errno.EDQUOT)
+
+    @property
+    def refusal(self) -> str:
+        """Return the sentence for clients and models."""
+        if self.is_full:
+            return "The storage of files is full, so no files can be stored. Responses are still answered."
+        return "The storage of files does not answer. Try again in a moment."
 
 
 class LocalFile(StorageFile):  # type: ignore[type-arg]

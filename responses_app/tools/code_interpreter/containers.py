@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -10,11 +12,15 @@ from django.utils import timezone
 
 from responses_app.dialects.citations.sources import ContainerFileSource
 from responses_app.models import Container, ContainerFile, File
+from responses_app.observability.records import current_response
 from responses_app.sandbox import base
 from responses_app.sandbox.base import ContainerExpired, RunResult
 from responses_app.sandbox.client import SandboxClient
 from responses_app.store.files import container_files, containers, files, storage
 from responses_app.store.files.quota import WriteRefused
+from responses_app.store.files.storage import StorageUnavailable
+
+logger = logging.getLogger("responses.tools")
 
 LOST_VARIABLES = "This container was restarted: variables of earlier calls are lost, and files in /mnt/data are still there."
 KILLED = (
@@ -126,7 +132,22 @@ class ContainerSession:
         except ContainerExpired:
             await self._sandbox.create(row.uid, row.memory_limit, row.project)
         has_run = row.last_active_at > row.created_at
-        notices = [LOST_VARIABLES] if has_run else []
+        try:
+            return ([LOST_VARIABLES] if has_run else []) + await self._copy_files(row)
+        except BaseException as error:
+            # The next call must not find a container that lacks files.
+            with suppress(base.SandboxError):
+                await self._sandbox.delete(row.uid)
+            if isinstance(error, StorageUnavailable):
+                logger.error("%s: files of %s: %s", current_response.get(), row.uid, error)
+                raise ContainerProblem(
+                    f"The code was not run, as the container cannot get its files. {error.refusal}"
+                ) from None
+            raise
+
+    async def _copy_files(self, row: Container) -> list[str]:
+        """Copy the stored files into a container that has just started. Return notices for the model. Raises StorageUnavailable."""
+        notices: list[str] = []
         async for file in row.files.order_by("pk"):
             try:
                 await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
@@ -134,6 +155,8 @@ class ContainerSession:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: a name may have 255 bytes.")
             except base.StorageFull:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container, which has no space for the file.")
+            except FileNotFoundError:
+                notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: the storage of files has lost it.")
         return notices
 
     async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:
@@ -170,7 +193,11 @@ class ContainerSession:
         def read() -> AsyncIterator[bytes]:
             return self._sandbox.read_file(row.uid, file.path)
 
-        return await container_files.save(row, self._new_id("cfile_"), file, read, MAX_FILE_BYTES)
+        try:
+            return await container_files.save(row, self._new_id("cfile_"), file, read, MAX_FILE_BYTES)
+        except StorageUnavailable as error:
+            logger.error("%s: %s of %s is not stored: %s", current_response.get(), file.path, row.uid, error)
+            raise WriteRefused(error.refusal) from error
 
     def _cite(self, row: Container, file: ContainerFile) -> None:
         self.citable[file.path] = ContainerFileSource(row.uid, file.uid, file.filename)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -13,6 +14,7 @@ from unittest.mock import patch
 
 import orjson
 import pytest
+from django.core.files.storage import FileSystemStorage
 from django.test import override_settings
 from django.utils import timezone
 
@@ -26,7 +28,12 @@ from responses_app.sandbox.launch import packages
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.tools.code_interpreter import containers as interpreter_containers
 from responses_app.tools.code_interpreter import sandboxes
-from responses_app.tools.code_interpreter.containers import ENDED_BEFORE_STORED, LOST_VARIABLES, ContainerSession
+from responses_app.tools.code_interpreter.containers import (
+    ENDED_BEFORE_STORED,
+    LOST_VARIABLES,
+    ContainerProblem,
+    ContainerSession,
+)
 from responses_app.wire.sse import HEARTBEAT
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import ConfiguredToolsCase, answer, same, shows
@@ -223,6 +230,35 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         sizes = {file.path: file.bytes async for file in ContainerFile.objects.all()}
         assert sizes == {"/mnt/data/a": 600 * 1024, "/mnt/data/c": 400 * 1024}
         assert sorted(session.citable) == ["/mnt/data/a", "/mnt/data/c"]
+
+    async def test_storage_that_is_full_or_away_is_named_and_loses_no_result(self) -> None:
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_away", client, new_id)
+        await session.run("cntr_away", "open('a', 'w').write('1')", lambda: None)
+        for problem, words in ((errno.ENOSPC, "is full"), (errno.EROFS, "does not answer")):
+            with (
+                patch.object(FileSystemStorage, "_save", side_effect=OSError(problem, "broken")),
+                self.assertLogs("responses.tools"),
+            ):
+                result, notices = await session.run("cntr_away", "open('b', 'w').write('22')", lambda: None)
+            assert (result.value, len(notices)) == ("2", 1)
+            assert "Not stored, and not offered for download: /mnt/data/b. The storage of files " + words in notices[0]
+        await client.delete("cntr_away")
+        code_ = "import os; os.listdir()"
+        with (
+            patch.object(FileSystemStorage, "_open", side_effect=OSError(errno.EIO, "broken")),
+            self.assertRaisesRegex(ContainerProblem, "The code was not run, as the container cannot get its files"),
+            self.assertLogs("responses.tools"),
+        ):
+            await session.run("cntr_away", code_, lambda: None)
+        result, _ = await session.run("cntr_away", code_, lambda: None)
+        assert result.value == "['a']", "no later call sees a container that lacks files"
+        await client.delete("cntr_away")
+        with patch.object(FileSystemStorage, "_open", side_effect=FileNotFoundError):
+            result, notices = await session.run("cntr_away", code_, lambda: None)
+        assert (result.value, "/mnt/data/a is not in the container: the storage" in notices[-1]) == ("[]", True)
+        await client.delete("cntr_away")
+        await session.close()
 
     async def test_model_reads_why_a_file_or_a_container_is_refused_and_the_response_goes_on(self) -> None:
         written = "open('a', 'w').write('x')"

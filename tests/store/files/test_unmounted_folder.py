@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,15 +11,18 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
+from django.core.files.storage import FileSystemStorage
 from django.test import override_settings
 
 from responses_app.models import File
 from responses_app.server.doctor.findings import FAILED, OK
 from responses_app.server.doctor.host import check_storage
 from responses_app.store.cluster import leases
-from responses_app.store.files import storage
+from responses_app.store.files import files as uploads
+from responses_app.store.files import pending, storage
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.files.storage_check import storage_problem
+from responses_app.wire.api_errors import to_api_error
 from tests.support.store.file_storage import file_storage_settings
 
 
@@ -146,3 +150,27 @@ def test_doctor_names_a_folder_without_the_marker_of_the_server_that_runs(tmp_pa
         assert list((tmp_path / "files").iterdir()) == []
         assert storage_problem() is None
         assert next(iter(check_storage()))[0] == OK
+
+
+@pytest.mark.django_db(transaction=True)
+def test_file_that_is_deleted_while_the_folder_cannot_be_written_is_cleaned_up_later(tmp_path: Path) -> None:
+    with override_settings(**file_storage_settings(tmp_path)):
+        save(tmp_path, "old")
+        new_file("old")
+        with patch.object(FileSystemStorage, "delete", side_effect=OSError(errno.EROFS, "read-only")):
+            uploads.delete(File.objects.get())
+        assert not File.objects.exists()
+        assert storage.exists("old")
+        assert list(pending.clean_up()) == [1]
+        assert not storage.exists("old")
+
+
+def test_full_storage_is_a_status_of_its_own(tmp_path: Path) -> None:
+    with override_settings(**file_storage_settings(tmp_path)):
+        for number, status in ((errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EIO, 503)):
+            with (
+                patch.object(FileSystemStorage, "_save", side_effect=OSError(number, "broken")),
+                pytest.raises(StorageUnavailable) as raised,
+            ):
+                save(tmp_path, "new")
+            assert to_api_error(raised.value, "req_1", "").status == status
