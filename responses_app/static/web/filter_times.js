@@ -11,7 +11,19 @@ for (const name of NAMES) {
   const { instant } = field.dataset;
   // The Swedish form is that of ISO 8601.
   if (instant && /^\d{4}-/.test(field.value)) field.value = field.dataset.shown = new Date(instant).toLocaleString("sv");
-  field.labels[0].querySelector("[data-filter-zone]").textContent = zoneName(new Date());
+  field.addEventListener("input", () => showZone(field));
+  showZone(field);
+}
+
+/** Returns the time in a field as text, in the form of `Date`; undefined for words and ages. */
+function written(text) {
+  if (WRITTEN.test(text)) return text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`;
+}
+
+// The time of a field can have another offset than now.
+function showZone(field) {
+  const time = new Date(written(field.value.trim()) ?? Date.now());
+  field.labels[0].querySelector("[data-filter-zone]").textContent = zoneName(Number.isNaN(time.valueOf()) ? new Date() : time);
 }
 
 form.addEventListener("formdata", ({ formData }) => {
@@ -19,10 +31,10 @@ form.addEventListener("formdata", ({ formData }) => {
     // The list leaves out empty fields.
     const text = (formData.get(name) ?? "").trim();
     if (WORD.test(text)) formData.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
-    if (!WRITTEN.test(text)) continue;
+    if (!written(text)) continue;
     // At the end of summer time the text of an hour stands twice: an unchanged field keeps its own time.
     const { instant, shown } = form.elements[name].dataset;
-    const time = new Date(text === shown ? instant : text.length > 10 ? text.replace(" ", "T") : `${text}T00:00`);
+    const time = new Date(text === shown ? instant : written(text));
     if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));
   }
 });
