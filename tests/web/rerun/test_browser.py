@@ -151,6 +151,19 @@ def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page
     expect(result.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
 
 
+def test_a_column_names_a_lost_connection_until_it_is_back(chat_server: Server, page: Page) -> None:
+    with held(chat_server):
+        uid = chat_server.ask(model="tools", input="Say it slowly", background=True).json()["id"]
+        page.route("**/v1/responses/*?stream=true*", lambda route: route.abort())
+        page.goto(f"{chat_server.url}/responses/{uid}/rerun?column={uid}")
+        lost = page.get_by_text("Connection lost. Reconnecting…")
+        expect(lost).to_be_visible()
+        expect(lost.locator("xpath=ancestor::section").get_by_role("status")).to_contain_text("Connection lost")
+        page.unroute("**/v1/responses/*?stream=true*")
+        expect(lost).to_have_count(0)
+        expect(page.locator(".items.live").get_by_role("heading")).to_have_text("A heading")
+
+
 def test_mistake_in_json_is_named_with_its_place(chat_server: Server, page: Page) -> None:
     uid = chat_server.ask(model="tools", input="Say that", tools=[WEATHER]).json()["id"]
     page.goto(f"{chat_server.url}/responses/{uid}/rerun")

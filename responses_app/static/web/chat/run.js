@@ -1,5 +1,5 @@
 // Running response: create or follow, show, stop.
-import { TERMINAL, follow } from "./follow.js";
+import { LOST, TERMINAL, follow } from "./follow.js";
 import { Api, ApiError } from "./protocol.js";
 import { autoscroll } from "./autoscroll.js";
 import { button, el, visible } from "./dom.js";
@@ -93,7 +93,7 @@ function fail(turn, error, retry) {
 }
 
 function showRetry(turn, retries) {
-  turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
+  turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, LOST)] : []));
 }
 
 async function readableError(error, body) {

@@ -57,15 +57,22 @@ export class Column {
   async follow(start, round = 0) {
     this.control?.abort();
     const control = (this.control = new AbortController());
-    const { LiveOutput, TERMINAL, follow } = await import("./live.js");
+    const { LOST, LiveOutput, TERMINAL, follow } = await import("./live.js");
     const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
-    const stop = this.element.querySelector("[data-stop]");
+    // Compared responses, and those that a person may only read, have no button.
+    const stop = this.element.querySelector("[data-stop]") ?? {};
     stop.hidden = false;
     this.say("Running");
+    const lost = el("p", { class: "warn" }, LOST);
+    const onRetry = (retries) => {
+      if (retries) this.output.prepend(lost);
+      else lost.remove();
+      this.say(retries ? "Connection lost" : "Running");
+    };
     this.last = start.id;
     let isStarted = Boolean(start.id);
     try {
-      for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry: () => {} })) {
+      for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry })) {
         if (event.type === "response.created") this.onCreated(event.response.id);
         isStarted = true;
         live.apply(event);

@@ -2,7 +2,7 @@
 import { el } from "../chat/dom.js";
 import { OutputItem } from "../output_item.js";
 
-export { TERMINAL, follow } from "../chat/follow.js";
+export { LOST, TERMINAL, follow } from "../chat/follow.js";
 
 /** Items of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
 export class LiveOutput {
