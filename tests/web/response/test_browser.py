@@ -302,13 +302,17 @@ def test_properties_stand_beside_the_turns_on_a_wide_screen(chat_server: Server,
         "max_output_tokens",
     ):
         expect(properties).to_contain_text(shown)
+    top_p = properties.get_by_text("Top P", exact=True)
+    expect(top_p).to_be_hidden()
+    properties.get_by_text("Parameters not set").click()
+    expect(top_p).to_be_visible()
     right, left = properties.bounding_box(), turns.bounding_box()
     assert right
     assert left
     assert (right["x"] >= left["x"] + left["width"], right["y"] < left["y"] + 80) == (True, True)
     page.set_viewport_size({"width": 800, "height": 900})
     page.reload()
-    expect(properties.locator("dl")).to_be_hidden()
+    expect(properties.locator("dl").first).to_be_hidden()
 
 
 def test_a_long_result_opens_in_place_and_as_text_without_scripts(

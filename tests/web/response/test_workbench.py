@@ -115,10 +115,14 @@ def test_keys_select_a_bar_and_a_turn(page: Page, asked: Asked, axe: str) -> Non
 def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked, axe: str) -> None:
     page.goto(asked.url, wait_until="networkidle")
     parts = page.get_by_role("tablist", name="Inspector")
+    before = parts.bounding_box()
     parts.get_by_role("tab", name="Properties").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(parts.get_by_role("tab", name="Events")).to_be_focused()
+    expect(page.get_by_role("link", name="Open as a page")).to_be_visible()
+    # The tabs stay under the pointer.
+    assert parts.bounding_box() == before
     # An event selects its turn; the prompt then has the tokens of the item.
     events = page.get_by_role("tabpanel", name="Events")
     page.keyboard.press(" ")
