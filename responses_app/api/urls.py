@@ -102,6 +102,7 @@ urlpatterns = [
     re_path(WEBHOOK + r"/rotate_secret/?$", shared_view(POST=webhook_endpoints.rotate_secret)),
     re_path(WEBHOOK + r"/test/?$", api_view(POST=webhook_endpoints.test)),
     re_path(r"^v1/organization/usage/completions/?$", api_view(GET=usage.completions)),
+    re_path(r"^v1/organization/costs/?$", api_view(GET=usage.costs)),
     re_path(API + r"models/?$", api_view(GET=models.index)),
     re_path(API + r"models/(?P<name>.+?)/?$", api_view(GET=models.show, DELETE=models.delete)),
     re_path(r"^metrics/?$", api_view(public=True, GET=health.metrics)),

@@ -1,12 +1,14 @@
-"""View of the usage API: tokens and requests in buckets of time."""
+"""Views of the usage API: tokens and requests, and costs, in buckets of time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -14,48 +16,69 @@ from responses_app.api import query
 from responses_app.api.http import json_response
 from responses_app.errors import Forbidden, InvalidRequest
 from responses_app.models import ApiKey
+from responses_app.models.limits.fields import NANO
 from responses_app.store.limits.usage_report import WIDTHS, UsageQuery, sums
 from responses_app.utils.user_model import User
 
-# Default and largest number of buckets, as at OpenAI.
-LIMITS: Final = {"1m": (60, 1440), "1h": (24, 168), "1d": (7, 31)}
-GROUPS: Final = {"project_id": "project", "user_id": "user", "api_key_id": "key", "model": "model"}
-FILTERS: Final = {"project_ids": "project", "user_ids": "user", "api_key_ids": "key", "models": "model"}
-# Groups of OpenAI's that hold a single value here. Each usage is of an ordinary request: there are no batches, tiers or agents.
-CONSTANTS: Final = {"batch": False, "service_tier": "default", "api_source": "unlabeled"}
 MAX_TIME: Final = 4_102_444_800  # The year 2100.
 NUMBERS: Final = ("user", "key")
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report takes and shows, as at OpenAI. `limits` has the default and largest number of buckets of each width.
+
+    `groups` and `filters` have the columns of usage. `constants` are groups of a single value: each usage is of an ordinary request,
+    as there are no batches, tiers or agents. `figures` returns the figures of a row.
+    """
+
+    kind: str
+    limits: Mapping[str, tuple[int, int]]
+    groups: Mapping[str, str]
+    filters: Mapping[str, str]
+    constants: Mapping[str, Any]
+    figures: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
 async def completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/organization/usage/completions: the usage of the project of the key, or of all projects for a superuser."""
-    width = query.choice(request, "bucket_width", "1d", tuple(WIDTHS))
+    return await _show(request, key, COMPLETIONS)
+
+
+async def costs(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/organization/costs: the costs by the prices of the server, of the same projects as the usage."""
+    return await _show(request, key, COSTS)
+
+
+async def _show(request: HttpRequest, key: ApiKey, report: Report) -> HttpResponseBase:
+    width = query.choice(request, "bucket_width", "1d", tuple(report.limits))
     _, seconds = WIDTHS[width]
     if query.single(request, "start_time") is None:
         raise InvalidRequest("Missing required parameter: 'start_time'.", param="start_time", code="missing_required_parameter")
     start = query.integer(request, "start_time", 0, least=0, most=MAX_TIME)
     end = query.integer(request, "end_time", int(datetime.now(UTC).timestamp()) + 1, least=start + 1, most=MAX_TIME)
-    limit = query.integer(request, "limit", LIMITS[width][0], least=1, most=LIMITS[width][1])
+    default, largest = report.limits[width]
+    limit = query.integer(request, "limit", default, least=1, most=largest)
     first = query.integer(request, "page", start // seconds * seconds, least=0, most=MAX_TIME)
     last = min(first + limit * seconds, end)
     groups = _list(request, "group_by")
-    if unknown := [name for name in groups if name not in GROUPS and name not in CONSTANTS]:
-        names = ", ".join((*GROUPS, *CONSTANTS))
+    if unknown := [name for name in groups if name not in report.groups and name not in report.constants]:
+        names = ", ".join((*report.groups, *report.constants))
         raise InvalidRequest(
             f"Invalid value: '{unknown[0]}'. Supported values are: {names}.", param="group_by", code="invalid_value"
         )
-    filters = {column: values for name, column in FILTERS.items() if (values := _values(request, name, column))}
+    filters = {column: values for name, column in report.filters.items() if (values := _values(request, name, column))}
     if not await sync_to_async(_sees_all)(key):
         if set(filters.get("project", ())) - {key.project}:
             raise Forbidden("This key shows the usage of its own project alone.", code="project_not_allowed")
         filters["project"] = [key.project]
     begin, stop = (datetime.fromtimestamp(time, UTC) for time in (max(first, start), last))
-    usage = UsageQuery(begin, stop, width, [GROUPS[name] for name in groups if name in GROUPS], filters)
+    usage = UsageQuery(begin, stop, width, [report.groups[name] for name in groups if name in report.groups], filters)
     is_empty = begin >= stop or query.boolean(request, "batch")
     rows = [] if is_empty else await sync_to_async(lambda: list(sums(usage)))()
     results: dict[datetime, list[dict[str, Any]]] = {}
     for row in rows:
-        results.setdefault(row["bucket"], []).append(_result(row, groups))
+        results.setdefault(row["bucket"], []).append(_result(report, row, groups))
     starts = range(first, last, seconds)
     data = [_bucket(time, min(time + seconds, end), results) for time in starts]
     more = last < end
@@ -71,12 +94,16 @@ def _bucket(start: int, end: int, results: Mapping[datetime, Sequence[dict[str, 
     }
 
 
-def _result(row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:
+def _result(report: Report, row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:
     """Return a result in OpenAI's form. Fields that the request does not group by are null."""
-    values = {name: row[column] for name, column in GROUPS.items() if name in groups}
-    ids = {name: None if values.get(name) is None else str(values[name]) for name in GROUPS}
+    values = {name: row[column] for name, column in report.groups.items() if name in groups}
+    ids = {name: None if values.get(name) is None else str(values[name]) for name in report.groups}
+    constants = {name: value if name in groups else None for name, value in report.constants.items()}
+    return {"object": report.kind, **report.figures(row), **ids, **constants}
+
+
+def _usage(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
-        "object": "organization.usage.completions.result",
         "input_tokens": row["sum_input_tokens"],
         "input_cached_tokens": row["sum_cached_tokens"],
         "input_uncached_tokens": row["sum_input_tokens"] - row["sum_cached_tokens"],
@@ -84,9 +111,31 @@ def _result(row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:
         "input_audio_tokens": 0,
         "output_audio_tokens": 0,
         "num_model_requests": row["sum_requests"],
-        **ids,
-        **{name: value if name in groups else None for name, value in CONSTANTS.items()},
     }
+
+
+def _cost(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    # A line item is a model, with tokens of several prices.
+    amount = {"value": row["sum_cost"] / NANO, "currency": settings.RESPONSES_CURRENCY.lower()}
+    return {"amount": amount, "quantity": None, "quantity_unit": None}
+
+
+COMPLETIONS: Final = Report(
+    kind="organization.usage.completions.result",
+    limits={"1m": (60, 1440), "1h": (24, 168), "1d": (7, 31)},
+    groups={"project_id": "project", "user_id": "user", "api_key_id": "key", "model": "model"},
+    filters={"project_ids": "project", "user_ids": "user", "api_key_ids": "key", "models": "model"},
+    constants={"batch": False, "service_tier": "default", "api_source": "unlabeled"},
+    figures=_usage,
+)
+COSTS: Final = Report(
+    kind="organization.costs.result",
+    limits={"1d": (7, 180)},
+    groups={"project_id": "project", "user_id": "user", "api_key_id": "key", "line_item": "model"},
+    filters={"project_ids": "project", "api_key_ids": "key", "line_items": "model"},
+    constants={"api_source": "unlabeled"},
+    figures=_cost,
+)
 
 
 def _list(request: HttpRequest, name: str) -> list[str]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
-from openai.types.admin.organization import UsageCompletionsResponse
+from django.test import override_settings
+from openai.types.admin.organization import UsageCompletionsResponse, UsageCostsResponse
 
+from project.model_limits import Price
 from responses_app.models import ApiKey, UsageRecord
 from responses_app.store.content.deletion import erase
 from responses_app.store.limits import usage
@@ -54,6 +56,25 @@ class UsageTest(ApiCase):
             self.assertEqual(shown, [False, "default", "unlabeled", 1, None])
             page = await self.report(client, batch="true")
             self.assertEqual([bucket.results for bucket in page.data if bucket.results], [])
+
+    async def test_costs_have_the_form_and_the_groups_of_openai(self) -> None:
+        prices, path = {"": Price(1000.0, 500.0, 2000.0)}, "/v1/organization/costs"
+        with override_settings(RESPONSES_PRICES=prices, RESPONSES_CURRENCY="EUR"):
+            async with self.serving(record_text(HELLO)) as client:
+                used = (await self.made(client))["usage"]
+                query: dict[str, Any] = {"start_time": int(time.time()) - 3600, "group_by[]": ["project_id", "line_item"]}
+                answer = await client.get(path, query)
+                page = UsageCostsResponse.model_validate(orjson.loads(answer.content), strict=True)
+                (result,) = [result.model_dump() for bucket in page.data for result in bucket.results]
+                cost = (used["input_tokens"] * 1000 + used["output_tokens"] * 2000) / 1e6
+                self.assertEqual(result["object"], "organization.costs.result")
+                self.assertEqual(result["amount"], {"currency": "eur", "value": cost})
+                names = ("project_id", "line_item", "user_id", "api_key_id", "quantity")
+                self.assertEqual([result[name] for name in names], [self.key.project, "m", None, None, None])
+                other = orjson.loads((await client.get(path, {**query, "line_items[]": "other"})).content)
+                self.assertEqual([bucket["results"] for bucket in other["data"] if bucket["results"]], [])
+                self.refused(await client.get(path, {**query, "bucket_width": "1h"}), 400, "invalid_value", "bucket_width")
+                self.refused(await client.get(path, {**query, "project_ids": "q"}), 403, "project_not_allowed", None)
 
     async def test_key_of_another_project_sees_nothing(self) -> None:
         async with self.serving(record_text(HELLO)) as client:
