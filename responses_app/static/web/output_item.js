@@ -16,20 +16,25 @@ export class OutputItem {
     this.element = html ? parseFragment(html) : template(shapeOf(item));
     this.element.dataset.item = item.id;
     if (html) this.ready = enhanced(this.element);
-    else if (this.isCall) this.takeHead();
+    else if (this.isCall) {
+      this.element.className = `card call ${item.type}`;
+      this.takeHead();
+    }
   }
 
   get isCall() {
     return shapeOf(this.item) === "call";
   }
 
-  // The title of a call that the model still writes.
+  // The title of a call that the model still writes, and its state until an event changes it.
   async takeHead() {
+    const state = this.element.querySelector(".state");
+    const before = state.textContent;
     const fresh = await fetchFragment(this.url);
     if (!fresh || this.isDone) return;
-    this.element.className = fresh.className;
     this.element.setAttribute("aria-label", fresh.getAttribute("aria-label"));
     this.element.querySelector(".head code").textContent = fresh.querySelector(".head code").textContent;
+    if (state.textContent === before) state.textContent = fresh.querySelector(".state").textContent;
     const label = fresh.querySelector("pre")?.getAttribute("aria-label");
     if (label) this.element.querySelector("pre").setAttribute("aria-label", label);
   }

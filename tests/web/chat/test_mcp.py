@@ -15,6 +15,15 @@ SHIFTS = """window.moved = 0; new PerformanceObserver((list) => { for (const one
   .observe({ type: "layout-shift" })"""
 
 
+FRAGMENT = """<article class="card call mcp_list_tools" aria-label="Tools of demo"><div class="head">
+<code>demo · tools</code><span class="state">Loading…</span></div></article>"""
+# An item that begins, drawn by the module of the pages.
+BEGIN_LISTING = """async () => {
+  const { OutputItem } = await import("/static/web/output_item.js");
+  document.querySelector(".turns").append(new OutputItem({ id: "mcpl_1", type: "mcp_list_tools" }, "/responses/resp_1").element);
+}"""
+
+
 @pytest.fixture(scope="module")
 def chat_server(tools_server: Server) -> Server:
     """Return the server with tools."""
@@ -64,6 +73,16 @@ def test_an_approved_call_runs_and_the_answer_follows(demo_visitor: Visitor) -> 
     # The colour of a call that waits for a person is gone.
     assert approval.evaluate(BORDER) == call.evaluate(BORDER)
     expect(page.get_by_role("button", name="Approve get_weather")).to_have_count(0)
+
+
+def test_a_list_of_tools_is_loading_and_has_no_arguments(visitor: Visitor) -> None:
+    page = visitor.page
+    page.route("**/items/mcpl_1/fragment", lambda route: route.fulfill(content_type="text/html", body=FRAGMENT))
+    page.evaluate(BEGIN_LISTING)
+    listing = card(visitor, "Tools of demo")
+    expect(listing).to_contain_text("demo · tools")
+    expect(listing.locator(".state")).to_have_text("Loading…")
+    expect(listing.locator("pre")).to_be_hidden()
 
 
 def test_nothing_jumps_when_an_approval_arrives_on_a_phone(demo_visitor: Visitor) -> None:
