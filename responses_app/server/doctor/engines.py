@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from pathlib import Path
@@ -16,7 +17,8 @@ from responses_app.engines.urls import location, split_urls
 from responses_app.installation.data_dir import SERVE, data_dir, running_server
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
-from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
+from responses_app.tools.file_search import embedder
 from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0
@@ -29,7 +31,7 @@ COMMAND_LINE: Final = (
 
 def checks() -> list[tuple[str, Check]]:
     """Return the checks of engines."""
-    return [("models", check_models), ("engines", check_engines)]
+    return [("models", check_models), ("engines", check_engines), ("embeddings", check_embedder)]
 
 
 def check_models() -> CheckResults:
@@ -59,6 +61,19 @@ def check_engines() -> CheckResults:
                 yield FAILED, f"The engine of {name} at {place} {problem}"
             else:
                 yield OK, f"The engine of {name} at {place} can be used."
+
+
+def check_embedder() -> CheckResults:
+    """Have the embeddings server embed a text."""
+    if not embedder.is_configured():
+        yield SKIPPED, "RESPONSES_EMBEDDINGS_URL is not set: files are searched by words alone."
+        return
+    try:
+        (vector,) = asyncio.run(embedder.embed(["verbatim doctor"]))
+    except embedder.EmbeddingFailed as error:
+        yield FAILED, f"{error} Files are not added to vector stores, and searched by words alone."
+    else:
+        yield OK, f"The embeddings server returns {len(vector):,} numbers for a text."
 
 
 def engine_problem(url: str) -> str | None:

@@ -24,6 +24,8 @@ MAX_ATTEMPTS = 5
 RETRY_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
 # Pause of a file that waited in vain for other files of the project.
 BUSY_PAUSE_S = 2.0
+# Pause while a server that all files need is away.
+OUTAGE_PAUSE_S = 30.0
 INSERT_BATCH = 200
 SERVER_ERROR = "server_error"
 CRASHED = "The server ended in each attempt to read the file."
@@ -122,7 +124,8 @@ def complete(job: VectorStoreFile, chunks: Sequence[NewChunk], embedding_model: 
         for start in range(0, len(chunks), INSERT_BATCH):
             _insert(job, start, chunks[start : start + INSERT_BATCH])
         usage = sum(chunk.usage_bytes for chunk in chunks)
-        return _end(job, StoreFileStatus.COMPLETED, usage_bytes=usage, embedding_model=embedding_model)
+        no_error = {"error_code": "", "error_message": ""}
+        return _end(job, StoreFileStatus.COMPLETED, usage_bytes=usage, embedding_model=embedding_model, **no_error)
 
 
 def fail(job: VectorStoreFile, code: str, message: str) -> bool:
@@ -135,17 +138,30 @@ def fail(job: VectorStoreFile, code: str, message: str) -> bool:
 
 
 def retry(job: VectorStoreFile, message: str) -> bool:
-    """Release `job` for another attempt after a pause, or fail `job` after the last attempt. False if the claim is lost."""
+    """Release `job` for another attempt after a pause, or fail `job` after the last attempt. False if the claim is lost.
+
+    Meanwhile `message` is the error that the API shows.
+    """
     if job.attempts >= MAX_ATTEMPTS:
         return fail(job, SERVER_ERROR, message)
     pause = RETRY_PAUSES_S[min(job.attempts, len(RETRY_PAUSES_S)) - 1]
-    return _claimed(job).update(claim=None, due_at=Now() + timedelta(seconds=pause)) > 0
+    return _claimed(job).update(claim=None, due_at=Now() + timedelta(seconds=pause), **_shown(message)) > 0
+
+
+def wait_for_outage(job: VectorStoreFile, message: str) -> None:
+    """Return `job` to the queue until a server that all files need may be back. The attempt does not count."""
+    _claimed(job).update(**_shown(message))
+    release(job, OUTAGE_PAUSE_S)
 
 
 def release(job: VectorStoreFile, pause_s: float = 0.0) -> None:
     """Return `job` to the queue, where it is due after `pause_s` seconds. The attempt does not count."""
     due_at = Now() + timedelta(seconds=pause_s)
     _claimed(job).update(claim=None, due_at=due_at, attempts=max(job.attempts - 1, 0))
+
+
+def _shown(message: str) -> dict[str, str]:
+    return {"error_code": SERVER_ERROR, "error_message": message.replace("\0", "")}
 
 
 def _claimed(job: VectorStoreFile) -> QuerySet[VectorStoreFile]:

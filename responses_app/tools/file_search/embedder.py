@@ -18,11 +18,19 @@ _HINTS = {
     401: " The key of RESPONSES_EMBEDDINGS_KEY is refused.",
     403: " The key of RESPONSES_EMBEDDINGS_KEY is refused.",
     404: " Check the path of RESPONSES_EMBEDDINGS_URL, and RESPONSES_EMBEDDINGS_MODEL.",
+    **dict.fromkeys((301, 302, 307, 308), " Set RESPONSES_EMBEDDINGS_URL to the address to which it redirects."),
+    **dict.fromkeys((400, 413, 422), " The texts may be too long for its model: lower max_chunk_size_tokens."),
 }
+# Answers that have nothing to do with the texts of a request.
+_OUTAGES = frozenset({301, 302, 307, 308, 401, 403, 404, 429, 502, 503, 504})
 
 
 class EmbeddingFailed(Exception):
-    """The embeddings server gave no embeddings. The message says why."""
+    """The embeddings server gave no embeddings. The message says why. `is_outage`: it gives none for any text."""
+
+    def __init__(self, message: str, *, is_outage: bool = False) -> None:
+        super().__init__(message)
+        self.is_outage = is_outage
 
 
 def is_configured() -> bool:
@@ -47,11 +55,15 @@ async def _request(client: httpx2.AsyncClient, texts: Sequence[str]) -> list[lis
         response = await client.post(f"{settings.RESPONSES_EMBEDDINGS_URL.rstrip('/')}/embeddings", json=body)
         if response.status_code != 200:
             hint = _HINTS.get(response.status_code, "")
-            raise EmbeddingFailed(f"The embeddings server answered with HTTP status {response.status_code}.{hint}")
+            raise EmbeddingFailed(
+                f"The embeddings server answered with HTTP status {response.status_code}.{hint}",
+                is_outage=response.status_code in _OUTAGES,
+            )
         data = sorted(response.json()["data"], key=lambda one: one["index"])
         vectors = [_normalized(one["embedding"]) for one in data]
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise EmbeddingFailed(f"The embeddings server does not answer ({type(error).__name__}).") from error
+        is_away = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+        raise EmbeddingFailed(f"The embeddings server does not answer ({type(error).__name__}).", is_outage=is_away) from error
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise EmbeddingFailed("The embeddings server sent an answer that is not a list of embeddings.") from error
     if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -37,6 +39,7 @@ QUEUE = "ingestion"
 
 # Returns the text of a file. Raises IngestionFailed for a file without readable text.
 TextReader: TypeAlias = Callable[[File], Awaitable[str]]
+Start: TypeAlias = Callable[[VectorStoreFile], Coroutine[Any, Any, None]]
 
 
 class IngestionFailed(Exception):
@@ -45,6 +48,22 @@ class IngestionFailed(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
+
+
+@dataclass
+class Outage:
+    """Pause of all ingestions of a process while the embeddings server or the storage of files is away: each file needs them."""
+
+    ends_at: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether ingestions may start."""
+        return time.monotonic() >= self.ends_at
+
+    def begin(self) -> None:
+        """Start no ingestion for OUTAGE_PAUSE_S seconds."""
+        self.ends_at = time.monotonic() + jobs.OUTAGE_PAUSE_S
 
 
 _wake_events: set[asyncio.Event] = set()
@@ -61,7 +80,8 @@ async def ingest_files(read_text: TextReader | None = None, poll_s: float = POLL
 
     The last place is for a project without a file in work in this process, so that slow files of one project do not stop others.
     """
-    event, slots = asyncio.Event(), ProjectShares(settings.RESPONSES_INGESTION_PARALLEL)
+    event, slots, outage = asyncio.Event(), ProjectShares(settings.RESPONSES_INGESTION_PARALLEL), Outage()
+    start = partial(_guarded_ingestion, read_text=read_text or read_file_text, outage=outage)
     _wake_events.add(event)
     try:
         async with asyncio.TaskGroup() as group:
@@ -70,12 +90,13 @@ async def ingest_files(read_text: TextReader | None = None, poll_s: float = POLL
                     async with asyncio.timeout(poll_s):
                         await event.wait()
                 event.clear()
-                await _start_due(group, slots, read_text or read_file_text, event)
+                if outage.is_over:
+                    await _start_due(group, slots, start, event)
     finally:
         _wake_events.discard(event)
 
 
-async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, read_text: TextReader, ended: asyncio.Event) -> None:
+async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, start: Start, ended: asyncio.Event) -> None:
     """Claim files and start their ingestion while there are free slots and due files. The end of an ingestion sets `ended`."""
     while slots.has_free_place:
         try:
@@ -88,7 +109,7 @@ async def _start_due(group: asyncio.TaskGroup, slots: ProjectShares, read_text: 
             return
         project = job.store.project
         slots.take(project)
-        task = group.create_task(_guarded(_ingest(job, read_text)), name=f"job {job.pk}")
+        task = group.create_task(start(job), name=f"job {job.pk}")
         task.add_done_callback(partial(_end_ingestion, slots, project, ended))
 
 
@@ -97,17 +118,17 @@ def _end_ingestion(slots: ProjectShares, project: str, ended: asyncio.Event, _ta
     ended.set()
 
 
-async def _guarded(work: Awaitable[None]) -> None:
+async def _guarded_ingestion(job: VectorStoreFile, read_text: TextReader, outage: Outage) -> None:
     """Log an exception, which would end all ingestions of the process. The lease ends, and a worker tries again."""
     try:
-        await work
+        await _ingest(job, read_text, outage)
     except Exception:
         logger.exception("ingestion")
 
 
-async def _ingest(job: VectorStoreFile, read_text: TextReader) -> None:
+async def _ingest(job: VectorStoreFile, read_text: TextReader, outage: Outage) -> None:
     """Ingest a claimed file under a lease. A cancellation returns the file to the queue; a lost lease ends the work."""
-    work = asyncio.create_task(ingest(job, read_text), name=f"ingest {job.pk}")
+    work = asyncio.create_task(ingest(job, read_text, outage), name=f"ingest {job.pk}")
     try:
         while not (await asyncio.wait({work}, timeout=jobs.RENEW_EVERY_S))[0]:
             if not await _renew(job):
@@ -134,14 +155,21 @@ async def _cancel(work: asyncio.Task[None]) -> None:
     await asyncio.wait({work})
 
 
-async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
+async def ingest(job: VectorStoreFile, read_text: TextReader, outage: Outage) -> None:
     """Ingest the claimed file `job` and store the chunks, or the failure."""
     try:
         await call_in_thread(jobs.complete, job, await _chunks(job, read_text), settings.RESPONSES_EMBEDDINGS_MODEL)
     except IngestionFailed as error:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
         await call_in_thread(jobs.fail, job, error.code, error.message)
+    except storage.StorageUnavailable as error:
+        logger.error("%s: the storage of files: %s", job.file.uid, error)
+        await _wait(job, outage, error.refusal)
     except (embedder.EmbeddingFailed, ExtractorUnavailable) as error:
+        if isinstance(error, embedder.EmbeddingFailed) and error.is_outage:
+            logger.warning("%s: the ingestion waits: %s", job.file.uid, error)
+            await _wait(job, outage, str(error))
+            return
         logger.warning("%s: attempt %d of the ingestion: %s", job.file.uid, job.attempts, error)
         await call_in_thread(jobs.retry, job, str(error))
     except ExtractorBusy:
@@ -149,6 +177,11 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
     except Exception as error:
         logger.exception("%s: attempt %d of the ingestion", job.file.uid, job.attempts)
         await call_in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
+
+
+async def _wait(job: VectorStoreFile, outage: Outage, message: str) -> None:
+    outage.begin()
+    await call_in_thread(jobs.wait_for_outage, job, message)
 
 
 async def read_file_text(file: File) -> str:

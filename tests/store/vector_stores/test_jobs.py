@@ -84,6 +84,8 @@ class JobsTest(TestCase):
             job = claim()
             self.assertEqual(job.attempts, attempt)
             self.assertTrue(jobs.retry(job, "The database is away."))
+            row.refresh_from_db()
+            self.assertEqual((row.error_code, row.error_message), ("server_error", "The database is away."))
             self.assertIsNone(jobs.claim_next())
             end_lease(row)
         row.refresh_from_db()

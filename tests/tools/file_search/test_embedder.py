@@ -15,6 +15,8 @@ from django.conf import settings
 from django.test import TestCase, override_settings
 
 from responses_app.models import FileChunk, VectorStore
+from responses_app.server.doctor.engines import check_embedder
+from responses_app.server.doctor.findings import FAILED, OK
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import chunk_text
 from responses_app.store.vector_stores.jobs import NewChunk
@@ -111,11 +113,36 @@ def test_wrong_answers_fail(server: EmbeddingsServer, answer: tuple[int, bytes])
         asyncio.run(embedder.embed(["fox"]))
 
 
-@pytest.mark.parametrize(("status", "setting"), [(401, "RESPONSES_EMBEDDINGS_KEY"), (404, "RESPONSES_EMBEDDINGS_MODEL")])
-def test_refusal_names_status_and_setting(server: EmbeddingsServer, status: int, setting: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "setting", "is_outage"),
+    [
+        (401, "RESPONSES_EMBEDDINGS_KEY", True),
+        (404, "RESPONSES_EMBEDDINGS_MODEL", True),
+        (307, "RESPONSES_EMBEDDINGS_URL", True),
+        (400, "max_chunk_size_tokens", False),
+        (500, "", False),
+        (503, "", True),
+    ],
+)
+def test_refusal_names_status_and_setting(server: EmbeddingsServer, status: int, setting: str, is_outage: bool) -> None:
     server.answer = (status, b"{}")
-    with pytest.raises(embedder.EmbeddingFailed, match=f"HTTP status {status}.*{setting}"):
+    with pytest.raises(embedder.EmbeddingFailed, match=f"HTTP status {status}.*{setting}") as failed:
         asyncio.run(embedder.embed(["fox"]))
+    assert failed.value.is_outage == is_outage
+    ((checked, message),) = check_embedder()
+    assert (checked, str(failed.value) in message) == (FAILED, True)
+
+
+def test_server_that_cannot_be_reached_is_an_outage() -> None:
+    names = {"RESPONSES_EMBEDDINGS_URL": "http://127.0.0.1:1/v1", "RESPONSES_EMBEDDINGS_MODEL": "words"}
+    with override_settings(**names), pytest.raises(embedder.EmbeddingFailed) as failed:
+        asyncio.run(embedder.embed(["fox"]))
+    assert failed.value.is_outage
+
+
+def test_doctor_names_the_length_of_an_embedding(server: EmbeddingsServer) -> None:
+    del server
+    assert list(check_embedder()) == [(OK, f"The embeddings server returns {len(VOCABULARY) + 1} numbers for a text.")]
 
 
 @pytest.mark.usefixtures("class_server")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
@@ -13,8 +14,11 @@ from django.test import override_settings
 
 from responses_app.extraction.errors import ExtractorBusy, ExtractorUnavailable
 from responses_app.models import File, VectorStoreFile
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.vector_stores import jobs
-from responses_app.tools.file_search.ingestion import TextReader, ingest, ingest_files
+from responses_app.tools.file_search import ingestion
+from responses_app.tools.file_search.embedder import EmbeddingFailed
+from responses_app.tools.file_search.ingestion import Outage, TextReader, ingest, ingest_files
 from tests.support.store.vector_stores import add_file, make_store
 from tests.support.waiting import eventually
 
@@ -91,9 +95,52 @@ def test_wait_for_other_files_is_no_attempt(error: ExtractorBusy, attempts: int,
         VectorStoreFile.objects.filter(pk=row.pk).update(due_at=row.created_at)
         job = jobs.claim_next()
         assert job is not None
-        asyncio.run(ingest(job, read_text))
+        asyncio.run(ingest(job, read_text, Outage()))
     row.refresh_from_db()
     assert (row.status, row.attempts) == ("failed" if attempts else "in_progress", attempts)
     assert [record.getMessage().endswith("no sandbox") for record in caplog.records if record.levelname == "WARNING"] == [
         True
     ] * attempts
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "error",
+    [StorageUnavailable("the disk is unmounted"), EmbeddingFailed("The embeddings server does not answer.", is_outage=True)],
+    ids=["storage", "embedder"],
+)
+def test_outage_is_no_attempt_and_the_file_says_why_it_waits(error: Exception) -> None:
+    rows = [add_file(make_store()) for _ in range(3)]
+    reads, is_away, outage = [], True, Outage()
+
+    async def read_text(file: File) -> str:
+        reads.append(file.uid)
+        if is_away:
+            raise error
+        return "Read."
+
+    def states() -> list[tuple[str, int, str]]:
+        return list(VectorStoreFile.objects.order_by("pk").values_list("status", "attempts", "error_message"))
+
+    async def check() -> None:
+        nonlocal is_away
+        await eventually(lambda: reads)
+        message = error.refusal if isinstance(error, StorageUnavailable) else str(error)
+
+        async def waits() -> bool:
+            return (await in_thread(states)).count(("in_progress", 0, message)) == 1
+
+        await eventually(waits)
+        assert len(reads) == 1, "no other file is tried in the pause"
+        is_away = False
+        await in_thread(lambda: VectorStoreFile.objects.update(due_at=rows[0].created_at))
+        outage.ends_at = 0.0
+        await eventually(lambda: are_completed(*rows))
+        assert {message for *_, message in await in_thread(states)} == {""}
+
+    with (
+        override_settings(RESPONSES_INGESTION_PARALLEL=1),
+        patch.object(ingestion, "Outage", return_value=outage),
+        patch.object(jobs, "OUTAGE_PAUSE_S", 1_000_000),
+    ):
+        run_ingestion(read_text, check)

@@ -26,6 +26,7 @@ TIMEOUT_S = 20.0
 CONNECT_TIMEOUT_S = 5.0
 _TAGS = re.compile(r"<[^<>]{0,200}>")
 _HINTS = {
+    **dict.fromkeys((301, 302, 307, 308), " Set `url` of RESPONSES_WEB_SEARCH to the address to which it redirects."),
     401: " The key of RESPONSES_WEB_SEARCH is refused.",
     403: " The service refuses access: the key of RESPONSES_WEB_SEARCH, or, for SearXNG, JSON among `search.formats`.",
     429: " The service limits the rate of searches.",
