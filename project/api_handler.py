@@ -30,9 +30,12 @@ Send: TypeAlias = Callable[[Any], Awaitable[None]]
 
 # Threads for database queries. Django would start and join a thread per request, blocking the event loop; these are permanent.
 DATABASE_THREADS = 4
-# Threads for requests to files, containers and vector stores: their queries delay no response.
+# Threads for lists, and for requests to files, containers and vector stores: their queries delay no response.
 RESOURCE_THREADS = 2
-RESOURCE_PATH = re.compile(r"/(?:openresponses/)?v1/(?:files|containers|vector_stores)(?:/|$)")
+RESOURCE_PATH = re.compile(
+    r"GET /(?:openresponses/)?v1/(?:responses(?:/[^/]+/input_items)?|conversations/[^/]+/items"
+    r"|chat/completions(?:/[^/]+/messages)?)/?$|[A-Z]+ /(?:openresponses/)?v1/(?:files|containers|vector_stores)(?:/|$)"
+)
 
 logger = logging.getLogger("responses.asgi")
 
@@ -101,7 +104,7 @@ class ApiHandler(ASGIHandler):
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Handle a request. All queries of the request run in the same permanent thread."""
-        is_resource = RESOURCE_PATH.match(local_path(scope["path"])) is not None
+        is_resource = RESOURCE_PATH.match(f"{scope['method']} {local_path(scope['path'])}") is not None
         thread = RequestThread(next(self.resource_threads if is_resource else self.threads))
         _thread.set(thread)
         async with ThreadSensitiveContext(executor=thread):

@@ -39,7 +39,9 @@ logger = logging.getLogger("responses.api")
 
 Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
-SHARE_IS_FULL = "Too many requests of this project to files, containers or vector stores wait already. Try again in a moment."
+SHARE_IS_FULL = (
+    "Too many requests of this project to lists, files, containers or vector stores wait already. Try again in a moment."
+)
 # Requests of a project that wait for a place.
 MAX_WAITING = 256
 # `request.META` keys: the request id, the API key, and whether a stored response shows how the request ended.
@@ -104,7 +106,7 @@ def in_share(handler: Handler) -> Handler:
 
 
 def resource_shares() -> ProjectShares:
-    """Return the places for requests to files, containers and vector stores of this process."""
+    """Return the places for lists, and for requests to files, containers and vector stores, of this process."""
     return shares_of("resources", settings.RESPONSES_RESOURCE_PARALLEL, max_waiting=MAX_WAITING)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -14,8 +15,10 @@ from django.http.response import HttpResponseBase
 from responses_app.api import query
 from responses_app.api.http import json_response
 from responses_app.errors import NotFound
+from responses_app.models import ApiKey
 from responses_app.runs.ids import is_id
 from responses_app.store.paging import read_page
+from responses_app.wire.request_body import off_loop
 
 Row = TypeVar("Row", bound=Model)
 
@@ -24,6 +27,16 @@ def list_object(bodies: Iterable[bytes], first: str | None, last: str | None, *,
     """Return a list object of encoded items; `first` and `last` are the ids of the first and last item."""
     ends = {"first_id": first, "last_id": last, "has_more": more}
     return json_response(b'{"object":"list","data":[' + b",".join(bodies) + b"]," + orjson.dumps(ends)[1:])
+
+
+async def encode_list(
+    key: ApiKey, size: int, bodies: Iterable[bytes], first: str | None, last: str | None, *, more: bool
+) -> HttpResponseBase:
+    """Return a list object of items that are encoded while `bodies` is read, in a thread if their texts are long (`size`).
+
+    Raises RateLimited.
+    """
+    return await off_loop(key, size, partial(list_object, bodies, first, last, more=more))
 
 
 async def page_of_rows(

@@ -6,7 +6,7 @@ from django.urls import re_path
 
 from responses_app.api.formats import chat_completions, message_files, messages
 from responses_app.api.formats.message_files import by_version
-from responses_app.api.http import api_view, shared_view
+from responses_app.api.http import api_view, in_share, shared_view
 from responses_app.api.unknown_urls import not_found
 from responses_app.api.views import (
     container_files,
@@ -36,25 +36,25 @@ WEBHOOK = API + r"webhook_endpoints/(?P<uid>[^/]+)"
 BATCH = STORE + r"/file_batches/(?P<batch>[^/]+)"
 
 urlpatterns = [
-    re_path(API + r"responses/?$", api_view(GET=response_list.index, POST=responses.create), name="api-responses"),
+    re_path(API + r"responses/?$", api_view(GET=in_share(response_list.index), POST=responses.create), name="api-responses"),
     re_path(API + r"responses/input_tokens/?$", api_view(POST=responses.input_tokens)),
     re_path(API + r"responses/compact/?$", api_view(POST=responses.compact)),
     re_path(RESPONSE + r"/?$", api_view(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", api_view(POST=responses.cancel)),
-    re_path(RESPONSE + r"/input_items/?$", api_view(GET=responses.input_items)),
+    re_path(RESPONSE + r"/input_items/?$", api_view(GET=in_share(responses.input_items))),
     re_path(r"^v1/messages/?$", api_view(POST=messages.create)),
     re_path(r"^v1/messages/count_tokens/?$", api_view(POST=messages.count_tokens)),
-    re_path(r"^v1/chat/completions/?$", api_view(GET=chat_completions.index, POST=chat_completions.create)),
+    re_path(r"^v1/chat/completions/?$", api_view(GET=in_share(chat_completions.index), POST=chat_completions.create)),
     re_path(
         COMPLETION + r"/?$",
         api_view(GET=chat_completions.retrieve, POST=chat_completions.update, DELETE=chat_completions.delete),
     ),
-    re_path(COMPLETION + r"/messages/?$", api_view(GET=chat_completions.messages)),
+    re_path(COMPLETION + r"/messages/?$", api_view(GET=in_share(chat_completions.messages))),
     re_path(API + r"conversations/?$", api_view(POST=conversations.create)),
     re_path(
         CONVERSATION + r"/?$", api_view(GET=conversations.retrieve, POST=conversations.update, DELETE=conversations.delete)
     ),
-    re_path(CONVERSATION + r"/items/?$", api_view(GET=conversations.list_items, POST=conversations.add_items)),
+    re_path(CONVERSATION + r"/items/?$", api_view(GET=in_share(conversations.list_items), POST=conversations.add_items)),
     re_path(
         CONVERSATION + r"/items/(?P<item>[^/]+)/?$",
         api_view(GET=conversations.retrieve_item, DELETE=conversations.remove_item),

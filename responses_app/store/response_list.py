@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,7 +49,9 @@ async def page(
     page_rows = [
         row async for row in with_last_event(rows).order_by("-pk" if newest_first else "pk").defer("history")[: limit + 1]
     ]
-    return ResponsePage([(row, terminal_snapshot(row)) for row in page_rows[:limit]], len(page_rows) > limit)
+    # Unpacking the ends of many long responses takes a second.
+    snapshots = await asyncio.to_thread(lambda: [(row, terminal_snapshot(row)) for row in page_rows[:limit]])
+    return ResponsePage(snapshots, len(page_rows) > limit)
 
 
 def visible(project: str) -> QuerySet[Response]:

@@ -8,18 +8,14 @@ from typing import Any, Final
 import orjson
 
 from responses_app.runs.prepare import encrypted_content
-from responses_app.store.content.input_items import ItemPage
 
 IMAGE_URLS: Final = "message.input_image.image_url"
 SCREENS: Final = "computer_call_output.output.image_url"
 
 
-def serialize(project: str, page: ItemPage, include: Collection[str]) -> list[bytes]:
-    """Serialise a page of items."""
-    return [
-        redact_images(encrypted_content.redact(project, body, with_ciphertext=encrypted_content.INCLUDE in include), include)
-        for _, body in page.rows
-    ]
+def serialize(project: str, body: str, include: Collection[str]) -> bytes:
+    """Serialise an item of a response."""
+    return redact_images(encrypted_content.redact(project, body, with_ciphertext=encrypted_content.INCLUDE in include), include)
 
 
 def redact_images(body: str, include: Collection[str]) -> bytes:

@@ -69,9 +69,10 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     if page is None:
         raise NotFound(f"No completion found with id '{after}'.", param="after")
     ended = [(row, snapshot) for row, snapshot in page.rows if snapshot is not None]
-    bodies = [orjson.dumps(stored_completion(row, orjson.loads(snapshot))) for row, snapshot in ended]
+    bodies = (orjson.dumps(stored_completion(row, orjson.loads(snapshot))) for row, snapshot in ended)
     uids = [completion_id(row.uid) for row, _ in page.rows]
-    return pagination.list_object(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
+    ends = (uids[0], uids[-1]) if uids else (None, None)
+    return await pagination.encode_list(key, sum(len(snapshot) for _, snapshot in ended), bodies, *ends, more=page.more)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -110,8 +111,8 @@ async def messages(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         page = await input_items.page(row, limit=limit, newest_first=newest_first, after=after)
     if page is None:
         raise NotFound(f"No message found with id '{after}'.", param="after")
-    bodies = [orjson.dumps(stored_message(orjson.loads(item))) for _, item in page.rows]
-    return pagination.list_object(bodies, page.first, page.last, more=page.more)
+    bodies = (orjson.dumps(stored_message(orjson.loads(item))) for _, item in page.rows)
+    return await pagination.encode_list(key, page.size, bodies, page.first, page.last, more=page.more)
 
 
 async def _body(row: Response) -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponse
         row = await find(key.project, uid)
         bodies: list[str] = await _change(conversations.add, row, *await prepare_items(key.project, input_items))
         await ticket.release()
-    response = _listed(request, ItemPage([(0, body) for body in bodies], more=False), include)
+    response = await _listed(request, key, ItemPage([(0, body) for body in bodies], more=False), include)
     for name, value in ticket.headers.items():
         response[name] = value
     return response
@@ -95,7 +95,7 @@ async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespons
     page = await conversations.page(row, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    return _listed(request, page, include)
+    return await _listed(request, key, page, include)
 
 
 async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
@@ -154,9 +154,9 @@ def _known(raw: dict[str, Any], names: set[str]) -> None:
             raise unknown_parameter(name)
 
 
-def _listed(request: HttpRequest, page: ItemPage, include: Collection[str]) -> HttpResponseBase:
+async def _listed(request: HttpRequest, key: ApiKey, page: ItemPage, include: Collection[str]) -> HttpResponseBase:
     bodies = (profiles.item_to_profile(request, item_serializer.redact_images(body, include)) for _, body in page.rows)
-    return pagination.list_object(bodies, page.first, page.last, more=page.more)
+    return await pagination.encode_list(key, page.size, bodies, page.first, page.last, more=page.more)
 
 
 def _items(raw: object, *, least: int) -> list[dict[str, Any]]:

@@ -38,9 +38,11 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     )
     if page is None:
         raise NotFound(f"No response found with id '{after}'", param="after")
-    bodies = [profiles.to_profile(request, snapshot or await partial_snapshot(row)) for row, snapshot in page.rows]
+    snapshots = [snapshot or await partial_snapshot(row) for row, snapshot in page.rows]
+    bodies = (profiles.to_profile(request, snapshot) for snapshot in snapshots)
     uids = [row.uid for row, _ in page.rows]
-    return pagination.list_object(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
+    ends = (uids[0], uids[-1]) if uids else (None, None)
+    return await pagination.encode_list(key, sum(map(len, snapshots)), bodies, *ends, more=page.more)
 
 
 def _filter(request: HttpRequest) -> ResponseFilter:

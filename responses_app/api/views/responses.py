@@ -185,8 +185,8 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     page = await content_input_items.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    bodies = (profiles.item_to_profile(request, body) for body in item_serializer.serialize(key.project, page, include))
-    return pagination.list_object(bodies, page.first, page.last, more=page.more)
+    bodies = (profiles.item_to_profile(request, item_serializer.serialize(key.project, body, include)) for _, body in page.rows)
+    return await pagination.encode_list(key, page.size, bodies, page.first, page.last, more=page.more)
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

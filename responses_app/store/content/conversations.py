@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.store.content import images, orphans
-from responses_app.store.content.history import ConversationContext, SkippedItems
+from responses_app.store.content.history import ConversationContext, SkippedItems, parse_bodies
 from responses_app.store.content.images import ImageBytes
 from responses_app.store.content.input_items import ItemPage
 from responses_app.store.db import durable_transaction
@@ -82,7 +82,7 @@ async def context(row: Conversation, skipped: SkippedItems | None = None) -> Con
         if read is not None:
             return read
     pairs = [pair async for pair in entries.values_list("item_id", "item__body")]
-    items = [orjson.loads(body) for _, body in pairs]
+    items = await parse_bodies([body for _, body in pairs])
     return ConversationContext([pk for pk, _ in pairs], items, row.uid, "completed", conversation=row.pk)
 
 
@@ -97,7 +97,7 @@ async def _context_without(
     bodies = dict([pair async for pair in Item.objects.filter(pk__in=to_read).values_list("pk", "body")])
     if len(bodies) < len(to_read):
         return None
-    items = [orjson.loads(bodies[pk]) for pk in to_read]
+    items = await parse_bodies([bodies[pk] for pk in to_read])
     return ConversationContext(to_read, items, row.uid, "completed", conversation=row.pk, skipped=skipped, all_keys=keys)
 
 

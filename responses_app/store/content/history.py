@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content.images import ImageBytes
 
+# Characters of JSON that take less than a millisecond to parse.
+MAX_LOOP_CHARS = 1 << 16
 ENDED = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 
@@ -106,9 +109,19 @@ async def context(project: str, uid: str, find_skipped: FindSkipped | None = Non
     bodies = dict([pair async for pair in items.values_list("pk", "body")])
     # Own items follow the history. A history from a conversation may differ from the order of primary keys.
     keys = list(dict.fromkeys([pk for pk in earlier if pk in bodies] + list(bodies)))
-    values = [orjson.loads(bodies[pk]) for pk in keys]
+    values = await parse_bodies([bodies[pk] for pk in keys])
     all_keys = () if skipped is None else [*history, *keys[len(earlier) :]]
     return ConversationContext(keys, values, row["thread"], row["status"], skipped=skipped, all_keys=all_keys)
+
+
+async def parse_bodies(bodies: Sequence[str]) -> list[dict[str, Any]]:
+    """Parse the JSON of items, in a thread if they have many characters."""
+
+    def parse() -> list[dict[str, Any]]:
+        return [orjson.loads(body) for body in bodies]
+
+    is_long = sum(map(len, bodies)) > MAX_LOOP_CHARS
+    return await asyncio.to_thread(parse) if is_long else parse()
 
 
 async def find_response(project: str, item: str, uid: str) -> Response | None:

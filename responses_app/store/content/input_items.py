@@ -18,6 +18,11 @@ class ItemPage:
     more: bool
 
     @property
+    def size(self) -> int:
+        """Number of characters of the items."""
+        return sum(len(body) for _, body in self.rows)
+
+    @property
     def first(self) -> str | None:
         """Id of the first item; None if empty."""
         return _id(self.rows[0]) if self.rows else None
