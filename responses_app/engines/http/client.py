@@ -37,6 +37,7 @@ HEALTH_TIMEOUT_S = 2.0  # Timeout of a health check.
 RETRY_S = 0.25  # Pause between attempts to reach a starting server.
 MAX_CONTROL_CONNECTIONS = 8  # Maximum connections for health checks and aborts, which must not wait for running requests.
 ABORT_S = 5.0
+KEY_REFUSED = frozenset({401, 403})
 
 GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
 
@@ -248,6 +249,10 @@ class HttpVllm:
             listed = await self._control.get(MODELS, timeout=CONNECT_S)
             aborted = await self._control.post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
         if not listed.is_success:
+            if listed.status_code in KEY_REFUSED:
+                raise EngineUnavailable(
+                    f"{self.base} refuses the key (HTTP {listed.status_code}): write the key of the engine as http://:KEY@host:port"
+                )
             refused = codec.error_for(listed.status_code, listed.content)
             if listed.status_code == 404 and (base := without_version(self.base)):
                 raise EngineUnavailable(f"{self.base} lists no models (HTTP 404): give its URL without /v1, as in {base}")

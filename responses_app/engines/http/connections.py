@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import httpx2
 
 from responses_app.engine_interface import EngineUnreachable
+from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
 
 POOL_WAIT_S = 30.0
 CONNECT_S = 5.0
@@ -37,7 +38,12 @@ def connect(base: str, key: str | None, connections: int) -> httpx2.AsyncClient:
         base_url=base,
         headers=headers,
         timeout=httpx2.Timeout(CHUNK_TIMEOUT_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_WAIT_S),
-        transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
+        transport=httpx2.AsyncHTTPTransport(
+            verify=default_ssl_context() if base.startswith("https:") else True,
+            limits=limits,
+            socket_options=KEEPALIVE,
+            retries=1,
+        ),
     )
 
 
@@ -55,4 +61,6 @@ def map_errors(base: str) -> Iterator[None]:
     try:
         yield
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        if problem := certificate_problem(error):
+            raise EngineUnreachable(f"{base}: the certificate is not accepted ({problem}): {TRUST}") from error
         raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip() + plain_http_hint(base, error)) from error

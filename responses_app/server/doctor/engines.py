@@ -7,14 +7,18 @@ import os
 import socket
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx2
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.http.client import KEY_REFUSED
+from responses_app.engines.http.codec import parse_models
 from responses_app.engines.urls import location, split_urls
 from responses_app.installation.data_dir import SERVE, data_dir, running_server
+from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
@@ -80,7 +84,7 @@ def engine_problem(url: str) -> str | None:
     """Return why the engine of `url` cannot be used, as the end of a sentence, or None."""
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
-        return _http_problem(f"{location(url)}/health", unquote(parts.password or ""))
+        return _http_problem(url)
     path = Path(unquote(parts.path))
     if parts.scheme == "unix":
         return _socket_problem(path)
@@ -89,15 +93,39 @@ def engine_problem(url: str) -> str | None:
     return None
 
 
-def _http_problem(url: str, key: str) -> str | None:
+def _http_problem(url: str) -> str | None:
+    """Ask for the health, and with the key for the models. vLLM answers the first without a key."""
+    key, place = unquote(urlsplit(url).password or ""), location(url)
     try:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        status = httpx2.get(url, headers=headers, timeout=LIMIT_S, trust_env=False).status_code
+        with httpx2.Client(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=LIMIT_S,
+            trust_env=False,
+            verify=default_ssl_context(),
+        ) as client:
+            health, listed = client.get(f"{place}/health"), client.get(f"{place}/v1/models")
     except (httpx2.HTTPError, OSError) as error:
+        if problem := certificate_problem(error):
+            return f"has a certificate that is not accepted ({problem}). {TRUST}."
         return f"does not answer ({type(error).__name__}). Start the engine, or correct the URL."
-    if status in (401, 403):
-        return f"refuses the key (HTTP {status}). Write the key as http://:KEY@host:port."
-    return None if status == httpx2.codes.OK else f"answers HTTP {status} at /health. Look into the log of the engine."
+    for path, answer in (("/health", health), ("/v1/models", listed)):
+        if answer.status_code in KEY_REFUSED:
+            return f"refuses the key (HTTP {answer.status_code}). Write the key as http://:KEY@host:port."
+        if answer.status_code != httpx2.codes.OK:
+            return f"answers HTTP {answer.status_code} at {path}. Look into the log of the engine."
+    return _model_problem(listed.content, parse_qs(urlsplit(url).query).get("model", [""])[0])
+
+
+def _model_problem(content: bytes, model: str) -> str | None:
+    try:
+        names = [card["id"] for card in parse_models(content)]
+    except EngineUnavailable:
+        return "lists no models. Check that the URL is that of a vLLM."
+    if model and model not in names:
+        return (
+            f"serves {', '.join(names) or 'no model'}, not {model}. Correct the parameter model of the URL, or load the model."
+        )
+    return None
 
 
 def _socket_problem(path: Path) -> str | None:

@@ -58,6 +58,7 @@ def test_model_and_key_of_the_url_are_used(model: str) -> None:
     [
         ("?model=q", None, None, "serves m, n, adapter, not q"),
         ("?start_wait=0", "GET /v1/models", plain(503), "HTTP 503"),
+        ("", "GET /v1/models", plain(401, {"error": "Unauthorized"}), r"refuses the key \(HTTP 401\): write the key"),
         ("", "GET /v1/models", plain(200, {"hello": 1}), "no list of models"),
         ("", "GET /v1/models", plain(200, {"data": []}), "serves nothing"),
         ("", "GET /v1/models", plain(200, {"data": [{"id": "m"}]}), "max_model_len"),

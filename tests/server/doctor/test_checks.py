@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from responses_app.installation import data_dir
 from responses_app.installation.data_dir import lock
 from responses_app.installation.database_url import SUPERUSER
 from responses_app.models import ApiKey
+from responses_app.outbound_http.certificates import default_ssl_context
 from responses_app.sandbox import runner_failure
 from responses_app.sandbox.launch import problem
 from responses_app.server.bootstrap import shared_resources
@@ -35,6 +37,7 @@ from responses_app.store.files import storage
 from responses_app.store.health import known_migrations
 from responses_app.tools import sandbox_access
 from responses_app.utils import unix_socket
+from tests.support.deploy.proxies import write_certificate
 from tests.support.http_server import SilentHandler, serving
 
 STORAGES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
@@ -265,6 +268,54 @@ def test_engines_that_are_away_are_named(tmp_path: Path) -> None:
     assert [finding.status for finding in findings] == [FAILED] * 3
     for finding, remedy in zip(findings, ("Start the engine", "Start bin/serve", "Correct the path"), strict=True):
         assert remedy in finding.message
+
+
+class ListingEngine(SilentHandler):
+    """vLLM with the key `right`, which its health needs not."""
+
+    def do_GET(self) -> None:
+        listed = (200, b'{"data": [{"id": "org/chat"}]}') if self.headers["Authorization"] == "Bearer right" else (401, b"{}")
+        status, body = (200, b"") if self.path == "/health" else listed
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.parametrize(
+    ("key", "model", "words"),
+    [
+        ("right", "org/chat", "can be used"),
+        ("wrong", "org/chat", "refuses the key (HTTP 401)"),
+        ("right", "org/removed", "serves org/chat, not org/removed"),
+    ],
+)
+def test_engine_at_a_url_is_asked_for_its_models(key: str, model: str, words: str) -> None:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), ListingEngine)) as server:
+        url = f"chat=http://:{key}@127.0.0.1:{server.server_address[1]}?model={model}&tokenizer=t"
+        with override_settings(RESPONSES_MODELS=url):
+            status, message = only(engines.check_engines)
+    assert (status == OK, words in message) == (words == "can be used", True)
+    assert key not in message
+
+
+def test_certificate_of_an_engine_is_checked_as_the_server_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "cert.pem")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ListingEngine)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    url = f"chat=https://:right@localhost:{server.server_address[1]}?model=org/chat&tokenizer=t"
+    default_ssl_context.cache_clear()
+    try:
+        with serving(server), override_settings(RESPONSES_MODELS=url):
+            status, message = only(engines.check_engines)
+            assert (status, "SSL_CERT_FILE names a file" in message) == (FAILED, True)
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "fullchain.pem"))
+            default_ssl_context.cache_clear()
+            assert only(engines.check_engines)[0] == OK
+    finally:
+        default_ssl_context.cache_clear()
 
 
 @pytest.mark.django_db
