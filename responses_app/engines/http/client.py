@@ -38,6 +38,7 @@ RETRY_S = 0.25  # Pause between attempts to reach a starting server.
 MAX_CONTROL_CONNECTIONS = 8  # Maximum connections for health checks and aborts, which must not wait for running requests.
 ABORT_S = 5.0
 KEY_REFUSED = frozenset({401, 403})
+WRONG_KEY = "the engine refuses the key (HTTP {}): write its key as http://:KEY@host:port"
 
 GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
 
@@ -70,8 +71,8 @@ class HttpVllm:
         self.base = base
         self.model = model
         self.root: str | None = None
-        # Whether the server has removed the model; a health check reads its list of models then.
-        self.lacks_model = False
+        # Whether the server has removed the model, or refused the key: a health check lists the models then.
+        self.lacks_model = self._refuses_key = False
         self._key = key
         self._priorities = priorities
         self._max_model_len = max_model_len
@@ -202,12 +203,20 @@ class HttpVllm:
             try:
                 if not response.is_success:
                     body = await self._health.run_while_healthy(response.aread())
+                    self._check_key(response.status_code)
                     raise codec.error_for(response.status_code, body, response.headers.get("Retry-After"))
                 pieces = response.aiter_raw()
                 while (data := await self._health.run_while_healthy(anext(pieces, None))) is not None:
                     yield data
             finally:
                 await response.aclose()
+
+    def _check_key(self, status: int) -> None:
+        """Raise EngineUnavailable, whose text clients may read, for a refused key. Health checks try the key from then on."""
+        if status in KEY_REFUSED:
+            self._refuses_key = True
+            logger.error("%s: %s", self.base, WRONG_KEY.format(status))
+            raise EngineUnavailable(f"the engine refuses the key of this server (HTTP {status})")
 
     def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
@@ -220,8 +229,9 @@ class HttpVllm:
             return False
         try:
             is_up = (await self._control.get(HEALTH, timeout=HEALTH_TIMEOUT_S)).is_success
-            if is_up and self.lacks_model:
+            if is_up and (self.lacks_model or self._refuses_key):
                 listed = await self._control.get(MODELS, timeout=HEALTH_TIMEOUT_S)
+                self._refuses_key = listed.status_code in KEY_REFUSED
                 self.lacks_model = not any(card["id"] == self.model for card in codec.parse_models(listed.content))
             return is_up and not self.lacks_model
         except httpx2.TimeoutException:
@@ -250,9 +260,7 @@ class HttpVllm:
             aborted = await self._control.post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
         if not listed.is_success:
             if listed.status_code in KEY_REFUSED:
-                raise EngineUnavailable(
-                    f"{self.base} refuses the key (HTTP {listed.status_code}): write the key of the engine as http://:KEY@host:port"
-                )
+                raise EngineUnavailable(f"{self.base}: {WRONG_KEY.format(listed.status_code)}")
             refused = codec.error_for(listed.status_code, listed.content)
             if listed.status_code == 404 and (base := without_version(self.base)):
                 raise EngineUnavailable(f"{self.base} lists no models (HTTP 404): give its URL without /v1, as in {base}")

@@ -58,7 +58,7 @@ def test_model_and_key_of_the_url_are_used(model: str) -> None:
     [
         ("?model=q", None, None, "serves m, n, adapter, not q"),
         ("?start_wait=0", "GET /v1/models", plain(503), "HTTP 503"),
-        ("", "GET /v1/models", plain(401, {"error": "Unauthorized"}), r"refuses the key \(HTTP 401\): write the key"),
+        ("", "GET /v1/models", plain(401, {"error": "Unauthorized"}), r"refuses the key \(HTTP 401\): write its key"),
         ("", "GET /v1/models", plain(200, {"hello": 1}), "no list of models"),
         ("", "GET /v1/models", plain(200, {"data": []}), "serves nothing"),
         ("", "GET /v1/models", plain(200, {"data": [{"id": "m"}]}), "max_model_len"),
@@ -131,6 +131,21 @@ def test_removed_model_is_missed_until_the_server_lists_it_again() -> None:
         assert not engine.lacks_model
 
     with_stub(plain(404, {"error": {"message": "The model `m` does not exist.", "code": 404}}), play)
+
+
+def test_engine_that_refuses_the_key_is_away_until_it_takes_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        models, refused = stub.routes["GET /v1/models"], plain(401, {"error": "Unauthorized"})
+        stub.routes["GET /v1/models"] = refused
+        with pytest.raises(EngineUnavailable, match=r"^the engine refuses the key of this server \(HTTP 401\)$"):
+            await collect(engine, make_request())
+        assert not await engine.is_healthy()
+        assert not engine.lacks_model
+        stub.routes["GET /v1/models"] = models
+        assert await engine.is_healthy()
+
+    with_stub(plain(401, {"error": "Unauthorized"}), play)
+    assert [record.levelname for record in caplog.records if "write its key as" in record.getMessage()] == ["ERROR"]
 
 
 def test_early_close_disconnects_and_aborts() -> None:
