@@ -28,7 +28,7 @@ logger = logging.getLogger("responses.health")
 
 # Seconds in which each engine must answer.
 ENGINE_LIMIT_S: Final = 4.0
-READY, AWAY, LOADING = "ready", "away", "loading"
+READY, AWAY, LOADING, REMOVED = "ready", "away", "loading", "removed"
 # Migrations that a message names.
 MAX_NAMES: Final = 3
 # No text of a problem is shown, as it can name folders and hosts.
@@ -82,6 +82,8 @@ async def ready(request: HttpRequest) -> HttpResponseBase:
     failed = [name for name, check in checks.items() if check.problem]
     # Requests that need none of these parts are served.
     degraded = [part for part in DEGRADED if part in part_checks.problems]
+    if not engine.problem and REMOVED in engine.more["models"].values():
+        degraded.append("engine")
     checks |= {part: PartHealth(sentence if part in degraded else "") for part, sentence in DEGRADED.items()}
     _log_change(failed)
     shown = {name: check.as_json() for name, check in checks.items()}
@@ -103,7 +105,9 @@ async def _check_engines(hub: RunManager) -> PartHealth:
     served = list(hub.served.values())
     states = await asyncio.gather(*(_engine_state(hub, model) for model in served))
     models = {model.name: state for model, state in zip(served, states, strict=True)}
-    away = [name for name, state in models.items() if state != READY]
+    # A removed model is missing on all hosts of the engine: without it they serve the other models.
+    has_others = any(state != REMOVED for state in models.values())
+    away = [name for name, state in models.items() if state != READY and not (state == REMOVED and has_others)]
     problem = f"Not ready: {', '.join(away)}." if away else ""
     return PartHealth(problem if served else NO_MODELS, {"models": models})
 
@@ -115,7 +119,7 @@ async def _engine_state(hub: RunManager, model: ServedModel) -> str:
         is_healthy = await asyncio.wait_for(model.engine.is_healthy(), ENGINE_LIMIT_S)
     except (TimeoutError, EngineError):
         return AWAY
-    return READY if is_healthy else AWAY
+    return READY if is_healthy else REMOVED if getattr(model.engine, "lacks_model", False) else AWAY
 
 
 def _log_change(failed: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -82,6 +83,21 @@ class HealthTest(ApiCase):
             self.assertEqual(body["checks"]["engine"]["models"], {"m": "away"})
             self.engine.recover()
             self.assertEqual((await self.ready(client))[0], 200)
+
+    async def test_model_that_its_engine_has_removed_stops_no_other_model(self) -> None:
+        async with self.serving() as client:
+            await self.warm(client)
+            adapter = mock.Mock(is_healthy=mock.AsyncMock(return_value=False), lacks_model=True)
+            removed = replace(self.hub.served["m"], name="adapter", engine=adapter)
+            with mock.patch.dict(self.hub.served, adapter=removed):
+                status, body = await self.ready(client)
+                self.assertEqual((status, body["failed"], body["degraded"]), (200, [], ["engine"]))
+                self.assertEqual(body["checks"]["engine"]["models"], {"m": "ready", "adapter": "removed"})
+                self.engine.fail_for()
+                self.assertEqual((await self.ready(client))[1]["checks"]["engine"]["message"], "Not ready: m.")
+                self.engine.recover()
+            with mock.patch.object(self.hub, "served", {"adapter": removed}):
+                self.assertEqual((await self.ready(client))[1]["failed"], ["engine"])
 
     async def test_process_without_models_is_not_ready(self) -> None:
         async with self.serving() as client:
