@@ -74,14 +74,14 @@ class AdmittedRequest:
         """Function that reserves the tokens and calls of a prepared request; None if nothing is limited."""
         return None if self.reservation is None else self.reservation.reserve
 
-    async def follow(self, run: Run, request: CreateRequest) -> None:
+    def follow(self, run: Run, request: CreateRequest) -> None:
         """Release at the end of `run`.
 
-        From now on the row of a stored response counts as its slot, and its last append settles the reservation.
+        The row of a stored response has replaced its slot, and its last append settles the reservation.
         """
         if run.publisher.is_stored:
             self._take_charges()
-            await self.release()
+            self.slot = None
         else:
             self._run, self._request = run, request
             run.on_done(self.release_soon)

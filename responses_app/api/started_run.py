@@ -112,7 +112,7 @@ class RepeatedRun:
 
 async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequest) -> StartedRun:
     """Start the run of a request. Raises ApiError; then nothing was stored."""
-    known = KnownContext(reserve=ticket.reserve)
+    known = KnownContext(reserve=ticket.reserve, slot=ticket.slot)
     traceparent, tracestate = trace_context()
     run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent, tracestate=tracestate), known)
     if (record := current_request.get()) is not None:
@@ -120,7 +120,7 @@ async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequ
     if run.publisher.is_stored:
         # From now on the row of the response shows how the request ends.
         request.META[HAS_RESPONSE] = True
-    await ticket.follow(run, order)
+    ticket.follow(run, order)
     return StartedRun(run, prepared.request, ticket)
 
 

@@ -49,12 +49,14 @@ class RunOwner:
 class KnownContext:
     """What the caller knows of the context that a request continues: the items, and a cache of the tokens of the prompt.
 
-    `reserve` reserves what the prepared request may use of the limits of its key, before anything is stored.
+    `reserve` reserves what the prepared request may use of the limits of its key, before anything is stored. `slot` is the concurrency
+    slot of the request, which ends when the row of the response begins.
     """
 
     before: ConversationContext | None = None
     token_cache: TokenCache | None = None
     reserve: Reserve | None = None
+    slot: int | None = None
 
 
 NOTHING_KNOWN = KnownContext()
@@ -79,13 +81,13 @@ async def prepare_run(
         prepared = await known.reserve(prepared)
         reserved = prepared.context.create_request
         create_request = replace(create_request, charges=reserved.charges, granted_calls=reserved.granted_calls)
-    run = create_run(create_request, prepared, owner)
+    run = create_run(create_request, prepared, owner, known.slot)
     # Last, so that a refused request uses no denial.
     await approvals.claim_denials(create_request, prepared.context.items, prepared.context.input_items, uid)
     return run, prepared
 
 
-def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwner) -> Run:
+def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwner, slot: int | None = None) -> Run:
     """Create the run of a new response. Without a worker the run only writes the first events and waits in the queue."""
     now, planner = time.time(), RoundPlanner(prepared)
     writer = Writer(
@@ -93,7 +95,10 @@ def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: 
         new_id,
         encrypted_content.encryptor(create_request),
     )
-    output = ResponseOutput(writer, DurablePublisher(Broadcast(), owner.recorder, _log(create_request, prepared, owner, now)))
+    log = _log(create_request, prepared, owner, now)
+    if log is not None:
+        log.slot = slot
+    output = ResponseOutput(writer, DurablePublisher(Broadcast(), owner.recorder, log))
     rounds = Rounds(planner.create(*planner.first()), output, planner.loop())
     hooks = make_compaction_hook(create_request, prepared), make_diagnostics_hook(create_request, prepared)
     options = RunOptions.from_request(create_request, *hooks)

@@ -194,12 +194,7 @@ class Stream:
             request = request_access.authorize(key, parsed)
             active = await self._start(queued, request, admission)
             record.keep_run(lambda: active.run.writer.response, active.run.engine_name, request.input)
-            try:
-                await admission.follow(active.run, active.request)
-            except BaseException:
-                # The client may disconnect during this await, and the run has no reader yet.
-                manager.current().client_disconnected(active.run)
-                raise
+            admission.follow(active.run, active.request)
         return active
 
     async def _start(
@@ -211,7 +206,7 @@ class Stream:
             request = replace(request, input=[*steering.input_of(steers), *request.input])
         before = self._peers.cached(request.previous_response_id)
         token_cache = TokenCache(before.known) if before is not None else TokenCache()
-        known = KnownContext(before.context if before else None, token_cache, admission.reserve)
+        known = KnownContext(before.context if before else None, token_cache, admission.reserve, admission.slot)
         run, prepared = await manager.current().start_run(request, known)
         # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None

@@ -127,6 +127,18 @@ class CombinedLimitsTest(LimitsCase):
                     self.assertEqual((await self.post(client, store=store)).status_code, 200)
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
+    async def test_a_response_whose_row_has_just_begun_counts_once(self) -> None:
+        await self.limit(max_concurrent=2)
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
+            # The row replaces the slot itself, before the request knows that its first events are durable.
+            with mock.patch.object(rate_limits.AdmittedRequest, "follow"):
+                answers = [await self.post(client, background=True) for _ in range(2)]
+            self.assertEqual([answer.status_code for answer in answers], [200, 200])
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
+            self.refused(await self.post(client), 429, "rate_limit_exceeded", None, "Limit 2, Running 2")
+            engine.gate.set()
+
     async def test_of_many_that_come_at_once_so_many_are_let_in(self) -> None:
         await self.limit(max_concurrent=2)
         self.engine = engine = HeldEngine()

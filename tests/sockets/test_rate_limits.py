@@ -52,20 +52,19 @@ class LimitsTest(SocketCase):
 
     async def test_a_client_that_leaves_while_its_slot_is_given_back_takes_none_with_it(self) -> None:
         await self.limit(max_concurrent=1)
-        for store in (True, False):
-            # A stored response releases the slot once the row exists, any other before the terminal event.
-            with self.subTest(store=store), delayed_release() as (started, proceed):
-                async with self.serving(record_text(HELLO), record_text(HELLO)):
-                    async with self.socket() as socket:
-                        await socket.create(store=store)
-                        async with asyncio.timeout(TIMEOUT_S):
-                            await started.wait()
-                    self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
-                    proceed.set()
-                    await eventually(lambda: not self.hub.runs)
-                    await eventually(self.has_no_slot)
-                    async with self.socket() as socket:
-                        self.assertEqual((await socket.create_response(store=store))["status"], "completed")
+        # A response without a row releases the slot before the terminal event.
+        with delayed_release() as (started, proceed):
+            async with self.serving(record_text(HELLO), record_text(HELLO)):
+                async with self.socket() as socket:
+                    await socket.create(store=False)
+                    async with asyncio.timeout(TIMEOUT_S):
+                        await started.wait()
+                self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
+                proceed.set()
+                await eventually(lambda: not self.hub.runs)
+                await eventually(self.has_no_slot)
+                async with self.socket() as socket:
+                    self.assertEqual((await socket.create_response(store=False))["status"], "completed")
 
     async def test_another_model_than_the_key_may_ask_is_refused(self) -> None:
         await self.limit(allowed_models=["other"])

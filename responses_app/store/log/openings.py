@@ -37,7 +37,8 @@ RESPONSE_COLUMNS: Final = {
     "error_code": "text",
     "created_at": "timestamptz",
 }
-# Columns of the lease and of the request. `served` is null for a response without a request.
+# Columns of the lease and of the request, and the slot that the row of the response replaces in the count of running responses. `served`
+# is null for a response without a request.
 REQUEST_COLUMNS: Final = {
     "served": "text",
     "worker": "uuid",
@@ -46,6 +47,7 @@ REQUEST_COLUMNS: Final = {
     "secrets": "text",
     "create_request": "text",
     "prompt_tokens": "text",
+    "slot": "bigint",
 }
 _NAMES: Final = ", ".join(RESPONSE_COLUMNS)
 _TYPES: Final = ", ".join(
@@ -70,6 +72,8 @@ response AS (
     (response_id, worker, epoch, model, waiting, cancelled, priority, last_number, secrets, stalled_takeovers)
   SELECT response.id, worker, epoch, served, worker IS NULL, FALSE, priority, -1, decode(secrets, 'base64'), 0
   FROM given JOIN response USING (uid) WHERE served IS NOT NULL
+), slot AS (
+  DELETE FROM responses_app_concurrencyslot WHERE id = ANY(ARRAY(SELECT slot FROM given WHERE slot IS NOT NULL))
 ), items AS (
   INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, response.id, item.project, 'input', item.type, item.body
   FROM {ITEM_ROWS_SQL} JOIN response ON response.uid = item.response ORDER BY item.place RETURNING id
@@ -123,6 +127,7 @@ def _opening(log: ResponseLog) -> dict[str, Any]:
         "secrets": None if request.secrets is None else b64encode(request.secrets).decode(),
         "create_request": request.create_request,
         "prompt_tokens": b64encode(encode_tokens(request.prompt_tokens)).decode(),
+        "slot": log.slot,
     }
 
 

@@ -61,6 +61,8 @@ class ResponseLog:
     epoch: int = 1
     # Reservations in the counters of limits, which the end of the response settles.
     charges: Sequence[LimitCharge] = ()
+    # Concurrency slot of the request, which is deleted when the row of the response is inserted.
+    slot: int | None = None
     # Primary keys of the items, set when the items are inserted.
     input_keys: Sequence[int] = ()
     output_keys: Sequence[int] = ()
