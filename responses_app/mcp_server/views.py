@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -16,10 +19,10 @@ async def post(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /mcp: answer a message of the protocol."""
     if not settings.RESPONSES_LOG_MCP:
         raise NotFound("The MCP server of the log is off. The operator turns it on with RESPONSES_LOG_MCP=1.")
-    # The SDK is imported with the first message.
-    from responses_app.mcp_server.transport import answer
-
-    return await answer(request, key.project)
+    # The SDK is imported with the first message, which takes half a second.
+    transport = await asyncio.to_thread(import_module, "responses_app.mcp_server.transport")
+    response: HttpResponseBase = await transport.answer(request, key.project)
+    return response
 
 
 urlpatterns = [re_path(r"^mcp/?$", shared_view(POST=post))]

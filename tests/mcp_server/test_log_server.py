@@ -60,6 +60,16 @@ def test_tools_are_read_only_and_described(server: Server) -> None:
     assert all(tool.annotations and tool.annotations.read_only_hint and tool.description for tool in tools)
 
 
+def test_long_messages_are_refused(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.key}", "Accept": "application/json, text/event-stream"}
+    statuses = []
+    for text in ("word", "word " * 14_000):
+        params = {"name": "find_responses", "arguments": {"text": text}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        statuses.append(plain_http.post(f"{server.url}/mcp", json=message, headers=headers).status_code)
+    assert statuses == [200, 413]
+
+
 def test_a_response_is_found_read_and_compared(server: Server) -> None:
     first, second = (server.ask(input=text, instructions=text).json() for text in ("Hello quokka", "Hello wombat"))
     listed = call(server, "find_responses", text="quokka")
