@@ -216,7 +216,8 @@ class ResponseTest(WebCase):
             made(uid, thread="resp_1", previous_uid=before)
         page = self.page("/responses/resp_2/chain")
         links = re.findall(
-            r'<li class="depth-(\d+)( here)?"(?: value="(\d)")?>(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
+            r'<li class="depth-(\d+)( here)?"(?: id="here")?(?: value="(\d)")?><div class="turn"><p>'
+            r'(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
             page,
             re.DOTALL,
         )
@@ -230,14 +231,14 @@ class ResponseTest(WebCase):
                 ("0", "", "", "", "resp_5"),
             ],
         )
-        self.assertIn("Turn 2 of 3.", page)
+        self.assertIn('<a href="#here">Turn 2 of 3</a>', page)
         self.assertNotIn("Turn ", self.page("/responses/resp_5/chain"))
 
     def test_the_chain_numbers_the_turns_of_a_conversation(self) -> None:
         conversation = Conversation.objects.create(uid="conv_1", project="default", created_at=NOW)
         for uid in ("resp_1", "resp_2", "resp_3"):
             made(uid, thread="conv_1", conversation=conversation)
-        self.assertIn("Turn 3 of 3.", self.page("/responses/resp_3/chain"))
+        self.assertIn("Turn 3 of 3</a>.", self.page("/responses/resp_3/chain"))
 
     def test_a_line_of_the_chain_begins_with_the_question(self) -> None:
         made("resp_1")
