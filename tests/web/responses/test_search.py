@@ -109,7 +109,12 @@ class SearchErrorsTest(WebCase):
 
     def test_failed_response_is_found_by_its_message(self) -> None:
         for uid, message in (("resp_odd", "The engine is Out of sorts."), ("resp_other", "No memory.")):
-            snapshot(made(uid, status="failed"), [], error={"code": "server_error", "message": message})
+            snapshot(
+                made(uid, status="failed", error_code="server_error"), [], error={"code": "server_error", "message": message}
+            )
         page = self.page("/responses?q=out+of+SORTS&status=failed")
         self.assertIn("/responses/resp_odd", page)
         self.assertNotIn("resp_other", page)
+        # The code stands with the message alone, so that the row is one line.
+        self.assertIn(">server_error: The engine is Out of sorts.<", page)
+        self.assertEqual(page.count("server_error"), 1)
