@@ -92,7 +92,7 @@ def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor:
     visitor.page.goto(f"{visitor.page.url}?everything=0")
     expect(visitor.page.locator(".threads")).not_to_contain_text("Number 30 greetings")
     visitor.page.get_by_role("switch", name="API traffic of the project", checked=False).click()
-    expect(visitor.page.get_by_role("switch", checked=True)).to_be_visible()
+    expect(visitor.page.get_by_role("switch", checked=True)).to_be_in_viewport()
     expect(visitor.answers).to_have_count(1)
     box = visitor.page.locator("form.composer").bounding_box()
     assert box
