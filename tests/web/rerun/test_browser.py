@@ -146,8 +146,15 @@ def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page
         expect(live.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
         expect(live.locator("details.reasoning[data-item] .label")).to_contain_text("Thought for")
         expect(result.get_by_role("button", name="Stop")).to_be_visible()
+        expect(result.locator(".summary")).to_have_text("In progress")
+        before = live.bounding_box()
     expect(result.locator(".differences")).to_be_visible()
     expect(live).to_have_count(0)
+    after = result.locator(".items").bounding_box()
+    # The text stays in its place when the result comes.
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 2
     expect(result.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
 
 

@@ -9,10 +9,15 @@ export class LiveOutput {
   constructor(container, responses, keeps) {
     Object.assign(this, { responses, start: performance.now(), items: new Map() });
     this.first = el("dd", {}, "–");
-    const figures = el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first));
+    const unknown = ["Tokens/s", "Tokens", "Finish", "Validity"].map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, "–")));
+    // The lines of a result, which takes this place at the end.
+    const head = [
+      el("p", { class: "summary" }, el("span", { class: "status in_progress" }, "In progress")),
+      el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first), ...unknown),
+    ];
     this.body = el("div", { class: "items live" });
     if (keeps) container.append(this.body);
-    else container.replaceChildren(figures, this.body);
+    else container.replaceChildren(...head, this.body);
   }
 
   apply(event) {
