@@ -140,7 +140,9 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     note(key_id=key.pk, user_id=key.user_pk, project=key.project)
     response = await handler(request, key, **path)
     if (action := _audited_action(request)) and response.status_code < HTTPStatus.BAD_REQUEST:
-        actor = audit_log.Actor(audit_log.Kind.KEY, key.pk, str(key), audit_log.address_of(request))
+        # The key of a browser has no row: the person is the actor.
+        kind, pk = (audit_log.Kind.KEY, key.pk) if key.user_pk is None else (audit_log.Kind.USER, key.user_pk)
+        actor = audit_log.Actor(kind, pk, str(key), audit_log.address_of(request))
         await sync_to_async(audit_log.record)(actor, action, request.path, key.project)
     return response
 

@@ -76,6 +76,11 @@ def record(
     )
 
 
+def record_on_page(request: HttpRequest, action: str, object: str, project: str) -> None:
+    """Append an entry of the signed-in user."""
+    record(actor_of(request), action, object, project)
+
+
 def record_once(
     actor: Actor, action: str, object: str, project: str = "", outcome: AuditEntry.AuditOutcome = Outcome.SUCCESS
 ) -> None:

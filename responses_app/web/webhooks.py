@@ -16,7 +16,7 @@ from django.utils.text import capfirst
 from responses_app.access.permissions import projects
 from responses_app.models import MAX_WEBHOOK_NAME_CHARS, Role, WebhookDelivery, WebhookEndpoint
 from responses_app.schemas.parsing.webhook_endpoints import EVENT_TYPES, endpoint_url_problem
-from responses_app.store import webhooks
+from responses_app.store import audit_log, webhooks
 from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.paging import RowPage, read_page
 from responses_app.web.files.lists import newest_page, row_of_user
@@ -55,7 +55,7 @@ class EndpointForm(forms.Form):
             raise ValidationError(capfirst(problem))
         return url
 
-    def create(self) -> str | None:
+    def create(self, request: HttpRequest) -> str | None:
         """Insert the endpoint and return the secret; None with an error if the project has too many endpoints."""
         row, secret = new_endpoint(**self.cleaned_data)
         try:
@@ -63,6 +63,7 @@ class EndpointForm(forms.Form):
         except webhooks.TooManyEndpoints:
             self.add_error(None, f"The project has {webhooks.MAX_ENDPOINTS_PER_PROJECT} webhook endpoints, which is the limit.")
             return None
+        _record(request, "webhook.change", row)
         return secret
 
 
@@ -72,7 +73,7 @@ def index(request: HttpRequest) -> HttpResponse:
     form = EndpointForm(request.user, request.POST if request.method == "POST" else None)
     if form.is_bound and not form.projects:
         raise PermissionDenied(NO_ADMIN)
-    if form.is_bound and form.is_valid() and (secret := form.create()):
+    if form.is_bound and form.is_valid() and (secret := form.create(request)):
         new_secret.put(request, secret)
         return redirect("webhooks")
     page, is_first = newest_page(request, WebhookEndpoint.objects.all(), PAGE_SIZE)
@@ -94,6 +95,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         return redirect("webhook", uid)
     if request.method == "POST":
         new_secret.put(request, rotate(endpoint, keep_old=True))
+        _record(request, "webhook.change", endpoint)
         return redirect("webhook", uid)
     page, is_first = _deliveries(request, endpoint)
     context = {
@@ -112,6 +114,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/webhook_delete.html", {"section": "keys", "endpoint": endpoint})
     endpoint.delete()
+    _record(request, "webhook.delete", endpoint)
     messages.success(request, "The webhook endpoint was deleted.")
     return redirect("webhooks")
 
@@ -123,6 +126,10 @@ def resend(request: HttpRequest, uid: str, delivery: int) -> HttpResponse:
     webhooks.resend(row, shared_clock.now())
     messages.success(request, "The delivery will be sent again in a moment.")
     return redirect("webhook", uid)
+
+
+def _record(request: HttpRequest, action: str, endpoint: WebhookEndpoint) -> None:
+    audit_log.record_on_page(request, action, f"webhook endpoint {endpoint.uid}", endpoint.project)
 
 
 def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:

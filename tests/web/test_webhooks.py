@@ -129,6 +129,16 @@ class WebhooksTest(WebCase):
         self.assertRedirects(self.client.post(f"/webhooks/{endpoint.uid}/delete"), "/webhooks")
         self.assertFalse(WebhookEndpoint.objects.exists())
 
+    def test_changes_are_in_the_audit_log(self) -> None:
+        self.client.post("/webhooks", FORM)
+        uid = WebhookEndpoint.objects.get().uid
+        self.client.post(f"/webhooks/{uid}")
+        # Refused, as the secret before is still valid.
+        self.client.post(f"/webhooks/{uid}")
+        self.client.post(f"/webhooks/{uid}/delete")
+        changes = [(action, f"webhook endpoint {uid}") for action in ("webhook.change", "webhook.change", "webhook.delete")]
+        self.assertEqual(self.audited("webhook.change", "webhook.delete"), changes)
+
     def test_people_have_the_endpoints_of_their_projects_alone(self) -> None:
         theirs, ada = make_endpoint("q", "theirs"), User.objects.create_user("ada")
         row = make_delivery(theirs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import cast
 
 from asgiref.sync import sync_to_async
@@ -20,6 +21,9 @@ from responses_app.web.private import private
 from responses_app.web.response.delete import cancel_running
 from responses_app.web.response.detail import get_response
 
+# Actions that change who can read a conversation, and their names in the audit log.
+SHARING: Mapping[str, str] = {"share": "chat.share", "revoke": "chat.unshare"}
+
 
 @private("GET", "POST")
 def show(request: HttpRequest, uid: str) -> HttpResponse:
@@ -30,7 +34,10 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         user=user, thread=threads.thread_key(row), project=row.project
     )
     if request.method == "POST":
-        _change(choices, row, request.POST.get("action", ""), request.POST.get("title", ""))
+        action = request.POST.get("action", "")
+        _change(choices, row, action, request.POST.get("title", ""))
+        if action in SHARING:
+            audit_log.record_on_page(request, SHARING[action], f"conversation {row.uid}", row.project)
         return redirect("chat-options", uid)
     link = request.build_absolute_uri(shared_threads.path_of(choices)) if choices.share_key else ""
     context = {

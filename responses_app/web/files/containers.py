@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Container, ContainerFile, Response
+from responses_app.store import audit_log
 from responses_app.store.files import container_files, containers
 from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
@@ -70,6 +71,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
         return render(request, "web/container_delete.html", {"section": "files", "container": row})
     async_to_sync(sandboxes.end_container)(row)
     container_files.delete_container(row)
+    audit_log.record_on_page(request, "container.delete", f"container {row.uid}", row.project)
     messages.success(request, "The container was deleted.")
     return redirect("containers")
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from responses_app.access.permissions import projects
 from responses_app.models import File, Role, VectorStore, VectorStoreFile
+from responses_app.store import audit_log
 from responses_app.store.files import files
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.web.files.lists import newest_page, row_of_user
@@ -70,6 +71,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/vector_store_delete.html", {"section": "files", "store": store})
     stores.delete(store)
+    audit_log.record_on_page(request, "vector-store.delete", f"vector store {store.uid}", store.project)
     messages.success(request, "The vector store was deleted.")
     return redirect("vector-stores")
 
@@ -84,6 +86,8 @@ def remove_file(request: HttpRequest, uid: str, file: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/vector_store_delete.html", {"section": "files", "store": store, "row": row})
     store_files.remove(row)
+    what = f"file {file} of vector store {store.uid}"
+    audit_log.record_on_page(request, "vector-store.change", what, store.project)
     messages.success(request, "The file was removed from the vector store.")
     return redirect("vector-store", store.uid)
 

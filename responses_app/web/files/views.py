@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.access.permissions import projects
 from responses_app.models import File, Role
+from responses_app.store import audit_log
 from responses_app.store.files import files
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.web.private import private
@@ -53,6 +54,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/file_delete.html", {"section": "files", "file": row})
     files.delete(row)
+    audit_log.record_on_page(request, "file.delete", f"file {row.uid}", row.project)
     messages.success(request, "The file was deleted.")
     return redirect("files")
 

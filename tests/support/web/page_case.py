@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import TestCase
 
-from responses_app.models import Direction, Event, Item, Response, Status
+from responses_app.models import AuditEntry, Direction, Event, Item, Response, Status
 from responses_app.runs.create_request import CreateRequest
 from responses_app.web.delivery import csp
 from tests.support.store.log_records import NOW
@@ -77,6 +77,11 @@ class WebCase(TestCase):
     def setUp(self) -> None:
         self.operator = User.objects.create_superuser("root", "", "x")
         self.client.force_login(self.operator)
+
+    def audited(self, *actions: str) -> list[tuple[str, str]]:
+        """The names and the objects of the entries of the audit log with these actions, oldest first."""
+        rows = AuditEntry.objects.filter(action__in=actions, actor_kind="user").exclude(project="").order_by("pk")
+        return list(rows.values_list("action", "object"))
 
     def page(self, url: str, status: int = 200) -> str:
         """Fetch a page and check that it has no inline scripts or styles."""

@@ -18,7 +18,7 @@ from django.test import Client, TestCase
 from django.utils import timezone
 
 from responses_app.access import api_keys, browser_key, permissions
-from responses_app.models import ApiKey, LoginAttempt, Membership, Role
+from responses_app.models import ApiKey, AuditEntry, LoginAttempt, Membership, Role
 from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.web.accounts import login_throttle, sign_in
 from responses_app.web.delivery import csp
@@ -182,6 +182,15 @@ class BrowserKeyTest(ApiCase):
         self.assertEqual(await ApiKey.objects.acount(), 1)
         line = (record.response_id, record.project, record.key_id, record.user_id)
         self.assertEqual(line, (made["id"], "test", None, self.ada.pk), "the log names the person in place of a key")
+
+    async def test_a_deletion_with_a_browser_key_is_an_entry_of_the_person(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
+        async with self.serving(record_text(GREETING)) as client:
+            client.secret = secret
+            path = f"/v1/responses/{(await self.made(client))['id']}"
+            self.assertEqual((await client.delete(path)).status_code, 200)
+        entry = await AuditEntry.objects.aget(action="api.delete")
+        self.assertEqual((entry.actor_kind, entry.actor_id, entry.object), ("user", self.ada.pk, path))
 
     async def test_expired_or_forged_browser_key_is_refused(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()

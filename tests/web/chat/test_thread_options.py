@@ -165,6 +165,9 @@ class ThreadOptionsTest(ApiCase):
             await Membership.objects.acreate(user=self.ada, project=self.key.project)
             await (await self.browser(self.ada)).post(f"/chat/{first}/options", {"action": "revoke"})
             self.assertEqual((await AsyncClient().get(renewed)).status_code, 404)
+            entries = AuditEntry.objects.filter(actor="ada", object=f"conversation {first}").order_by("pk")
+            actions = [entry.action async for entry in entries]
+            self.assertEqual(actions, ["chat.share", "chat.share", "chat.unshare"])
 
     async def test_a_link_shows_what_a_client_sent_and_how_an_answer_ended(self) -> None:
         sent: list[dict[str, Any]] = [

@@ -81,6 +81,7 @@ class ContainersTest(WebCase):
         self.assertEqual(self.stored(), 1)
         self.assertContains(self.client.post("/containers/cntr_1/delete", follow=True), "The container was deleted.")
         self.assertEqual((self.stored(), Container.objects.count(), ContainerFile.objects.count()), (0, 0, 0))
+        self.assertEqual(self.audited("container.delete"), [("container.delete", "container cntr_1")])
 
     def test_containers_of_other_projects_are_not_found(self) -> None:
         self.add(project="other")

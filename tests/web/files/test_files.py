@@ -92,6 +92,7 @@ class FilesTest(WebCase):
         answer = self.client.post("/files/file-1/delete", follow=True)
         self.assertContains(answer, "The file was deleted.")
         self.assertEqual((self.stored(), File.objects.count()), ([], 0))
+        self.assertEqual(self.audited("file.delete"), [("file.delete", "file file-1")])
 
     def test_files_of_other_projects_are_not_found(self) -> None:
         self.add(project="other")

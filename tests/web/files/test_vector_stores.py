@@ -63,6 +63,7 @@ class VectorStorePagesTest(WebCase):
         self.assertIn("Delete notes?", self.visit(path))
         self.assertContains(self.client.post(path, follow=True), "The vector store was deleted.")
         self.assertEqual((VectorStore.objects.count(), File.objects.count()), (0, 1))
+        self.assertEqual(self.audited("vector-store.delete"), [("vector-store.delete", f"vector store {store.uid}")])
 
     def test_file_is_removed_after_a_confirmation(self) -> None:
         store = make_store("default")
@@ -71,6 +72,8 @@ class VectorStorePagesTest(WebCase):
         self.assertIn("Remove notes.txt?", self.visit(path))
         self.assertContains(self.client.post(path, follow=True), "The file was removed from the vector store.")
         self.assertEqual((VectorStoreFile.objects.count(), File.objects.count()), (0, 1))
+        what = f"file {added.file.uid} of vector store {store.uid}"
+        self.assertEqual(self.audited("vector-store.change"), [("vector-store.change", what)])
 
     def test_stores_of_other_projects_are_not_shown(self) -> None:
         store = make_store("other", name="undisclosed")
