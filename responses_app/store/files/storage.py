@@ -79,9 +79,15 @@ def exists(name: str) -> bool:
 
 
 def delete(name: str) -> None:
-    """Delete the file `name` from the storage, if the file exists. Raises StorageUnavailable."""
+    """Delete the file `name` from the storage, if the file exists.
+
+    Raises StorageUnavailable, also for a missing file in a folder without the marker: the file may be on a disk that is not mounted.
+    """
     with named_errors():
         check_folder()
+        folder = local_folder()
+        if folder is not None and not (folder / MARKER).exists() and not storage().exists(name):
+            raise _not_mounted(folder)
         storage().delete(name)
 
 
@@ -134,10 +140,14 @@ def check_folder() -> None:
     if is_marked:
         _expected.setdefault(folder, is_mount)
     if folder in _expected and (not is_marked or (_expected[folder] and not is_mount)):
-        raise StorageUnavailable(
-            f"{folder} is not the folder with the stored files, as it has no file {MARKER} or is no mount point: mount its disk. "
-            f"To go on without these files: touch {folder / MARKER}, and restart the server"
-        )
+        raise _not_mounted(folder)
+
+
+def _not_mounted(folder: Path) -> StorageUnavailable:
+    return StorageUnavailable(
+        f"{folder} is not the folder with the stored files, as it has no file {MARKER} or is no mount point: mount its disk. "
+        f"To go on without these files: touch {folder / MARKER}, and restart the server"
+    )
 
 
 @contextmanager

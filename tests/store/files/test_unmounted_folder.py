@@ -165,6 +165,25 @@ def test_file_that_is_deleted_while_the_folder_cannot_be_written_is_cleaned_up_l
         assert not storage.exists("old")
 
 
+@pytest.mark.django_db(transaction=True)
+def test_file_that_a_command_deletes_while_its_disk_is_not_mounted_is_cleaned_up_later(tmp_path: Path) -> None:
+    folder, disk = tmp_path / "files", tmp_path / "disk"
+    with override_settings(**file_storage_settings(tmp_path)):
+        assert storage_problem() is None
+        save(tmp_path, "old")
+        new_file("old")
+        folder.rename(disk)
+        folder.mkdir()
+        with new_process():
+            uploads.delete(File.objects.get())
+        assert not File.objects.exists()
+        folder.rmdir()
+        disk.rename(folder)
+        assert storage.exists("old")
+        assert list(pending.clean_up()) == [1]
+        assert not storage.exists("old")
+
+
 def test_full_storage_is_a_status_of_its_own(tmp_path: Path) -> None:
     with override_settings(**file_storage_settings(tmp_path)):
         for number, status in ((errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EIO, 503)):
