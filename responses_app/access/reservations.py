@@ -92,18 +92,18 @@ def _refusal(level: LimitLevel, needed: int) -> RateLimited:
     wait = max(math.ceil(wait_s), 1)
     what = f"{limit.amount} per {limit.unit} of this {limit.scope}"
     numbers = f"Limit {_shown(limit, limit.most)}, Used {_shown(limit, level.used)}, Requested {_shown(limit, needed)}."
+    refusal = RateLimited if limit.unit == "minute" else InsufficientQuota
+    # Each API format has a name of its own for the limit of output tokens.
+    if needed > limit.most:
+        message = f"Request too large for {what}: {numbers} Shorten the input or set a smaller limit of output tokens."
+        error = refusal(message, retry_after=wait)
+        error.headers["x-should-retry"] = "false"
+        return error
     if limit.unit == "minute":
-        if needed > limit.most:
-            error = RateLimited(
-                f"Request too large for {what}: {numbers} Shorten the input or set a smaller 'max_output_tokens'.",
-                retry_after=wait,
-            )
-            error.headers["x-should-retry"] = "false"
-            return error
         return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {wait_s:.2f}s.", retry_after=wait)
     end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + wait_s), UTC)
     smaller = (
-        " A smaller 'max_output_tokens' reserves less." if limit.amount != Amount.CALLS and level.used < limit.most else ""
+        " A smaller limit of output tokens reserves less." if limit.amount != Amount.CALLS and level.used < limit.most else ""
     )
     return InsufficientQuota(
         f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.{smaller}", retry_after=wait

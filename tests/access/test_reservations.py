@@ -78,8 +78,13 @@ class TokensTest(ReservationCase):
             self.refused(answer, 429, "insufficient_quota", None, "You exceeded the quota of tokens per day of this key")
             error = orjson.loads(answer.content)["error"]
             self.assertEqual(error["type"], "insufficient_quota")
-            self.assertIn("Z. A smaller 'max_output_tokens' reserves less.", error["message"])
+            self.assertIn("Z. A smaller limit of output tokens reserves less.", error["message"])
             self.assertEqual(answer["x-should-retry"], "false")
+            # A request that no day allows is not told to wait for the next one.
+            too_large = await self.post(client, max_output_tokens=2_000)
+            self.refused(too_large, 429, "insufficient_quota", None, "Request too large for tokens per day of this key")
+            self.assertNotIn("renewed", orjson.loads(too_large.content)["error"]["message"])
+            self.assertEqual(too_large["x-should-retry"], "false")
             # Nothing of the minute is reserved for a request that the day refuses.
             self.assertEqual(await self.used("tokens per minute"), before)
 
