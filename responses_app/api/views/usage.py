@@ -72,7 +72,7 @@ async def _show(request: HttpRequest, key: ApiKey, report: Report) -> HttpRespon
         if set(filters.get("project", ())) - {key.project}:
             raise Forbidden("This key shows the usage of its own project alone.", code="project_not_allowed")
         filters["project"] = [key.project]
-    begin, stop = (datetime.fromtimestamp(time, UTC) for time in (max(first, start), last))
+    begin, stop = _moment(max(first, start)), _moment(last)
     usage = UsageQuery(begin, stop, width, [report.groups[name] for name in groups if name in report.groups], filters)
     is_empty = begin >= stop or query.boolean(request, "batch")
     rows = [] if is_empty else await sync_to_async(lambda: list(sums(usage)))()
@@ -80,18 +80,18 @@ async def _show(request: HttpRequest, key: ApiKey, report: Report) -> HttpRespon
     for row in rows:
         results.setdefault(row["bucket"], []).append(_result(report, row, groups))
     starts = range(first, last, seconds)
-    data = [_bucket(time, min(time + seconds, end), results) for time in starts]
+    # The first and the last bucket are parts of a day where the range begins or ends within it.
+    data = [_bucket(max(time, start), min(time + seconds, end), results.get(_moment(time), [])) for time in starts]
     more = last < end
     return json_response({"object": "page", "data": data, "has_more": more, "next_page": str(last) if more else None})
 
 
-def _bucket(start: int, end: int, results: Mapping[datetime, Sequence[dict[str, Any]]]) -> dict[str, Any]:
-    return {
-        "object": "bucket",
-        "start_time": start,
-        "end_time": end,
-        "results": results.get(datetime.fromtimestamp(start, UTC), []),
-    }
+def _bucket(start: int, end: int, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"object": "bucket", "start_time": start, "end_time": end, "results": results}
+
+
+def _moment(time: int) -> datetime:
+    return datetime.fromtimestamp(time, UTC)
 
 
 def _result(report: Report, row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:

@@ -85,6 +85,25 @@ class UsageTest(ApiCase):
             parameters = {"start_time": "0", "project_ids": self.key.project}
             self.refused(await KeyedClient(secret).get(PATH, parameters), 403, "project_not_allowed", None)
 
+    async def test_buckets_begin_and_end_with_the_range_and_have_what_is_between(self) -> None:
+        day = datetime(2026, 2, 27, tzinfo=UTC)
+
+        def fill() -> None:
+            for hours in (5, 7, 24, 47, 48):
+                row = usage.usage_row(self.key.project, None, None, "m", usage.Spent(10, 0, 1, 0, 0))
+                row.start = day + timedelta(hours=hours)
+                row.save()
+
+        await sync_to_async(fill)()
+        begin, end = (int((day + timedelta(hours=hours)).timestamp()) for hours in (6, 60))
+        async with self.serving() as client:
+            page = await self.report(client, start_time=begin, end_time=end, bucket_width="1d")
+        midnights = [int((day + timedelta(days=days)).timestamp()) for days in (1, 2)]
+        times = [(bucket.start_time, bucket.end_time) for bucket in page.data]
+        self.assertEqual(times, [(begin, midnights[0]), (midnights[0], midnights[1]), (midnights[1], end)])
+        requests = [[result.model_dump()["num_model_requests"] for result in bucket.results] for bucket in page.data]
+        self.assertEqual(requests, [[1], [2], [1]])
+
     async def test_pages_follow_each_other_and_wrong_parameters_are_named(self) -> None:
         async with self.serving() as client:
             page = await self.report(client, bucket_width="1m", limit=40)
