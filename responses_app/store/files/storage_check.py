@@ -45,8 +45,12 @@ def _check() -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         marker.touch(mode=0o600)
     storage.check_folder()
-    with TemporaryFile(dir=folder):
-        pass
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        # Without the name of the file: a sentence that changes would be logged at each check.
+        raise storage.StorageUnavailable(f"{folder} cannot be written to ({error.strerror})") from error
 
 
 def _may_be_marked(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from responses_app.server.doctor.findings import FAILED, OK
 from responses_app.server.doctor.host import check_storage
 from responses_app.store.cluster import leases
 from responses_app.store.files import files as uploads
-from responses_app.store.files import pending, storage
+from responses_app.store.files import pending, storage, storage_check
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.files.storage_check import storage_problem
 from responses_app.wire.api_errors import to_api_error
@@ -182,6 +182,18 @@ def test_file_that_a_command_deletes_while_its_disk_is_not_mounted_is_cleaned_up
         assert storage.exists("old")
         assert list(pending.clean_up()) == [1]
         assert not storage.exists("old")
+
+
+@pytest.mark.django_db
+def test_folder_that_cannot_be_written_has_the_same_sentence_at_each_check(tmp_path: Path) -> None:
+    errors = [PermissionError(errno.EACCES, "Permission denied", f"tmp{number}") for number in range(2)]
+    with (
+        override_settings(**file_storage_settings(tmp_path)),
+        patch.object(storage_check, "TemporaryFile", side_effect=errors),
+    ):
+        first = storage_problem()
+        assert f"{tmp_path / 'files'} cannot be written to (Permission denied)" in str(first)
+        assert storage_problem() == first
 
 
 def test_full_storage_is_a_status_of_its_own(tmp_path: Path) -> None:
