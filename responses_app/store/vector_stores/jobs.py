@@ -13,6 +13,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from responses_app.models import StoreFileStatus, VectorStoreFile
 from responses_app.store.vector_stores.chunker import TextChunk
@@ -26,6 +27,8 @@ RETRY_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
 BUSY_PAUSE_S = 2.0
 # Pause while a server that all files need is away.
 OUTAGE_PAUSE_S = 30.0
+# Age of a file from which on its attempts count in an outage too, as clients poll until it is completed or failed.
+MAX_OUTAGE = timedelta(hours=1)
 INSERT_BATCH = 200
 SERVER_ERROR = "server_error"
 CRASHED = "The server ended in each attempt to read the file."
@@ -149,7 +152,10 @@ def retry(job: VectorStoreFile, message: str) -> bool:
 
 
 def wait_for_outage(job: VectorStoreFile, message: str) -> None:
-    """Return `job` to the queue until a server that all files need may be back. The attempt does not count."""
+    """Return `job` to the queue until a server that all files need may be back. Attempts count from MAX_OUTAGE on."""
+    if timezone.now() - job.created_at > MAX_OUTAGE:
+        retry(job, message)
+        return
     _claimed(job).update(**_shown(message))
     release(job, OUTAGE_PAUSE_S)
 

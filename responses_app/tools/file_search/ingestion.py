@@ -17,6 +17,7 @@ from django.db import DatabaseError
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy, ExtractorUnavailable
 from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
+from responses_app.sandbox.base import SandboxEnded, SandboxUnavailable
 from responses_app.store.db import call_in_thread
 from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
@@ -164,11 +165,14 @@ async def ingest(job: VectorStoreFile, read_text: TextReader, outage: Outage) ->
         await call_in_thread(jobs.fail, job, error.code, error.message)
     except storage.StorageUnavailable as error:
         logger.error("%s: the storage of files: %s", job.file.uid, error)
-        await _wait(job, outage, error.refusal)
+        outage.begin()
+        await call_in_thread(jobs.wait_for_outage, job, error.refusal)
     except (embedder.EmbeddingFailed, ExtractorUnavailable) as error:
-        if isinstance(error, embedder.EmbeddingFailed) and error.is_outage:
+        if _is_outage(error):
             logger.warning("%s: the ingestion waits: %s", job.file.uid, error)
-            await _wait(job, outage, str(error))
+            if isinstance(error, embedder.EmbeddingFailed):
+                outage.begin()
+            await call_in_thread(jobs.wait_for_outage, job, str(error))
             return
         logger.warning("%s: attempt %d of the ingestion: %s", job.file.uid, job.attempts, error)
         await call_in_thread(jobs.retry, job, str(error))
@@ -179,9 +183,11 @@ async def ingest(job: VectorStoreFile, read_text: TextReader, outage: Outage) ->
         await call_in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
 
 
-async def _wait(job: VectorStoreFile, outage: Outage, message: str) -> None:
-    outage.begin()
-    await call_in_thread(jobs.wait_for_outage, job, message)
+def _is_outage(error: Exception) -> bool:
+    """Return whether the failure is none of the file. A file may end the runner of the sandbox that reads it."""
+    if isinstance(error, embedder.EmbeddingFailed):
+        return error.is_outage
+    return isinstance(error.__cause__, SandboxUnavailable) and not isinstance(error.__cause__, SandboxEnded)
 
 
 async def read_file_text(file: File) -> str:

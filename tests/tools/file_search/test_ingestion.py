@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import TypeVar
 from unittest.mock import patch
 
 import pytest
 from django.db import connection
 from django.test import override_settings
+from django.utils import timezone
 
 from responses_app.extraction.errors import ExtractorBusy, ExtractorUnavailable
 from responses_app.models import File, VectorStoreFile
+from responses_app.sandbox.base import SandboxEnded, SandboxUnavailable
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.vector_stores import jobs
 from responses_app.tools.file_search import ingestion
@@ -144,3 +147,28 @@ def test_outage_is_no_attempt_and_the_file_says_why_it_waits(error: Exception) -
         patch.object(jobs, "OUTAGE_PAUSE_S", 1_000_000),
     ):
         run_ingestion(read_text, check)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("cause", "age", "attempts"),
+    [
+        (SandboxUnavailable("not reached"), timedelta(0), 0),
+        (SandboxUnavailable("not reached"), jobs.MAX_OUTAGE, 1),
+        (SandboxEnded("by the file"), timedelta(0), 1),
+    ],
+)
+def test_sandbox_that_is_away_is_no_attempt_for_an_hour(cause: Exception, age: timedelta, attempts: int) -> None:
+    row = add_file(make_store())
+    VectorStoreFile.objects.update(created_at=timezone.now() - age)
+    outage = Outage()
+
+    async def read_text(_file: File) -> str:
+        raise ExtractorUnavailable("The sandbox is away.") from cause
+
+    job = jobs.claim_next()
+    assert job is not None
+    asyncio.run(ingest(job, read_text, outage))
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.error_message) == ("in_progress", attempts, "The sandbox is away.")
+    assert outage.is_over, "plain texts need no sandbox"
