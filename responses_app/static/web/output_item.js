@@ -26,15 +26,12 @@ export class OutputItem {
     return shapeOf(this.item) === "call";
   }
 
-  // The title of a call that the model still writes, and its state until an event changes it.
+  // The title and the state of a call that the model still writes.
   async takeHead() {
-    const state = this.element.querySelector(".state");
-    const before = state.textContent;
     const fresh = await fetchFragment(this.url);
     if (!fresh || this.isDone) return;
     this.element.setAttribute("aria-label", fresh.getAttribute("aria-label"));
-    this.element.querySelector(".head code").textContent = fresh.querySelector(".head code").textContent;
-    if (state.textContent === before) state.textContent = fresh.querySelector(".state").textContent;
+    this.element.querySelector(".head").replaceWith(fresh.querySelector(".head"));
     const label = fresh.querySelector("pre")?.getAttribute("aria-label");
     if (label) this.element.querySelector("pre").setAttribute("aria-label", label);
   }
