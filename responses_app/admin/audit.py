@@ -120,4 +120,5 @@ def _encoded(lines: Sequence[Sequence[Any]]) -> bytes:
 def _record(request: HttpRequest, obj: Any, verb: str, fields: Iterable[str] = ()) -> None:
     noun = NOUNS[type(obj)]
     what = f"{noun} {obj}" + (f": {', '.join(fields)}" if fields else "")
-    audit_log.record(audit_log.actor_of(request), f"{noun}.{verb}", what, str(getattr(obj, "project", "")))
+    project = obj.name if isinstance(obj, Project) else str(getattr(obj, "project", ""))
+    audit_log.record(audit_log.actor_of(request), f"{noun}.{verb}", what, project)

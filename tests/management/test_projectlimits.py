@@ -30,9 +30,9 @@ def test_limits_are_set_printed_and_removed() -> None:
         project_limits("lab", "--tokens-per-day", "many")
     project_limits("other")
     assert not Project.objects.filter(name="other").exists(), "a command that prints makes no project"
-    assert list(AuditEntry.objects.order_by("pk").values_list("actor_kind", "action", "object")) == [
-        ("command", "project.create", "project lab: tokens_per_minute, spend_per_month, tool_calls_per_day"),
-        ("command", "project.change", "project lab: tokens_per_minute"),
+    assert list(AuditEntry.objects.order_by("pk").values_list("actor_kind", "action", "project", "object")) == [
+        ("command", "project.create", "lab", "project lab: tokens_per_minute, spend_per_month, tool_calls_per_day"),
+        ("command", "project.change", "lab", "project lab: tokens_per_minute"),
     ]
 
 

@@ -132,6 +132,10 @@ class AuditAdminTest(TestCase):
         (entry,) = entries("account.change")
         self.assertIn("uperuser", entry[1])
 
+    def test_changes_of_limits_are_those_of_their_project(self) -> None:
+        self.client.post("/admin/responses_app/project/add/", {"name": "lab", "tokens_per_day": 1000})
+        self.assertEqual(entries("project.create"), [("root", "project lab", "lab", "success")])
+
     def test_times_have_24_hours_seconds_and_the_time_zone(self) -> None:
         audit_log.record(audit_log.command(), "erase", "project p", "p")
         at = AuditEntry.objects.get(action="erase").at

@@ -56,4 +56,5 @@ class Command(DatabaseCommand):
         verb = "create" if project.pk is None else "change"
         with transaction.atomic():
             project.save()
-            audit_log.record(audit_log.command(), f"project.{verb}", f"project {project}: {', '.join(changes)}")
+            what = f"project {project}: {', '.join(changes)}"
+            audit_log.record(audit_log.command(), f"project.{verb}", what, project.name)
