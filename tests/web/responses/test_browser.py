@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS
+from tests.support.web.browser import LIMIT_MS, opened_page
 from tests.support.web.chat_visitor import held
 
 pytestmark = pytest.mark.browser
@@ -249,3 +249,19 @@ def test_codes_of_errors_are_whole_in_a_list_of_failures(chat_server: Server, pa
     code = page.locator("#rows td:nth-child(4) .quiet").first
     expect(code).to_have_text("invalid_prompt")
     assert code.evaluate("element => element.getClientRects().length") == 1
+
+
+def test_the_zone_of_the_filters_moves_no_field(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    with opened_page(
+        chromium, storage_state=signed_in, timezone_id="Asia/Kolkata", viewport={"width": 1280, "height": 800}
+    ) as page:
+        page.route("**/filter_times*.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+        page.goto(f"{chat_server.url}/responses?tool=absent", wait_until="networkidle")
+        fields = page.locator("form.filters details :is(input, select)")
+        zone = page.locator("[data-filter-zone]").first
+        expect(zone).to_have_text("UTC")
+        before = [field.bounding_box() for field in fields.all()]
+        page.unroute("**/filter_times*.js")
+        page.reload(wait_until="networkidle")
+        expect(zone).to_have_text("GMT+5:30")
+        assert [field.bounding_box() for field in fields.all()] == before
