@@ -85,9 +85,22 @@ def record_once(
     actor: Actor, action: str, object: str, project: str = "", outcome: AuditEntry.AuditOutcome = Outcome.SUCCESS
 ) -> None:
     """Append an entry, unless the same actor has one for the same action and object within `REPEAT`."""
-    entries = AuditEntry.objects.filter(action=action, object=object, at__gt=timezone.now() - REPEAT, outcome=outcome)
-    if not entries.filter(actor_kind=actor.kind, actor_id=actor.pk, address=actor.address).exists():
-        record(actor, action, object, project, outcome)
+    entries = AuditEntry.objects.filter(
+        action=action,
+        object=_stored(object, 200),
+        at__gt=timezone.now() - REPEAT,
+        outcome=outcome,
+        actor_kind=actor.kind,
+        actor_id=actor.pk,
+        address=actor.address,
+    )
+    if entries.exists():
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A page loads its parts at the same time, from several processes.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"audit log {action} {object}"])
+        if not entries.using(connection.alias).exists():
+            record(actor, action, object, project, outcome)
 
 
 def overdue(before: datetime) -> QuerySet[AuditEntry]:

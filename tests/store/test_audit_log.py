@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from io import StringIO
+from threading import Barrier, BrokenBarrierError
+from typing import Any
+from unittest import mock
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
-from django.test import TestCase
+from django.db import IntegrityError, connections, transaction
+from django.test import TestCase, TransactionTestCase
 from django.utils import timezone
 
 from responses_app.models import ApiKey, AuditEntry, Membership, Response
@@ -103,6 +108,30 @@ class PagesTest(TestCase):
         self.assertEqual(actions, [("key.create", "p"), ("key.change", "p"), ("key.revoke", "p")])
         self.client.post("/responses/selection", {"action": "export", "uid": "resp_audited"})
         self.assertEqual(entries("response.export"), [("ada", "response resp_audited", "p", "success")])
+
+
+class SimultaneousReadsTest(TransactionTestCase):
+    """Requests of one page, at the same time."""
+
+    def test_reads_at_the_same_time_make_one_entry(self) -> None:
+        actor, both, write = audit_log.Actor(audit_log.Kind.USER, 1, "ada"), Barrier(2), audit_log.record
+
+        def wait_and_write(*arguments: Any) -> None:
+            # Both threads would be here if neither waited for the other.
+            with suppress(BrokenBarrierError):
+                both.wait(1)
+            write(*arguments)
+
+        def read() -> None:
+            try:
+                audit_log.record_once(actor, "response.read", "response resp_1", "p")
+            finally:
+                connections.close_all()
+
+        with mock.patch.object(audit_log, "record", wait_and_write), ThreadPoolExecutor(2) as threads:
+            for one in [threads.submit(read) for _ in range(2)]:
+                one.result()
+        self.assertEqual(entries("response.read"), [("ada", "response resp_1", "p", "success")])
 
 
 class AuditAdminTest(TestCase):
