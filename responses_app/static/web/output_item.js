@@ -16,10 +16,7 @@ export class OutputItem {
     this.element = html ? parseFragment(html) : template(shapeOf(item));
     this.element.dataset.item = item.id;
     if (html) this.ready = enhanced(this.element);
-    else if (this.isCall) {
-      this.element.className = `card call ${item.type}`;
-      this.takeHead();
-    }
+    else if (this.isCall) this.takeHead();
   }
 
   get isCall() {
@@ -30,6 +27,7 @@ export class OutputItem {
   async takeHead() {
     const fresh = await fetchFragment(this.url);
     if (!fresh || this.isDone) return;
+    this.element.className = fresh.className;
     this.element.setAttribute("aria-label", fresh.getAttribute("aria-label"));
     this.element.querySelector(".head").replaceWith(fresh.querySelector(".head"));
     const label = fresh.querySelector("pre")?.getAttribute("aria-label");

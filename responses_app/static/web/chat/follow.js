@@ -3,7 +3,6 @@ import { ApiError } from "./protocol.js";
 import { events } from "./sse.js";
 
 export const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
-/** What a page says while it reconnects. */
 export const LOST = "Connection lost. Reconnecting… (generation continues on the server)";
 const MAX_RETRIES = 8;
 const FIRST_RETRY_MS = 250;

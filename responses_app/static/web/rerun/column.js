@@ -57,16 +57,14 @@ export class Column {
   async follow(start, round = 0) {
     this.control?.abort();
     const control = (this.control = new AbortController());
-    const { LOST, LiveOutput, TERMINAL, follow } = await import("./live.js");
+    const { LiveOutput, TERMINAL, follow } = await import("./live.js");
     const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
     // Compared responses, and those that a person may only read, have no button.
     const stop = this.element.querySelector("[data-stop]") ?? {};
     stop.hidden = false;
     this.say("Running");
-    const lost = el("p", { class: "warn" }, LOST);
     const onRetry = (retries) => {
-      if (retries) this.output.prepend(lost);
-      else lost.remove();
+      live.showRetry(retries);
       this.say(retries ? "Connection lost" : "Running");
     };
     this.last = start.id;
@@ -122,12 +120,8 @@ export class Column {
 
   async onAnswers(event) {
     event.preventDefault();
-    const form = event.target;
-    const input = [...form.querySelectorAll("[data-call]")].map(({ dataset: { call, type } }) => {
-      const value = new FormData(form).get(call);
-      return type === "mcp_approval_response" ? { type, approval_request_id: call, approve: value === "approve" } : { type, call_id: call, output: outputOf(type, value) };
-    });
-    await this.continueWith(input);
+    const { answersOf } = await import("./answers.js");
+    await this.continueWith(answersOf(event.target));
   }
 
   showError(error, isStarted) {
@@ -137,15 +131,5 @@ export class Column {
     // The alert is read by itself.
     this.element.querySelector("[data-said]").textContent = "";
     this.page.onError(error);
-  }
-}
-
-// Functions and custom tools give texts, other tools JSON.
-function outputOf(type, text) {
-  if (["function_call_output", "custom_tool_call_output"].includes(type)) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }

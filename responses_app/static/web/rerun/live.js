@@ -1,13 +1,15 @@
 // Output of a running response in a column, loaded with the first run.
 import { el } from "../chat/dom.js";
+import { LOST } from "../chat/follow.js";
 import { OutputItem } from "../output_item.js";
 
-export { LOST, TERMINAL, follow } from "../chat/follow.js";
+export { TERMINAL, follow } from "../chat/follow.js";
 
 /** Items of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
 export class LiveOutput {
   constructor(container, responses, keeps) {
-    Object.assign(this, { responses, start: performance.now(), items: new Map() });
+    Object.assign(this, { container, responses, start: performance.now(), items: new Map() });
+    this.lost = el("p", { class: "warn" }, LOST);
     this.first = el("dd", {}, "–");
     const unknown = ["Tokens/s", "Tokens", "Finish", "Validity"].map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, "–")));
     // The lines of a result, which takes this place at the end.
@@ -18,6 +20,11 @@ export class LiveOutput {
     this.body = el("div", { class: "items live" });
     if (keeps) container.append(this.body);
     else container.replaceChildren(...head, this.body);
+  }
+
+  showRetry(retries) {
+    if (retries) this.container.prepend(this.lost);
+    else this.lost.remove();
   }
 
   apply(event) {
