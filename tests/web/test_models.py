@@ -37,6 +37,7 @@ class ModelPagesTest(ApiCase):
             page = (await client.get("/models", headers=BROWSER)).content.decode()
             self.assertInHTML('<td data-name="State"><span class="ok">ready</span></td>', page)
             self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
+            self.assertInHTML('<th scope="col">Supports</th>', page)
             self.assertNotIn("http-equiv", page)
             self.assertInHTML('<a href="/connect?model=m">Connect a client</a>', page)
             self.assertInHTML('<a href="/responses?model=m">Responses</a>', page)

@@ -54,7 +54,9 @@ class VectorStorePagesTest(WebCase):
 
     def test_store_without_files_names_the_route(self) -> None:
         store = make_store("default")
-        self.assertIn(f"/v1/vector_stores/{store.uid}/files", self.visit(f"/vector-stores/{store.uid}"))
+        page = self.visit(f"/vector-stores/{store.uid}")
+        self.assertIn(f"/v1/vector_stores/{store.uid}/files", page)
+        self.assertNotIn("0 completed", page)
 
     def test_store_is_deleted_after_a_confirmation(self) -> None:
         store = make_store("default", name="notes")
