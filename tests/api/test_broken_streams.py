@@ -33,7 +33,7 @@ class CutStreamTest(SimpleTestCase):
             raise error
 
         async def go() -> None:
-            await ApiHandler()({"path": "/v1/responses"}, send, send)  # type: ignore[arg-type]
+            await ApiHandler()({"method": "POST", "path": "/v1/responses"}, send, send)  # type: ignore[arg-type]
 
         with patch.object(ApiHandler, "handle", broken):
             asyncio.run(go())
