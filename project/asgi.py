@@ -45,6 +45,8 @@ from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health", "/metrics")
+# Beginnings of the paths whose GET takes a turn. Probes and metrics wait for no client.
+READS = ("/v1/", "/openresponses/v1/")
 # Paths whose POST begins a response.
 STARTS = frozenset(
     path + slash
@@ -123,12 +125,17 @@ site = StaticHandler(Handler())
 
 
 async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """Handle an HTTP request: API paths go to `api`, the rest to `site`. A request that begins a response waits for its turn."""
+    """Handle an HTTP request: API paths go to `api`, the rest to `site`.
+
+    A request that begins a response waits for its turn, and so does one that reads: many of these take the event loop as well.
+    """
     policy = settings.RESPONSES_CORS_POLICY
     if await answer_preflight(policy, scope, send):
         return
-    if scope["method"] == "POST" and local_path(scope["path"]) in STARTS:
-        async with manager.current().starts.turn(_project(scope)):
+    path = local_path(scope["path"])
+    is_start = scope["method"] == "POST" and path in STARTS
+    if is_start or (scope["method"] == "GET" and path.startswith(READS)):
+        async with manager.current().starts.turn(_project(scope), is_response=is_start):
             await _handle(policy, scope, receive, send)
     else:
         await _handle(policy, scope, receive, send)

@@ -60,14 +60,16 @@ class StartQueue:
         self._is_scheduled = False
 
     @asynccontextmanager
-    async def turn(self, project: str) -> AsyncIterator[None]:
-        """Begin a response of `project` when the turn comes. The start is in progress for the context, at most for the hold time.
+    async def turn(self, project: str, *, is_response: bool = True) -> AsyncIterator[None]:
+        """Begin a response of `project`, or a request that reads, when the turn comes.
 
+        The start is in progress for the context, at most for the hold time.
         A short response thus counts to its end: the commit and the answer at its end take the event loop as long as its beginning.
         """
         asked = self._clock()
         await self._wait(project)
-        events.started(self._clock() - asked)
+        if is_response:
+            events.started(self._clock() - asked)
         start = Start(lambda: self._on_end(project))
         try:
             yield

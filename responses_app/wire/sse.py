@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ class StreamInterrupted(Exception):
     """Frames ended before the response did: the run continues in another process."""
 
 
+# Frames that are encoded before other tasks of the event loop have a turn. A page of a long log has thousands.
+FRAMES_PER_TURN = 500
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
 # Padding hides token lengths from observers of the network. Padding is derived from the number and the length of the event and not
@@ -89,15 +92,20 @@ class EventEncoder:
 
 
 async def stream(batches: FrameBatches, encoder: StreamEncoder) -> AsyncIterator[bytes]:
-    """Iterate over the chunks of a stream: a chunk for each batch, a heartbeat for an empty one, then the end mark.
+    """Iterate over the chunks of a stream: a chunk for up to FRAMES_PER_TURN frames, a heartbeat for no frame, then the end mark.
 
     Raises StreamInterrupted if the frames end before the response: the connection breaks, and the client resumes with
     the last number received.
     """
     async with aclosing(batches):
         async for batch in batches:
-            if data := b"".join(encoder.encode(batch)) if batch else encoder.heartbeat:
-                yield data
+            if not batch:
+                yield encoder.heartbeat
+            for start in range(0, len(batch), FRAMES_PER_TURN):
+                if start:
+                    await asyncio.sleep(0)
+                if data := b"".join(encoder.encode(batch[start : start + FRAMES_PER_TURN])):
+                    yield data
     if encoder.last and encoder.last not in TERMINAL:
         raise StreamInterrupted
     if encoder.end:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from project import asgi
+from responses_app.runs import manager
 from responses_app.runs.start_queue import CONTESTED_STARTS, RECENT_S, SHARED_STARTS, STARTS_PER_TURN, StartQueue
 from tests.support.manual_clock import ManualClock
 from tests.support.waiting import eventually, run_ready_tasks
@@ -162,3 +168,38 @@ def test_a_cancelled_request_takes_no_place() -> None:
         assert len(starts.begun) < COUNT
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "turns"),
+    [
+        ("POST", "/v1/responses", [True]),
+        ("POST", "/v1/messages/", [True]),
+        ("GET", "/v1/responses/resp_1", [False]),
+        ("GET", "/openresponses/v1/models", [False]),
+        ("POST", "/v1/files", []),
+        ("GET", "/health", []),
+        ("GET", "/metrics", []),
+        ("GET", "/responses", []),
+    ],
+)
+def test_requests_that_begin_responses_or_read_wait_for_a_turn(
+    monkeypatch: pytest.MonkeyPatch, method: str, path: str, turns: list[bool]
+) -> None:
+    taken, handled = list[bool](), list[str]()
+
+    @asynccontextmanager
+    async def turn(_project: str, *, is_response: bool) -> AsyncIterator[None]:
+        taken.append(is_response)
+        yield
+
+    async def handle(_policy: object, scope: dict[str, Any], _receive: object, _send: object) -> None:
+        handled.append(scope["path"])
+
+    async def nothing(*_arguments: object) -> None:
+        pass
+
+    monkeypatch.setattr(manager, "current", lambda: SimpleNamespace(starts=SimpleNamespace(turn=turn)))
+    monkeypatch.setattr(asgi, "_handle", handle)
+    asyncio.run(asgi.http({"type": "http", "method": method, "path": path, "headers": []}, nothing, nothing))
+    assert (taken, handled) == (turns, [path])
