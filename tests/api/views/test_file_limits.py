@@ -12,6 +12,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile, File, FilePurpose
+from responses_app.store.files import storage
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.store.file_storage import file_storage_settings
 
@@ -56,6 +57,9 @@ class FileLimitsTest(ApiCase):
 
     async def test_all_routes_refuse_a_file_with_the_same_sentence(self) -> None:
         routes = ("/v1/files", "/v1/containers/cntr_1/files")
+        # The upload has no bytes, so the folder would be taken for one whose disk is not mounted.
+        (self.folder / "files").mkdir()
+        (self.folder / "files" / storage.MARKER).touch()
         for limits, status, code, words in (
             (NO_BYTES, 400, "file_quota_exceeded", "may have 0 MiB together"),
             (NO_FILES, 400, "file_quota_exceeded", "its limit of files (0)."),
@@ -66,7 +70,7 @@ class FileLimitsTest(ApiCase):
                 assert first == second
                 assert (first[0], first[1]["code"], first[2]) == (status, code, "false" if status == 507 else None)
                 assert words in first[1]["message"]
-        assert [path.name for path in self.folder.glob("*/*")] == []
+        assert [path.name for path in self.folder.glob("*/[!.]*")] == []
 
     async def test_a_storage_that_cannot_be_used_is_named_without_a_traceback(self) -> None:
         (self.folder / "files").touch()
