@@ -53,9 +53,10 @@ def pending(name: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            # The mark stays for the clean-up if the database or the storage does not answer.
-            _resolve(name)
-            path.unlink(missing_ok=True)
+            # The mark stays for the clean-up if the database or the storage does not answer. A storage hides no first error.
+            with suppress(storage.StorageUnavailable):
+                _resolve(name)
+                path.unlink(missing_ok=True)
             raise
         path.unlink(missing_ok=True)
     finally:

@@ -77,11 +77,14 @@ class QuotaTest(TransactionTestCase):
                 "RESPONSES_FILES_PER_PROJECT": 6,
                 "RESPONSES_CONTAINERS_PER_PROJECT": 3,
             }
+            # A start marks the folder: a file that is missing there has been deleted.
+            (folder / "files").mkdir()
+            (folder / "files" / storage.MARKER).touch()
             with override_settings(**file_storage_settings(folder), **limits):
                 yield
 
     def stored(self) -> set[str]:
-        return {path.name for path in (self.folder / "files").iterdir()}
+        return {path.name for path in (self.folder / "files").glob("[!.]*")}
 
     def in_uploads(self) -> list[str]:
         return [path.name for path in (self.folder / "uploads").iterdir()]
