@@ -64,7 +64,7 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
 def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
     attach = visitor.page.locator("input[name=attachment]")
     picture = FilePayload(name="square.png", mimeType="image/png", buffer=red_square())
-    visitor.page.get_by_label("Model", exact=True).select_option("demo-harmony")
+    visitor.page.goto(f"{visitor.page.url}?model=demo-harmony")
     attach.set_input_files(picture)
     expect(visitor.page.get_by_text("demo-harmony doesn’t accept images.")).to_be_visible()
     visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")

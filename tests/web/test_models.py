@@ -39,6 +39,7 @@ class ModelPagesTest(ApiCase):
             self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
             self.assertInHTML('<th scope="col">Supports</th>', page)
             self.assertNotIn("http-equiv", page)
+            self.assertInHTML('<a href="/chat?model=m">Chat</a>', page)
             self.assertInHTML('<a href="/connect?model=m">Connect a client</a>', page)
             self.assertInHTML('<a href="/responses?model=m">Responses</a>', page)
             self.engine.fail_for()

@@ -109,6 +109,7 @@ export class Settings {
 
   restore() {
     const saved = stored();
+    saved.model = new URLSearchParams(location.search).get("model") ?? saved.model;
     for (const name of LISTS) this.check(name, saved[name]);
     for (const name of FIELDS.filter((field) => saved[field] !== undefined && this.form.elements[field])) {
       const field = this.form.elements[name];
