@@ -29,7 +29,7 @@ def storage_problem() -> str | None:
     except storage.StorageUnavailable as error:
         return (
             f"Files cannot be stored or read, and uploads are refused: {error}. "
-            "Check the disk, the owner and the rights, and RESPONSES_FILE_STORAGE."
+            "Check the disk, the owner and the rights. All hosts of a database need the same RESPONSES_FILE_STORAGE."
         )
     return None
 

@@ -115,4 +115,4 @@ def test_folder_of_files_that_cannot_be_made_is_named_with_its_setting(tmp_path:
     with override_settings(STORAGES={**settings.STORAGES, "files": entry}):
         (sentence,) = shared_resources.warnings()
         assert "Not a directory" in sentence
-        assert "Check the disk, the owner and the rights, and RESPONSES_FILE_STORAGE" in sentence
+        assert "Check the disk, the owner and the rights. All hosts" in sentence
