@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
@@ -24,7 +25,7 @@ from responses_app.web.overview.percentiles import STEPS
 from responses_app.web.responses.filters import API_FORMATS, REFUSED, RUNNING, parse_filters
 from responses_app.web.responses.refused import matching_refusals
 from responses_app.web.responses.response_list import LARGE_COLUMNS
-from responses_app.web.responses.rows import rows
+from responses_app.web.responses.rows import ResponseRow, rows
 
 # Time ranges by name, as the list of responses reads them: the step and the number of parts.
 RANGES = {
@@ -38,6 +39,8 @@ DEFAULT_RANGE = "24h"
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 NARROWING = ("model", "key", "project", "format")
 MAX_RUNNING = MAX_FAILURES = 5
+# Newest failures in which equal ones are counted.
+COUNTED_FAILURES = 200
 # Rows of a table by model, key or project.
 MAX_GROUPS = 10
 # Percentiles are exact to this factor.
@@ -135,7 +138,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "groups": _groups(request, overview, query, refused.keys),
         "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
         "running_query": urlencode({**narrowing, "status": RUNNING}),
-        "failures": rows(_newest(shown.filter(status=Status.FAILED), MAX_FAILURES)),
+        "failures": _failures(shown.filter(status=Status.FAILED)),
         "failures_query": urlencode({**query, "status": Status.FAILED}),
         "engines": _engines(visible, overview, served),
     }
@@ -265,6 +268,18 @@ def _key_names(request: HttpRequest) -> dict[int | None, str]:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _failures(failed: QuerySet[Response]) -> list[tuple[ResponseRow, int]]:
+    """Return the newest failure of each model and code, newest first, with their number among the last COUNTED_FAILURES."""
+    kinds = Counter[tuple[str, str]]()
+    newest: list[int] = []
+    for pk, model, code in failed.order_by("-pk").values_list("pk", "model", "error_code")[:COUNTED_FAILURES]:
+        if (model, code) not in kinds:
+            newest.append(pk)
+        kinds[model, code] += 1
+    lines = rows(_newest(failed.filter(pk__in=newest[:MAX_FAILURES]), MAX_FAILURES))
+    return [(line, kinds[line.response.model, line.response.error_code]) for line in lines]
 
 
 def _newest(responses: QuerySet[Response], limit: int) -> list[Response]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -291,4 +292,6 @@ class FiguresTest(WebCase):
         match = re.search(r'href="/responses/(resp_\d+)"', failures)
         assert match
         self.assertEqual(match[1], newest.uid)
+        equal = Counter(Response.objects.filter(status="failed", error_code="").values_list("model", flat=True))
+        self.assertCountEqual(re.findall(r"× (\d+)", failures), map(str, equal.values()))
         self.assertEqual(UID.findall(page), [])
