@@ -242,13 +242,13 @@ def test_live_groups_of_deltas_have_the_excerpt_of_the_final_page(chat_server: S
     assert json.loads(lines) == {"status": "in_progress", "model": "chat"}
 
 
-def test_codes_of_errors_are_whole_in_a_list_of_failures(chat_server: Server, page: Page) -> None:
+def test_codes_of_errors_begin_the_line_in_a_list_of_failures(chat_server: Server, page: Page) -> None:
     chat_server.ask(model="chat", input="breakage")
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"{chat_server.url}/responses?status=failed")
-    code = page.locator("#rows td:nth-child(4) .quiet").first
-    expect(code).to_have_text("invalid_prompt")
-    assert code.evaluate("element => element.getClientRects().length") == 1
+    problem = page.locator("#rows td:nth-child(5) .bad").first
+    expect(problem).to_have_text(re.compile("^invalid_prompt: ."))
+    assert problem.evaluate("element => element.getClientRects().length") == 1
 
 
 def test_the_zone_of_the_filters_moves_no_field(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
