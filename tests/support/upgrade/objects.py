@@ -75,7 +75,8 @@ def fill_0_2_0(server: OldServer, receiver: str) -> Bodies:
     paths += ["webhook_endpoints", f"webhook_endpoints/{endpoint}"]
     # Usage of this day alone: the test uses tokens too.
     now = int(time.time())
-    paths.append(f"organization/usage/completions?start_time={now - 3600}&end_time={now + 1}&limit=1&bucket_width=1d")
+    midnight = now - now % 86_400
+    paths.append(f"organization/usage/completions?start_time={midnight}&end_time={now + 1}&limit=1&bucket_width=1d")
     return {**bodies, **{path: ask("GET", path) for path in paths}}
 
 
