@@ -43,7 +43,12 @@ class RepeatedCheck:
         if not self._call.done():
             return SILENT.format(ANSWER_LIMIT_S)
         call, self._call = self._call, None
-        return call.result()
+        try:
+            return call.result()
+        except Exception as error:
+            # It would end the upkeep of the process.
+            logger.exception("the check of a part")
+            return f"The check fails ({type(error).__name__})."
 
     def cancel(self) -> None:
         """Stop waiting for a call that hangs."""

@@ -106,3 +106,17 @@ def test_storage_that_hangs_is_asked_once_and_stops_no_other_check(url: str) -> 
                 await eventually(lambda: states.last == {"files": True, "sandbox": True})
 
     asyncio.run(main())
+
+
+def test_check_that_raises_an_error_stops_no_later_check(url: str) -> None:
+    check = mock.Mock(side_effect=OSError("gone"))
+
+    async def main() -> None:
+        with override_settings(RESPONSES_SANDBOX_URL=url, RESPONSES_SANDBOX_READER_URL="", RESPONSES_SANDBOX_TOKEN="right"):
+            async with checking(check) as states:
+                await eventually(lambda: states.last == {"files": False, "sandbox": True})
+                assert part_checks.problems["files"] == "The check fails (OSError)."
+                check.side_effect, check.return_value = None, None
+                await eventually(lambda: states.last == {"files": True, "sandbox": True})
+
+    asyncio.run(main())
