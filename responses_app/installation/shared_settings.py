@@ -25,7 +25,7 @@ NAMES: Final = (
     "RESPONSES_WEBHOOK_PRIVATE_HOSTS",
     "RESPONSES_LOCAL_SIGN_IN",
 )
-# Begin of the hashes, before the id of the key.
+# Beginning of the hashes, before the id of the key.
 KEYED: Final = "hmac:"
 
 

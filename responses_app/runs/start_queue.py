@@ -43,7 +43,7 @@ class Start:
 
 
 class StartQueue:
-    """Queue of the requests of an event loop that begin a response. Within a project the first that came is the first to begin.
+    """Queue of the requests of an event loop that begin a response or read. Within a project the first that came is the first to begin.
 
     Without it, each step of a thousand simultaneous starts would run for all of them before the next step: the first event would
     leave after the last prompt is rendered, and running streams and the starts of other projects would wait meanwhile.

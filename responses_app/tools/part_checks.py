@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final
 
 from django.conf import settings
@@ -95,8 +94,7 @@ def _note(part: str, problem: str) -> None:
             logger.warning("%s: %s", part, problem)
         else:
             logger.warning("%s: works again", part)
-    with suppress(KeyError):
-        del problems[part]
+    problems.pop(part, None)
     if problem:
         problems[part] = problem
 

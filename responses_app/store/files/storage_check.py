@@ -26,7 +26,7 @@ def storage_problem() -> str | None:
     try:
         with storage.named_errors():
             _check()
-    except storage.StorageUnavailable as error:
+    except (storage.StorageUnavailable, FileNotFoundError) as error:
         return (
             f"Files cannot be stored or read, and uploads are refused: {error}. "
             "Check the disk, the owner and the rights. All hosts of a database need the same RESPONSES_FILE_STORAGE."
