@@ -51,7 +51,7 @@ class Reservation:
             amount = {need.limit.counter: need.minimum for need in needs}
             # The limit that lasts longest, as the client can do nothing before its end.
             worst = max(refused, key=lambda level: level.wait_s(amount[level.limit.counter]))
-            error = _refusal(worst, amount[worst.limit.counter])
+            error = _refusal(worst, amount[worst.limit.counter], _prompt_amount(worst.limit, prepared))
             error.headers |= _headers([replace(level, granted=0) for level in levels])
             raise limit_reached(error, f"{worst.limit.amount} per {worst.limit.unit}", worst.limit.scope)
         self.charges = [level.charge for level in levels]
@@ -78,6 +78,14 @@ def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
     return LimitNeed(limit, prompt + output, prompt + output)
 
 
+def _prompt_amount(limit: CountedLimit, prepared: PreparedRequest) -> int:
+    """Return how much of a limit the prompt alone needs, whatever the output is."""
+    prompt = prepared.request.length or len(prepared.request.prompt)
+    if limit.amount == Amount.SPEND:
+        return cost(prepared.context.served.name, prompt, 0, 0)
+    return 0 if limit.amount == Amount.CALLS else prompt
+
+
 def _output_tokens(prepared: PreparedRequest) -> int:
     """Return the output tokens to reserve: the limit of the request, of the model, or DEFAULT_OUTPUT_TOKENS."""
     request, served = prepared.context.create_request, prepared.context.served
@@ -87,7 +95,8 @@ def _output_tokens(prepared: PreparedRequest) -> int:
     return min(limit, prepared.request.sampling.max_tokens)
 
 
-def _refusal(level: LimitLevel, needed: int) -> RateLimited:
+def _refusal(level: LimitLevel, needed: int, prompt: int) -> RateLimited:
+    """Return the error for a request that needs `needed` of a limit, of which the prompt alone needs `prompt`."""
     limit, wait_s = level.limit, level.wait_s(needed)
     wait = max(math.ceil(wait_s), 1)
     what = f"{limit.amount} per {limit.unit} of this {limit.scope}"
@@ -95,16 +104,16 @@ def _refusal(level: LimitLevel, needed: int) -> RateLimited:
     refusal = RateLimited if limit.unit == "minute" else InsufficientQuota
     # Each API format has a name of its own for the limit of output tokens.
     if needed > limit.most:
-        message = f"Request too large for {what}: {numbers} Shorten the input or set a smaller limit of output tokens."
+        advice = "Shorten the input." if prompt >= limit.most else "Shorten the input or set a smaller limit of output tokens."
+        message = f"Request too large for {what}: {numbers} {advice}"
         error = refusal(message, retry_after=wait)
         error.headers["x-should-retry"] = "false"
         return error
     if limit.unit == "minute":
         return RateLimited(f"Rate limit reached for {what}: {numbers} Try again in {wait_s:.2f}s.", retry_after=wait)
     end = datetime.fromtimestamp(round(datetime.now(UTC).timestamp() + wait_s), UTC)
-    smaller = (
-        " A smaller limit of output tokens reserves less." if limit.amount != Amount.CALLS and level.used < limit.most else ""
-    )
+    fits = limit.amount != Amount.CALLS and prompt < limit.most - level.used
+    smaller = " A smaller limit of output tokens reserves less." if fits else ""
     return InsufficientQuota(
         f"You exceeded the quota of {what}: {numbers} It is renewed at {end:%Y-%m-%dT%H:%M:%SZ}.{smaller}", retry_after=wait
     )

@@ -73,13 +73,15 @@ class TokensTest(ReservationCase):
         async with self.serving(record_text(HELLO)) as client:
             self.assertEqual((await self.post(client, max_output_tokens=500)).status_code, 200)
             before = await self.used("tokens per minute")
-            await LimitCounter.objects.filter(name__startswith="tokens per day").aupdate(used=999)
-            answer = await self.post(client)
-            self.refused(answer, 429, "insufficient_quota", None, "You exceeded the quota of tokens per day of this key")
-            error = orjson.loads(answer.content)["error"]
-            self.assertEqual(error["type"], "insufficient_quota")
-            self.assertIn("Z. A smaller limit of output tokens reserves less.", error["message"])
-            self.assertEqual(answer["x-should-retry"], "false")
+            # The advice to set a smaller limit is given only where the prompt fits into what is left.
+            for used, end in ((800, "Z. A smaller limit of output tokens reserves less."), (999, "Z.")):
+                await LimitCounter.objects.filter(name__startswith="tokens per day").aupdate(used=used)
+                answer = await self.post(client, max_output_tokens=500)
+                self.refused(answer, 429, "insufficient_quota", None, "You exceeded the quota of tokens per day of this key")
+                error = orjson.loads(answer.content)["error"]
+                self.assertEqual(error["type"], "insufficient_quota")
+                self.assertTrue(error["message"].endswith(end), error["message"])
+                self.assertEqual(answer["x-should-retry"], "false")
             # A request that no day allows is not told to wait for the next one.
             too_large = await self.post(client, max_output_tokens=2_000)
             self.refused(too_large, 429, "insufficient_quota", None, "Request too large for tokens per day of this key")
