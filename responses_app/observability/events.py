@@ -56,6 +56,9 @@ class Observer:
     def webhook_sent(self, *, is_success: bool) -> None:
         """Receive whether an endpoint has accepted an event of a webhook, for each attempt."""
 
+    def texts_embedded(self, *, is_success: bool) -> None:
+        """Receive whether the embeddings server has answered a request with embeddings."""
+
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Receive whether each engine is up, by model and by host and port."""
 
@@ -159,6 +162,11 @@ def taken_over() -> None:
 def webhook_sent(*, is_success: bool) -> None:
     """Report an attempt to deliver a webhook."""
     _report("webhook_sent", is_success=is_success)
+
+
+def texts_embedded(*, is_success: bool) -> None:
+    """Report a request to the embeddings server."""
+    _report("texts_embedded", is_success=is_success)
 
 
 def rate_limited() -> None:

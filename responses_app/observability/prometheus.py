@@ -131,6 +131,9 @@ class PrometheusObserver(Observer):
         self._webhooks = Counter(
             "verbatim_webhook_attempts", "Attempts to deliver webhooks, by outcome.", ["outcome"], registry=to
         )
+        self._embeddings = Counter(
+            "verbatim_embedding_requests", "Requests to the embeddings server, by outcome.", ["outcome"], registry=to
+        )
         self._sockets = Gauge("verbatim_open_websockets", "Open WebSockets.", multiprocess_mode="livesum", registry=to)
         self._engine_up = Gauge(
             "verbatim_engine_up",
@@ -229,6 +232,10 @@ class PrometheusObserver(Observer):
     def webhook_sent(self, *, is_success: bool) -> None:
         """Count an attempt to deliver a webhook."""
         self._child(self._webhooks, "accepted" if is_success else "failed").inc()
+
+    def texts_embedded(self, *, is_success: bool) -> None:
+        """Count a request to the embeddings server."""
+        self._child(self._embeddings, "completed" if is_success else "failed").inc()
 
     def engines_checked(self, states: Mapping[tuple[str, str], bool]) -> None:
         """Set the state of each engine, by model and by host and port."""

@@ -76,6 +76,8 @@ def healthy() -> list[Series]:
         counter("verbatim_tool_calls_total", {"tool": "function", "outcome": "failed"}, 100),
         counter("verbatim_webhook_attempts_total", {"outcome": "accepted"}, 10),
         counter("verbatim_webhook_attempts_total", {"outcome": "failed"}, 5),
+        counter("verbatim_embedding_requests_total", {"outcome": "completed"}, 10),
+        counter("verbatim_embedding_requests_total", {"outcome": "failed"}, 5),
         gauge("verbatim_log_wait_seconds", {}, 100),
         series("verbatim_storage_bytes", {"kind": "free"}, f"1000000000000-1000000x{SAMPLES}"),
     ]
@@ -101,6 +103,7 @@ FAULTS: Final[Mapping[str, tuple[list[Series], Labels]]] = {
         {"tool": "mcp"},
     ),
     "VerbatimWebhookFailures": ([counter("verbatim_webhook_attempts_total", {"outcome": "failed"}, 20)], {}),
+    "VerbatimEmbeddingFailures": ([counter("verbatim_embedding_requests_total", {"outcome": "failed"}, 20)], {}),
     "VerbatimLateArchiving": ([gauge("verbatim_log_wait_seconds", {}, 400)], {}),
     "VerbatimDiskFullSoon": (
         [series("verbatim_storage_bytes", {"kind": "free"}, f"1000000000000-1000000000x{SAMPLES}")],

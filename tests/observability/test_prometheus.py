@@ -93,15 +93,18 @@ def test_refusals_by_a_limit_are_counted_over_http_and_websockets(metrics: Metri
     assert metrics.value("verbatim_http_requests_total", endpoint="/v1/responses", code="503") == 1
 
 
-def test_attempts_of_webhooks_are_counted_by_outcome(metrics: Metrics) -> None:
+def test_webhooks_and_embeddings_are_counted_by_outcome(metrics: Metrics) -> None:
     events.add_observer(metrics.observer)
     try:
         for is_success in (True, False, False):
             events.webhook_sent(is_success=is_success)
+            events.texts_embedded(is_success=is_success)
     finally:
         events.close()
     assert metrics.value("verbatim_webhook_attempts_total", outcome="accepted") == 1
     assert metrics.value("verbatim_webhook_attempts_total", outcome="failed") == 2
+    assert metrics.value("verbatim_embedding_requests_total", outcome="completed") == 1
+    assert metrics.value("verbatim_embedding_requests_total", outcome="failed") == 2
 
 
 def test_defect_of_an_observer_harms_nothing(metrics: Metrics, caplog: pytest.LogCaptureFixture) -> None:

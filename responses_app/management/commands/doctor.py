@@ -20,7 +20,7 @@ from responses_app.management.base import DatabaseCommand, check_server_url
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
 from responses_app.sandbox.launch.problem import MachineFacts
-from responses_app.server.doctor import database, engines, host, oidc, proxy, storage
+from responses_app.server.doctor import database, engines, host, oidc, proxy, storage, tools
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults, Finding, run_checks
 from responses_app.store.database_problems import connection_problem
 
@@ -88,6 +88,7 @@ def _all_checks(url: str | None, key: str | None, wait_s: float) -> Iterator[tup
     yield from host.checks()
     yield from storage.checks()
     yield from engines.checks()
+    yield from tools.checks()
     yield from oidc.checks()
     if url:
         yield from proxy.checks(url, key or _default_key(), wait_s)

@@ -22,7 +22,6 @@ from responses_app.outbound_http.certificates import TRUST, certificate_problem,
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
-from responses_app.tools.file_search import embedder
 from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0
@@ -35,7 +34,7 @@ COMMAND_LINE: Final = (
 
 def checks() -> list[tuple[str, Check]]:
     """Return the checks of engines."""
-    return [("models", check_models), ("engines", check_engines), ("embeddings", check_embedder)]
+    return [("models", check_models), ("engines", check_engines)]
 
 
 def check_models() -> CheckResults:
@@ -65,19 +64,6 @@ def check_engines() -> CheckResults:
                 yield FAILED, f"The engine of {name} at {place} {problem}"
             else:
                 yield OK, f"The engine of {name} at {place} can be used."
-
-
-def check_embedder() -> CheckResults:
-    """Have the embeddings server embed a text."""
-    if not embedder.is_configured():
-        yield SKIPPED, "RESPONSES_EMBEDDINGS_URL is not set: files are searched by words alone."
-        return
-    try:
-        (vector,) = asyncio.run(embedder.embed(["verbatim doctor"]))
-    except embedder.EmbeddingFailed as error:
-        yield FAILED, f"{error} Files are not added to vector stores, and searched by words alone."
-    else:
-        yield OK, f"The embeddings server returns {len(vector):,} numbers for a text."
 
 
 def engine_problem(url: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import httpx2
 from django.conf import settings
 
+from responses_app.observability import events
 from responses_app.outbound_http.certificates import default_ssl_context
 
 TIMEOUT_S = 60.0
@@ -45,7 +46,18 @@ async def embed(texts: Sequence[str]) -> list[list[float]]:
     # No proxy of the environment, as for other servers that settings name.
     async with httpx2.AsyncClient(timeout=TIMEOUT_S, headers=headers, trust_env=False, verify=default_ssl_context()) as client:
         for start in range(0, len(texts), BATCH):
-            vectors += await _request(client, texts[start : start + BATCH])
+            vectors += await _observed_request(client, texts[start : start + BATCH])
+    return vectors
+
+
+async def _observed_request(client: httpx2.AsyncClient, texts: Sequence[str]) -> list[list[float]]:
+    """Return the embeddings of up to BATCH texts, and report whether there were any. Raises EmbeddingFailed."""
+    try:
+        vectors = await _request(client, texts)
+    except EmbeddingFailed:
+        events.texts_embedded(is_success=False)
+        raise
+    events.texts_embedded(is_success=True)
     return vectors
 
 

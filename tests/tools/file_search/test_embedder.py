@@ -15,8 +15,8 @@ from django.conf import settings
 from django.test import TestCase, override_settings
 
 from responses_app.models import FileChunk, VectorStore
-from responses_app.server.doctor.engines import check_embedder
 from responses_app.server.doctor.findings import FAILED, OK
+from responses_app.server.doctor.tools import check_embedder
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import chunk_text
 from responses_app.store.vector_stores.jobs import NewChunk

@@ -12,7 +12,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from pytest_django.fixtures import SettingsWrapper
 
+from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING
+from responses_app.server.doctor.tools import check_web_search
 from responses_app.tools.web_search.backends import apis
 from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult, UserLocation
 from responses_app.tools.web_search.backends.http import MAX_PAUSE_S, HttpSearchBackend
@@ -275,3 +278,27 @@ def test_service_that_does_not_answer_is_a_failure(service: SearchService) -> No
     closed = HttpSearchBackend(apis.APIS["searxng"], "http://127.0.0.1:9", pause=Pauses())
     with pytest.raises(SearchFailed, match="does not answer"):
         asyncio.run(closed.search("tea", SearchContext()))
+
+
+@pytest.mark.parametrize(
+    ("key", "raw", "expected", "says"),
+    [
+        (KEY, None, OK, "found 3 pages"),
+        (KEY, b'{"web": {"results": []}}', WARNING, "found 0 pages"),
+        (KEY, b"<html>", FAILED, "not a list of results"),
+        ("another", None, FAILED, "HTTP status 422"),
+    ],
+)
+def test_doctor_searches_once(settings: SettingsWrapper, key: str, raw: bytes | None, expected: str, says: str) -> None:
+    with run_search_service() as service:
+        service.raw = raw
+        settings.RESPONSES_WEB_SEARCH = {"backend": "brave", "url": service.url("brave"), "key": key}
+        ((status, message),) = check_web_search()
+    assert (status, says in message, key in message) == (expected, True, False), message
+    assert len(service.requests) == 1
+
+
+def test_doctor_needs_no_service(settings: SettingsWrapper) -> None:
+    settings.RESPONSES_WEB_SEARCH = {}
+    ((status, _),) = check_web_search()
+    assert status == SKIPPED
