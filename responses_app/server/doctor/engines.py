@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from pathlib import Path
@@ -21,7 +20,7 @@ from responses_app.installation.data_dir import SERVE, data_dir, running_server
 from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
-from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
+from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
 from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0

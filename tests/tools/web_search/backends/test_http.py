@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from django.test import override_settings
 
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING
 from responses_app.server.doctor.tools import check_web_search
@@ -289,16 +289,16 @@ def test_service_that_does_not_answer_is_a_failure(service: SearchService) -> No
         ("another", None, FAILED, "HTTP status 422"),
     ],
 )
-def test_doctor_searches_once(settings: SettingsWrapper, key: str, raw: bytes | None, expected: str, says: str) -> None:
+def test_doctor_searches_once(key: str, raw: bytes | None, expected: str, says: str) -> None:
     with run_search_service() as service:
         service.raw = raw
-        settings.RESPONSES_WEB_SEARCH = {"backend": "brave", "url": service.url("brave"), "key": key}
-        ((status, message),) = check_web_search()
+        with override_settings(RESPONSES_WEB_SEARCH={"backend": "brave", "url": service.url("brave"), "key": key}):
+            ((status, message),) = check_web_search()
     assert (status, says in message, key in message) == (expected, True, False), message
     assert len(service.requests) == 1
 
 
-def test_doctor_needs_no_service(settings: SettingsWrapper) -> None:
-    settings.RESPONSES_WEB_SEARCH = {}
-    ((status, _),) = check_web_search()
+def test_doctor_needs_no_service() -> None:
+    with override_settings(RESPONSES_WEB_SEARCH={}):
+        ((status, _),) = check_web_search()
     assert status == SKIPPED
