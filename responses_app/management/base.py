@@ -16,6 +16,8 @@ class DatabaseCommand(BaseCommand):
 
     # False for commands that also do something without a database, or start one.
     needs_database: ClassVar[bool] = True
+    # The checks import all pages, which takes longer than the command; `check` and `migrate` run them.
+    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Raises CommandError for a database that cannot be used, also in a project of `startproject`."""

@@ -21,7 +21,6 @@ class Command(DatabaseCommand):
 
     help = "Write database, stored files and secret files into a new folder, with a manifest of checksums. The server may run."
     needs_database = False
-    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""

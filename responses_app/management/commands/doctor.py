@@ -38,7 +38,6 @@ class Command(DatabaseCommand):
         "Exit code 1 if a check has failed."
     )
     needs_database = False
-    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""

@@ -24,7 +24,6 @@ class Command(DatabaseCommand):
 
     help = f"Restore a backup of {MANAGE} backup. The server must be stopped. With --check, only compare the backup with its manifest."
     needs_database = False
-    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
