@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from responses_app.validation.errors import Loc, Missing, invalid, json_path, translate, wrong_type
 
@@ -25,6 +34,18 @@ CallId = Annotated[str, Field(min_length=1, max_length=64)]
 CalledName = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\w.\-:]+$")]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
 FileId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
+NUL_REFUSED: Final = "the text has the character NUL (U+0000), which cannot be stored."
+
+
+def check_nul(text: str) -> str:
+    """Return `text`. Raises ValueError if it has NUL, which Postgres cannot store."""
+    if "\0" in text:
+        raise ValueError(NUL_REFUSED)
+    return text
+
+
+# Text of a column of the database.
+StoredText = Annotated[str, AfterValidator(check_nul)]
 T = TypeVar("T")
 Model = TypeVar("Model", bound="StrictModel")
 # Validation of an array stops at its first error: a million error objects would take gigabytes.
@@ -123,7 +144,7 @@ def parse_metadata(raw: object) -> Mapping[str, str]:
         raise invalid(("metadata",), problem, "object_above_max_properties")
     for name, text in pairs.items():
         if not isinstance(text, str):
-            raise wrong_type(f"metadata.{name}", "a string", text)
+            raise wrong_type(json_path(("metadata", name)), "a string", text)
         if len(name) > 64:
             problem = f"key too long. Expected maximum length 64, but got {len(name)}."
             raise invalid(("metadata",), problem, "string_above_max_length")

@@ -15,8 +15,10 @@ from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParser, MultiPartParserError
 
 from responses_app.errors import InvalidRequest, PayloadTooLarge
+from responses_app.validation.base import NUL_REFUSED
 from responses_app.wire.asgi_extensions import BODY_FILE
 
+FORM: Final = "multipart/form-data"
 FILE: Final = "file"
 CHUNK_BYTES: Final = 256 * 1024
 # Bytes of a form beside the file: the other fields, and the parts of the body that the parser holds.
@@ -59,7 +61,7 @@ def parse_form(
     `known` are the names of the other fields, `max_bytes` is the limit of the file. Without `needs_file` a form without a file has
     an empty `filename`.
     """
-    if not content_type.lower().startswith("multipart/form-data"):
+    if not content_type.lower().startswith(FORM):
         raise InvalidRequest("Send the file as 'multipart/form-data', in the part 'file'.")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         handler = _FileWriter(out, max_bytes)
@@ -77,18 +79,19 @@ def parse_form(
 
 def _parse(content_type: str, source: _CountedBody, handler: _FileWriter) -> Mapping[str, list[str]]:
     # The parser reads to the end of the body and needs the length only to be above 0.
-    meta = {"CONTENT_TYPE": content_type, "CONTENT_LENGTH": "1"}
+    meta = {"CONTENT_TYPE": FORM + content_type[len(FORM) :], "CONTENT_LENGTH": "1"}
     try:
-        parser: Any = MultiPartParser(meta, cast(Any, source), [handler])
+        parser: Any = _Parser(meta, cast(Any, source), [handler])
+    except MultiPartParserError as error:
+        raise InvalidRequest("The form cannot be parsed: the header 'Content-Type' has no valid 'boundary'.") from error
+    try:
         fields, _ = parser.parse()
     except (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent) as error:
         # The words of Django name its settings.
         raise PayloadTooLarge("The form has too many parts, or too long ones.") from error
-    except (MultiPartParserError, SuspiciousOperation, UnicodeError) as error:
-        raise InvalidRequest(f"The form cannot be parsed: {error}") from error
-    except ValueError as error:
-        # The body is closed when the client disconnects.
-        raise InvalidRequest("The form cannot be parsed.") from error
+    except (MultiPartParserError, SuspiciousOperation, ValueError) as error:
+        # The words of Django are for its users. A ValueError also comes from a body that is closed when the client disconnects.
+        raise InvalidRequest("The form cannot be parsed: the headers or the encoding of a part are not valid.") from error
     boundary = parser._boundary
     if b"--" + boundary + b"--" not in source.tail:
         raise InvalidRequest("The form cannot be parsed: the last boundary is missing, so the form is incomplete.")
@@ -103,6 +106,16 @@ def _check_names(fields: Mapping[str, list[str]], known: Collection[str]) -> Non
             raise InvalidRequest(f"Unknown parameter: '{name[:200]}'.", param=name, code="unknown_parameter")
         if len(values) > 1:
             raise InvalidRequest(f"Invalid '{name}': the form has it {len(values)} times.", param=name, code="invalid_value")
+
+
+class _Parser(MultiPartParser):
+    """Parser of Django that refuses a name of a file with NUL, which Django drops."""
+
+    def sanitize_file_name(self, file_name: str) -> str | None:
+        """Return the name without folders and non-printable characters (overrides Django). Raises InvalidRequest for NUL."""
+        if "\0" in file_name:
+            raise InvalidRequest(f"Invalid 'file': the name of the file: {NUL_REFUSED}", param=FILE, code="invalid_value")
+        return super().sanitize_file_name(file_name)
 
 
 class _FileWriter(FileUploadHandler):

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.parsing.vector_stores import parse_batch, parse_new_file, parse_search
+from responses_app.schemas.parsing.vector_stores import (
+    CreateVectorStore,
+    UpdateVectorStore,
+    parse_batch,
+    parse_new_file,
+    parse_search,
+)
+from responses_app.schemas.parsing.webhook_endpoints import UpdateEndpoint
+from responses_app.validation.base import StrictModel, validate
 
 COMPARISON = {"type": "eq", "key": "a", "value": 1}
 DEEP: dict[str, Any] = COMPARISON
@@ -60,6 +68,29 @@ def test_attribute_that_an_answer_could_not_repeat_is_refused(number: float) -> 
         parse_new_file({"file_id": "file-1", "attributes": {"a": number}})
     assert (caught.value.code, caught.value.param) == ("invalid_value", "attributes.a")
     assert parse_new_file({"file_id": "file-1", "attributes": {"a": 2**64 - 1}}).attributes == {"a": 2**64 - 1}
+
+
+@pytest.mark.parametrize("attributes", [{"a\0": 1}, {"a": "\0"}])
+def test_attribute_with_nul_is_refused(attributes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="has the character NUL") as caught:
+        parse_new_file({"file_id": "file-1", "attributes": attributes})
+    assert caught.value.param == ("attributes.a" if "a" in attributes else "attributes")
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        (CreateVectorStore, "name"),
+        (CreateVectorStore, "description"),
+        (UpdateVectorStore, "name"),
+        (UpdateVectorStore, "description"),
+        (UpdateEndpoint, "name"),
+    ],
+)
+def test_name_with_nul_is_refused(model: type[StrictModel], field: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"Invalid '{field}': .* has the character NUL") as caught:
+        validate(model, {field: "a\0b"})
+    assert (caught.value.code, caught.value.param) == ("invalid_value", field)
 
 
 def test_file_ids_have_characters_of_ids_alone() -> None:

@@ -33,8 +33,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         row = Container(
             uid=new_id("cntr_"),
             project=key.project,
-            # Postgres cannot store NUL; the parameter `name` of the list has the same form.
-            name=requested.name.replace("\0", "\ufffd"),
+            name=requested.name,
             memory_limit=requested.memory_limit,
             expires_after_minutes=requested.minutes,
             created_at=now,
@@ -56,6 +55,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     rows = containers.of_project(key.project)
     name = query.text(request, "name")
     if name is not None:
+        # No name has NUL. Those of earlier versions have U+FFFD in its place.
         rows = rows.filter(name=name.replace("\0", "\ufffd"))
     return await pagination.page_of_rows(request, rows, shape)
 

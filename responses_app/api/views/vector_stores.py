@@ -20,7 +20,6 @@ from responses_app.models import ApiKey, VectorStore
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files, stores
-from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.store.vector_stores.stores import FileCounts
 from responses_app.tools.file_search import ingestion
@@ -37,8 +36,8 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         row = VectorStore(
             uid=new_id("vs_"),
             project=key.project,
-            name=storable_text(body.name),
-            description=storable_text(body.description),
+            name=body.name,
+            description=body.description,
             metadata=metadata,
             text_config=settings.RESPONSES_FILE_SEARCH_LANGUAGE,
             expires_after_days=body.expires_after.days if body.expires_after else None,
@@ -203,7 +202,7 @@ def _changes(raw: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name in ("name", "description"):
         if name in raw:
-            changes[name] = storable_text(getattr(body, name) or "")
+            changes[name] = getattr(body, name) or ""
     if "expires_after" in raw:
         changes["expires_after_days"] = body.expires_after.days if body.expires_after else None
     if raw.get("metadata") is not None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from responses_app.errors import InvalidRequest
 from responses_app.models.containers import DEFAULT_EXPIRY_MINUTES, MAX_CONTAINER_NAME_CHARS, MAX_EXPIRY_MINUTES
 from responses_app.tools.code_interpreter.schema import MAX_CONTAINER_FILES, parse_network_policy
-from responses_app.validation.base import Array, FileId, StrictModel, validate
+from responses_app.validation.base import Array, FileId, StoredText, StrictModel, validate
 
 Memory = Literal["1g", "4g", "16g", "64g"]
 
@@ -25,7 +25,7 @@ class ContainerExpiry(StrictModel):
 class ContainerRequest(StrictModel):
     """Body of `POST /v1/containers`."""
 
-    name: Annotated[str, Field(min_length=1, max_length=MAX_CONTAINER_NAME_CHARS)]
+    name: Annotated[StoredText, Field(min_length=1, max_length=MAX_CONTAINER_NAME_CHARS)]
     file_ids: Annotated[Array[FileId], Field(max_length=MAX_CONTAINER_FILES)] = Field(default_factory=list)
     expires_after: ContainerExpiry | None = None
     memory_limit: Memory = "1g"

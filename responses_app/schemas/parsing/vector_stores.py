@@ -14,11 +14,10 @@ from responses_app.store.vector_stores.chunker import (
     MAX_CHUNK_TOKENS,
     MIN_CHUNK_TOKENS,
 )
-from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.store_files import NewStoreFile
 from responses_app.tools.file_search.attribute_filters import parse_filters
 from responses_app.tools.file_search.schema import RankingOptions
-from responses_app.validation.base import Array, FileId, StrictModel, validate
+from responses_app.validation.base import NUL_REFUSED, Array, FileId, StoredText, StrictModel, validate
 from responses_app.validation.errors import Loc, invalid, json_path, wrong_type
 
 MAX_DESCRIPTION_CHARS = 4096
@@ -78,8 +77,8 @@ class ChunkingStrategy(StrictModel):
 class CreateVectorStore(StrictModel):
     """Body of POST /v1/vector_stores."""
 
-    name: Annotated[str, Field(max_length=MAX_STORE_NAME_CHARS)] = ""
-    description: Annotated[str, Field(max_length=MAX_DESCRIPTION_CHARS)] = ""
+    name: Annotated[StoredText, Field(max_length=MAX_STORE_NAME_CHARS)] = ""
+    description: Annotated[StoredText, Field(max_length=MAX_DESCRIPTION_CHARS)] = ""
     file_ids: Annotated[Array[FileId], Field(max_length=MAX_FILES_AT_CREATION)] = Field(default_factory=list)
     expires_after: ExpiresAfter | None = None
     chunking_strategy: ChunkingStrategy | None = None
@@ -94,8 +93,8 @@ class CreateVectorStore(StrictModel):
 class UpdateVectorStore(StrictModel):
     """Body of POST /v1/vector_stores/{id}."""
 
-    name: Annotated[str, Field(max_length=MAX_STORE_NAME_CHARS)] | None = None
-    description: Annotated[str, Field(max_length=MAX_DESCRIPTION_CHARS)] | None = None
+    name: Annotated[StoredText, Field(max_length=MAX_STORE_NAME_CHARS)] | None = None
+    description: Annotated[StoredText, Field(max_length=MAX_DESCRIPTION_CHARS)] | None = None
     expires_after: ExpiresAfter | None = None
     metadata: Any = None
 
@@ -166,7 +165,7 @@ def parse_attributes(raw: object, loc: Loc = ("attributes",)) -> dict[str, Any]:
         raise wrong_type(json_path(loc), "an object", raw)
     if len(raw) > MAX_ATTRIBUTES:
         raise invalid(loc, f"a file has at most {MAX_ATTRIBUTES} attributes.")
-    return {storable_text(key): _attribute(key, value, loc) for key, value in raw.items()}
+    return {key: _attribute(key, value, loc) for key, value in raw.items()}
 
 
 def parse_queries(raw: object) -> list[str]:
@@ -192,10 +191,14 @@ def parse_search(raw: object) -> tuple[list[str], SearchRequest, dict[str, Any] 
 def _attribute(key: str, value: object, loc: Loc) -> Any:
     if not 1 <= len(key) <= MAX_KEY_CHARS:
         raise invalid(loc, f"names of attributes have 1 to {MAX_KEY_CHARS} characters.")
+    if "\0" in key:
+        raise invalid(loc, f"a name: {NUL_REFUSED}")
     if isinstance(value, str):
         if len(value) > MAX_ATTRIBUTE_CHARS:
             raise invalid((*loc, key), f"the value has more than {MAX_ATTRIBUTE_CHARS} characters.")
-        return storable_text(value)
+        if "\0" in value:
+            raise invalid((*loc, key), NUL_REFUSED)
+        return value
     if not isinstance(value, bool | int | float):
         raise wrong_type(json_path((*loc, key)), "a string, a number or a boolean", value)
     if not MIN_NUMBER <= value <= MAX_NUMBER:

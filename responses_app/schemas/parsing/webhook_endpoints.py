@@ -9,12 +9,12 @@ from pydantic import Field
 
 from responses_app.models import MAX_WEBHOOK_NAME_CHARS
 from responses_app.outbound_http.download import url_problem
-from responses_app.validation.base import Array, StrictModel, validate
+from responses_app.validation.base import Array, StoredText, StrictModel, validate
 from responses_app.validation.errors import invalid
 
 EventType: TypeAlias = Literal["response.completed", "response.failed", "response.incomplete", "response.cancelled"]
 EVENT_TYPES: Final[tuple[str, ...]] = get_args(EventType)
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_WEBHOOK_NAME_CHARS)]
+Name: TypeAlias = Annotated[StoredText, Field(min_length=1, max_length=MAX_WEBHOOK_NAME_CHARS)]
 EventTypes: TypeAlias = Annotated[Array[EventType], Field(min_length=1, max_length=len(EVENT_TYPES))]
 
 
@@ -64,8 +64,6 @@ def endpoint_url_problem(url: str) -> str | None:
 
 def _columns(body: CreateEndpoint | UpdateEndpoint) -> dict[str, Any]:
     columns = body.model_dump(exclude_none=True)
-    if "name" in columns:
-        columns["name"] = columns["name"].replace("\0", "")
     if "event_types" in columns:
         columns["event_types"] = sorted(set(columns["event_types"]), key=EVENT_TYPES.index)
     if body.url is not None and (problem := endpoint_url_problem(body.url)):

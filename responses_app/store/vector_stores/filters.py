@@ -66,5 +66,5 @@ def _parameter(value: str, values: dict[str, Any]) -> str:
 
 
 def storable_text(text: str) -> str:
-    """Return `text` without NUL and lone surrogates, which Postgres cannot hold. Attributes are stored in the same form."""
+    """Return `text` without NUL and lone surrogates, which Postgres cannot hold. Attributes have neither."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
