@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +51,8 @@ LENGTHS = {
 
 # Last step of Pydantic's location of a wrong key of an object.
 KEY = "[key]"
+# Characters of a key that has quotes in a path.
+AMBIGUOUS = re.compile(r'[.\[\]"]')
 SHOWN = 200
 MAX_INTEGER = 2.0**63
 
@@ -62,10 +66,15 @@ class WrongType(ValueError):
 
 
 def json_path(loc: Loc) -> str:
-    """Format a location as a JSON path: `("input", 0, "id")` as `input[0].id`."""
+    """Format a location as a JSON path: `("input", 0, "id")` as `input[0].id`, `("metadata", "a.b")` as `metadata["a.b"]`."""
     text = ""
     for step in loc:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif not step or AMBIGUOUS.search(step):
+            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+        else:
+            text += f".{step}" if text else step
     return text
 
 

@@ -106,6 +106,10 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"metadata": {"k" * 65: "x"}}, "string_above_max_length", "metadata", ""),
     ({"metadata": {"k": "x" * 513}}, "string_above_max_length", "metadata.k", ""),
     ({"metadata": {"k": 1}}, "invalid_type", "metadata.k", ""),
+    ({"metadata": {"a.b": 1}}, "invalid_type", 'metadata["a.b"]', ""),
+    ({"metadata": {"a[0]": "x" * 513}}, "string_above_max_length", 'metadata["a[0]"]', ""),
+    ({"metadata": {"": 1}}, "invalid_type", 'metadata[""]', ""),
+    ({"text.format": {}}, "unknown_parameter", '["text.format"]', ""),
     (
         {"prompt_cache_options": {"prewarm": True}},
         "unsupported_parameter",
