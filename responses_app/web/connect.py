@@ -10,6 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 
 from responses_app.connect.agents.table import AGENTS
 from responses_app.connect.connection import Agent, Connection
@@ -32,6 +33,7 @@ class Configuration:
     start: str
 
 
+@never_cache
 async def show(request: HttpRequest) -> HttpResponse:
     """Render GET /connect: for each client the files with the address and the facts of a model; `?model=` names the model."""
     served = manager.current().served

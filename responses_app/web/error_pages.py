@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template import loader
+from django.utils.cache import add_never_cache_headers
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views import defaults
@@ -56,9 +57,14 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def _with_connection_returned(
     make: Callable[[HttpRequest, Exception], HttpResponse], request: HttpRequest, exception: Exception
 ) -> HttpResponse:
-    """Make a page that asks the database. For async views this is in a thread in which Django ends no request."""
+    """Make a page that asks the database. For async views this is in a thread in which Django ends no request.
+
+    The page names the user, so that nothing may store it.
+    """
     try:
-        return make(request, exception)
+        response = make(request, exception)
+        add_never_cache_headers(response)
+        return response
     finally:
         release_connection()
 

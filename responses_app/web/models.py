@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 
 from responses_app.connect.served import model_facts
 from responses_app.demo.build import FOLDERS
@@ -44,6 +45,7 @@ class ModelRow:
         return self.state == "ready"
 
 
+@never_cache
 async def show(request: HttpRequest) -> HttpResponse:
     """Render GET /models."""
     models = list(manager.current().served.values())

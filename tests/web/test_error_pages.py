@@ -39,6 +39,9 @@ class ErrorPagesTest(WebCase):
         answer = (client or self.client).get(url, **kwargs)
         self.assertEqual(answer.status_code, status, url)
         self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
+        if status in {403, 404}:
+            # The page names the user.
+            self.assertIn("no-store", answer["Cache-Control"])
         text: str = answer.content.decode()
         self.assertIn('href="/static/web/base.css"', text)
         self.assertIn('<html lang="en">', text)

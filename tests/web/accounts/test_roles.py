@@ -156,6 +156,9 @@ class RolesTest(WebCase):
             answer = client.get(url) if method == "GET" else client.post(url, FORMS.get(name, {}))
             if name in {"file-content", "container-file"} and answer.status_code == 200:
                 assert collect(answer) == b"Oslo"
+            if answer.status_code == 200:
+                # A cache would show the page to the next person.
+                self.assertRegex(answer.get("Cache-Control", ""), "private|no-store|no-cache")
             transaction.set_rollback(True)
         to_sign_in = answer.status_code == 302 and answer["Location"].startswith("/sign-in?next=")
         return 401 if to_sign_in else int(answer.status_code)
