@@ -40,6 +40,7 @@ from responses_app.observability.records import note  # noqa: E402
 from responses_app.runs import manager  # noqa: E402
 from responses_app.runs.ids import new_id  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
+from responses_app.store.db import release_connection  # noqa: E402
 from responses_app.utils.url_prefix import local_path  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
@@ -94,6 +95,18 @@ class Handler(ASGIHandler):
         request, refusal = super().create_request(scope, body_file)
         note(request=request)
         return request, refusal
+
+    async def send_response(self, response: Any, send: Callable[[Any], Awaitable[None]]) -> None:
+        """Send a response. Before each part, the thread returns its connection to the pool (overrides Django).
+
+        A live page lasts as long as its response, and a client may read slowly.
+        """
+
+        async def send_part(message: Any) -> None:
+            await sync_to_async(release_connection)()
+            await send(message)
+
+        await super().send_response(response, send_part)
 
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
         """Return when the client disconnects. Django would raise RequestAborted and keep a traceback with all frames alive."""
