@@ -39,6 +39,15 @@ async def authenticate(request: HttpRequest) -> ApiKey:
     return await authenticate_header(bearer(request.META.get("HTTP_AUTHORIZATION", ""), request.META.get("HTTP_X_API_KEY", "")))
 
 
+async def is_accepted(request: HttpRequest) -> bool:
+    """Return whether the key of `request` is still accepted."""
+    try:
+        await authenticate(request)
+    except Unauthorized:
+        return False
+    return True
+
+
 def bearer(authorization: str, x_api_key: str) -> str:
     """Return the `Authorization` header, or one with the key of `x-api-key`, which clients of Anthropic's API send."""
     return f"Bearer {x_api_key}" if x_api_key and not authorization else authorization

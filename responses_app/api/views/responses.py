@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import rate_limits, request_access
+from responses_app.access.api_keys import is_accepted
 from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
 from responses_app.api.started_run import RepeatedRun, StartedRun, start_or_repeat
@@ -19,6 +20,7 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
@@ -29,6 +31,7 @@ from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.validation.errors import unknown_parameter
 from responses_app.wire import item_serializer, profiles, request_body
+from responses_app.wire.allowed_stream import while_allowed
 from responses_app.wire.event_stream import EventStream, partial_snapshot
 from responses_app.wire.sse import EventEncoder, EventFormat
 
@@ -136,7 +139,11 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     if streamed:
         reader.check_replayable(row)
         encoder = EventEncoder(EventFormat(obfuscate, profiles.is_open(request)))
-        return EventStream(request, lambda push: manager.current().subscribe(row, after, push), encoder)
+
+        def subscribe(push: Push | None) -> FrameBatches:
+            return manager.current().subscribe(row, after, push)
+
+        return EventStream(request, while_allowed(subscribe, lambda: is_accepted(request)), encoder)
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(
         profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if with_ciphertext else snapshot)

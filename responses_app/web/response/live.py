@@ -1,16 +1,25 @@
-"""Live event stream of a running response for the response page."""
+"""Live event stream of a running response for the response page.
+
+The stream ends within a minute when the user signs out, becomes inactive or leaves the project.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
-from responses_app.models import LogForm
+from responses_app.access.permissions import has_role
+from responses_app.models import LogForm, Role
 from responses_app.runs import manager
+from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.web.response.detail import get_response, number
+from responses_app.wire.allowed_stream import while_allowed
 from responses_app.wire.event_stream import EventStream
 from responses_app.wire.sse import EventEncoder, EventFormat
 
@@ -23,4 +32,15 @@ async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
     after = number(request, "after")
-    return EventStream(request, lambda push: manager.current().subscribe(row, after, push), EventEncoder(EventFormat()))
+
+    def subscribe(push: Push | None) -> FrameBatches:
+        return manager.current().subscribe(row, after, push)
+
+    is_allowed = partial(sync_to_async(may_still_read), request, row.project)
+    return EventStream(request, while_allowed(subscribe, is_allowed), EventEncoder(EventFormat()))
+
+
+def may_still_read(request: HttpRequest, project: str) -> bool:
+    """Return whether the session of `request` is still that of an active user with a role in `project`."""
+    request.session = type(request.session)(request.session.session_key)
+    return has_role(get_user(request), project, Role.VIEWER)

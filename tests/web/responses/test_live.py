@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient
+from django.utils import timezone
 
 from responses_app.engines.replay.engine import Recording, Tokens
 from responses_app.engines.replay.tape import Delay, Hold
-from responses_app.models import Response
+from responses_app.models import Membership, Response
+from responses_app.wire import allowed_stream
+from responses_app.wire.sse import StreamInterrupted
 from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, first_event, record_text, sse, tokens
 
 
@@ -60,6 +66,55 @@ class LiveTest(ApiCase):
             self.assertEqual([event["type"] for event in result], [event["type"] for event in sse(whole)])
             self.assertEqual(next(event["sequence_number"] for event in sse(await self.collected(late))), 3)
             self.assertNotIn('id="running"', await self.text(person, f"/responses/{uid}"))
+
+    async def test_live_stream_ends_without_access(self) -> None:
+        viewer = await User.objects.acreate_user("viewer")
+        rights: list[Callable[[], object]] = [
+            lambda: User.objects.filter(pk=viewer.pk).update(is_active=False),
+            lambda: Membership.objects.filter(user=viewer).delete(),
+            lambda: Session.objects.all().delete(),
+        ]
+        self.enterContext(patch.object(allowed_stream, "CHECK_EVERY_S", 0))
+        for number, take_away in enumerate(rights):
+            with self.subTest(number):
+                await User.objects.filter(pk=viewer.pk).aupdate(is_active=True)
+                await Membership.objects.aget_or_create(user=viewer, project=self.key.project)
+                person = AsyncClient()
+                await person.aforce_login(await User.objects.aget(pk=viewer.pk))
+                gate = Path(self.enterContext(TemporaryDirectory()), "gate")
+                release, text = gate.touch, tokens(THOUGHT)
+                async with self.serving(Recording([Tokens(text[:5]), Hold(gate), Tokens(text[5:])])) as client:
+                    post = await self.post(client, stream=True)
+                    parts = aiter(post.streaming_content)
+                    uid = first_event(await anext(parts))["response"]["id"]
+                    answer: Any = await person.get(f"/responses/{uid}/live")
+                    live = aiter(answer.streaming_content)
+                    self.assertIn("response.created", (await anext(live)).decode())
+                    await sync_to_async(take_away)()
+                    release()
+                    with self.assertRaises(StreamInterrupted):
+                        while True:
+                            self.assertNotIn(b"response.completed", await anext(live))
+                    # The stream of the request itself goes on.
+                    self.assertIn(b"response.completed", b"".join([part async for part in parts]))
+
+    async def test_stream_of_a_get_ends_with_its_key(self) -> None:
+        self.enterContext(patch.object(allowed_stream, "CHECK_EVERY_S", 0))
+        gate = Path(self.enterContext(TemporaryDirectory()), "gate")
+        release, text = gate.touch, tokens(THOUGHT)
+        async with self.serving(Recording([Tokens(text[:5]), Hold(gate), Tokens(text[5:])])) as client:
+            post = await self.post(client, stream=True)
+            parts = aiter(post.streaming_content)
+            uid = first_event(await anext(parts))["response"]["id"]
+            answer: Any = await client.get(f"/v1/responses/{uid}?stream=true")
+            replay = aiter(answer.streaming_content)
+            self.assertIn("response.created", (await anext(replay)).decode())
+            await self.limit(revoked_at=timezone.now())
+            release()
+            with self.assertRaises(StreamInterrupted):
+                while True:
+                    self.assertNotIn(b"response.completed", await anext(replay))
+            self.assertIn(b"response.completed", b"".join([part async for part in parts]))
 
     async def test_validation_prompt_and_statistics_of_the_list(self) -> None:
         person = await self.person()
