@@ -129,11 +129,11 @@ class ListFilters:
             rows = rows.filter(search.HasKey([*search.search_recent(self.text, keys), *search_errors(self.text, keys)]))
         return rows
 
-    def sorted_rows(self, rows: QuerySet[Response], after: int | None) -> QuerySet[Response]:
-        """Sort `rows` by the value of `sort`, the largest first, those without one last. Begin behind the response `after`."""
+    def sorted_rows(self, rows: QuerySet[Response], after: int | None, visible: QuerySet[Response]) -> QuerySet[Response]:
+        """Sort `rows` by the value of `sort`, the largest first, those without one last. Begin behind the response `after` of `visible`."""
         by = rows.annotate(value=SORTS[self.sort][0])
         if after is not None:
-            last = Response.objects.filter(pk=after).annotate(value=SORTS[self.sort][0]).values_list("value", flat=True).first()
+            last = visible.filter(pk=after).annotate(value=SORTS[self.sort][0]).values_list("value", flat=True).first()
             same = Q(value=last, pk__lt=after) if last is not None else Q(value=None, pk__lt=after)
             by = by.filter(same if last is None else same | Q(value__lt=last) | Q(value=None))
         return by.order_by(F("value").desc(nulls_last=True), "-pk")

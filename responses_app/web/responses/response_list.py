@@ -113,7 +113,7 @@ def _page(
     # The histogram covers all pages.
     all_pages = rows
     if selected.sort:
-        page = list(selected.sorted_rows(rows, after).defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
+        page = list(selected.sorted_rows(rows, after, visible).defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
         older = page[PAGE_SIZE - 1].pk if len(page) > PAGE_SIZE else None
         return ListPage(page[:PAGE_SIZE], None, older, floor, histogram(all_pages))
     if after is not None:
@@ -130,7 +130,7 @@ def _page(
     older = responses[-1].pk if len(page) > PAGE_SIZE else None
     since = _last_time(responses) if older or floor else None
     # The last response of the page before, unless it was deleted.
-    following = Response.objects.filter(pk__gte=after).order_by("pk") if after is not None else Response.objects.none()
+    following = visible.filter(pk__gte=after).order_by("pk") if after is not None else visible.none()
     until = following.values_list("created_at", flat=True).first()
     return ListPage(responses, newer, older, floor, histogram(all_pages), since, until)
 

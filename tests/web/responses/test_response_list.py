@@ -15,7 +15,7 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from responses_app.models import ApiKey, Direction, Item, Membership, RefusedRequest, Response
+from responses_app.models import ApiKey, Direction, Item, Membership, RefusedRequest, Response, Role
 from responses_app.web.responses import filters
 from responses_app.web.responses import search as responses_search
 from responses_app.web.responses.filters import parse_filters
@@ -167,6 +167,17 @@ class ListTest(WebCase):
         page = self.page("/responses?sort=odd")
         self.assertIn("“Sort by” must be one of seconds, first, tokens.", html.unescape(page))
         self.assertIn('aria-sort="descending"', self.page("/responses?sort=first"))
+
+    def test_cursor_of_another_project_tells_nothing_of_its_response(self) -> None:
+        for number in range(3):
+            made(f"resp_{number}", output_tokens=number)
+        foreign = made("resp_foreign", project="q", output_tokens=1)
+        viewer = User.objects.create_user("viewer")
+        Membership.objects.create(user=viewer, project="p", role=Role.VIEWER)
+        self.client.force_login(viewer)
+        self.assertEqual(self.shown("?sort=tokens"), ["resp_2", "resp_1", "resp_0"])
+        missing = self.shown("?sort=tokens&after=999999999")
+        self.assertEqual(self.shown(f"?sort=tokens&after={foreign.pk}"), missing)
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
