@@ -68,7 +68,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @private("POST")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the role of a member, or remove the member, at POST /members/N by the field `action`."""
-    membership = get_object_or_404(Membership.objects.select_related("user"), pk=pk)
+    visible = Membership.objects.filter(project__in=projects(request.user))
+    membership = get_object_or_404(visible.select_related("user"), pk=pk)
     check_role(request, membership.project)
     form = RoleForm(request.POST)
     if membership.by_provider:

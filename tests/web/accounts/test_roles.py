@@ -330,5 +330,7 @@ class MembersTest(WebCase):
 
     def test_other_projects_are_refused(self) -> None:
         other = Membership.objects.create(user=self.eve, project="q")
-        self.assertEqual(self.client.post(f"/members/{other.pk}", {"role": "3"}).status_code, 403)
+        # As for a number that no membership has.
+        for pk in (other.pk, other.pk + 1):
+            self.assertEqual(self.client.post(f"/members/{pk}", {"role": "3"}).status_code, 404)
         self.assertEqual(self.client.post("/members?project=q", {"username": "ada", "role": "3"}).status_code, 403)
