@@ -33,6 +33,8 @@ function problem() {
 
 /** Shows the view at `url` in the panel. Its links keep their targets. */
 async function load(url) {
+  // The second load would replace what a person clicks on meanwhile.
+  if (shown === url.href && panel.hasAttribute("aria-busy")) return;
   shown = url.href;
   panel.setAttribute("aria-busy", "true");
   const response = await fetch(url, { headers: { Accept: "text/html" }, redirect: "error" }).catch(() => null);

@@ -126,6 +126,8 @@ def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked,
     # An event selects its turn; the prompt then has the tokens of the item.
     events = page.get_by_role("tabpanel", name="Events")
     page.keyboard.press(" ")
+    # It loads the part again.
+    expect(page.locator("#inspector-part[aria-busy]")).to_have_count(0)
     events.locator("tr", has_text="response.mcp_call.completed").locator("td").nth(3).click()
     expect(turn(page, asked.call)).to_have_attribute("aria-current", "true")
     assert violations(page, axe) == []
