@@ -26,6 +26,8 @@ def new_account(claims: Mapping[str, Any]) -> User:
     """Create an account without a password, named by the claims; a number follows the name of another account."""
     texts = (claims.get(name) for name in ("preferred_username", "email", "name"))
     wish = next((text for text in texts if isinstance(text, str) and text.strip()), "user")
+    # As the account stores it, so that the look-up finds an account with other forms of the same characters.
+    wish = User.normalize_username(wish)
     name = NOT_IN_NAMES.sub("-", wish.strip()).strip("-")[:MAX_NAME_CHARS] or "user"
     number, free = 1, name
     # The operator's account belongs to `manage.py signin`.

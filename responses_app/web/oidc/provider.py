@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -21,6 +22,19 @@ NONCE_BYTES: Final = 16
 
 class OtherIssuerError(OAuth2Error):  # type: ignore[misc]
     """Error of metadata whose issuer differs from RESPONSES_OIDC_ISSUER."""
+
+
+class OtherClientError(OAuth2Error):  # type: ignore[misc]
+    """Error of an ID token that was issued to another client."""
+
+
+def check_claims(claims: Mapping[str, Any], client_id: str) -> None:
+    """Check what PyJWT does not: required times, and the client of the token (OpenID Connect Core 3.1.3.7). Raises OAuth2Error."""
+    for name in ("exp", "iat"):
+        if name not in claims:
+            raise OAuth2Error(f"The ID token has no claim {name!r}")
+    if claims.get("azp", client_id) != client_id:
+        raise OtherClientError(f"The ID token was issued to the client {claims['azp']!r}")
 
 
 class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
@@ -44,6 +58,7 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             audience=app.client_id,
             lookup_kid=jwtkit.lookup_kid_jwk,
         )
+        check_claims(claims, app.client_id)
         if "userinfo_endpoint" in metadata:
             user_info = self._fetch_user_info(token.token)
             if user_info.get("sub") != claims["sub"]:

@@ -40,6 +40,7 @@ _REMEDIES: Final = {
     "InvalidIssuerError": ISSUER,
     "OtherIssuerError": ISSUER,
     "InvalidAudienceError": AUDIENCE,
+    "OtherClientError": AUDIENCE,
     "HTTPError": ISSUER,
     "JSONDecodeError": ISSUER,
     "SSLError": CERTIFICATE,
