@@ -19,7 +19,7 @@ def frames(*numbers: int) -> list[EventFrame]:
     return [EventFrame(number, "response.output_text.delta", b"{}") for number in numbers]
 
 
-class Reader:
+class CheckedSubscriber:
     """Subscriber of a broadcast whose right is asked of `is_allowed`. `pushed` and `read` are the numbers of its frames."""
 
     def __init__(self, is_allowed: AsyncMock) -> None:
@@ -49,7 +49,7 @@ class Reader:
 def test_right_is_asked_when_it_is_due_also_of_a_client_that_gets_everything_pushed() -> None:
     async def main() -> None:
         is_allowed = AsyncMock(side_effect=[True, False])
-        reader = Reader(is_allowed)
+        reader = CheckedSubscriber(is_allowed)
         await reader.send(0)
         await reader.clock.advance(CHECK_EVERY_S - 1)
         await reader.send(1)
@@ -68,7 +68,7 @@ def test_right_is_asked_when_it_is_due_also_of_a_client_that_gets_everything_pus
 
 def test_stream_goes_on_while_the_database_is_away() -> None:
     async def main() -> None:
-        reader = Reader(AsyncMock(side_effect=OperationalError))
+        reader = CheckedSubscriber(AsyncMock(side_effect=OperationalError))
         for number in range(2):
             await reader.clock.advance(CHECK_EVERY_S)
             await reader.send(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from typing import Any, Final
 
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -18,6 +19,7 @@ from django.utils import timezone
 
 from responses_app.observability.records import current_request
 from responses_app.store import audit_log
+from responses_app.store.db import release_connection
 from responses_app.utils.user_model import User
 from responses_app.web.accounts.sign_in import BACKEND
 from responses_app.web.oidc import people, reasons
@@ -32,7 +34,11 @@ MISCONFIGURED: Final = (
     "this server has to look."
 )
 # What an answer of the provider raises that misses fields, is no JSON, or has a key of another kind.
-MALFORMED: Final = (LookupError, TypeError, ValueError, AttributeError)
+MALFORMED: Final = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+# Seconds for the body of an answer, which the time limit for single packets does not bound.
+MAX_ANSWER_S: Final = 10.0
+PIECE_BYTES: Final = 64
 # Characters of a reason in the log: the text of the provider and a remedy.
 MAX_REASON: Final = 500
 INACTIVE: Final = "This account is not active. Ask an admin."
@@ -42,6 +48,17 @@ logger = logging.getLogger("responses.oidc")
 
 class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Adapter of django-allauth. No code of its sign-up, e-mail and connection pages is reached."""
+
+    def get_requests_session(self) -> Any:
+        """Return a session of `requests` that bounds the answers of the provider.
+
+        The thread returns its database connection: a slow provider must not keep the connections of the process from all others.
+        """
+        release_connection()
+        session = super().get_requests_session()
+        session.stream = True
+        session.hooks["response"].append(_read_body)
+        return session
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """Sign the person in. Raises ImmediateHttpResponse with the redirect or the page of an error."""
@@ -81,6 +98,20 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         sentence = CANCELLED if error == AuthError.CANCELLED else _sentence_of_code(code)
         reason = reasons.reason_of_redirect(code, request.GET.get("error_description", ""))
         raise ImmediateHttpResponse(error_page(request, sentence, reason))
+
+
+def _read_body(response: Any, **_options: object) -> None:
+    """Read the body of an answer. Raises ValueError for a long one, and TimeoutError."""
+    body, end_s = bytearray(), time.monotonic() + MAX_ANSWER_S
+    with response:
+        for piece in response.iter_content(PIECE_BYTES):
+            body += piece
+            if len(body) > MAX_ANSWER_BYTES:
+                raise ValueError(f"The answer of the provider has more than {MAX_ANSWER_BYTES:,} bytes")
+            if time.monotonic() > end_s:
+                raise TimeoutError(f"The answer of the provider took more than {MAX_ANSWER_S:g} s")
+    # As `Response.content` sets them.
+    response._content, response._content_consumed = bytes(body), True
 
 
 def sentence_of(error: Exception) -> str:
