@@ -22,6 +22,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.observability.records import current_request, note
 from responses_app.store.db import is_general_error
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.utils.url_prefix import local_path
 from responses_app.wire.sse import StreamInterrupted
 
@@ -113,9 +114,12 @@ class ApiHandler(ASGIHandler):
             except Exception as error:
                 # Django answers errors before the first byte. After the first byte only a closed connection shows the client that
                 # the stream is incomplete. Daphne would try to send an error page, fail, and leave the connection open.
+                record = current_request.get()
+                uid = record.request_id if record else "-"
                 if isinstance(error, DatabaseError) and is_general_error(error):
-                    record = current_request.get()
-                    logger.error("%s a stream was cut: the database is away: %s", record.request_id if record else "-", error)
+                    logger.error("%s a stream was cut: the database is away: %s", uid, error)
+                elif isinstance(error, StorageUnavailable):
+                    logger.error("%s a download was cut: the storage of files: %s", uid, error)
                 elif not isinstance(error, StreamInterrupted):
                     logger.exception("a stream was interrupted: %s", error)
                 await send({"type": "http.response.cut"})

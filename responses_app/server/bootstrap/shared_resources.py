@@ -40,7 +40,7 @@ def warnings() -> Iterator[str]:
     except Exception as error:
         # Each storage has exceptions of its own. Responses without files need no storage.
         yield (
-            f"The storage of files does not answer ({type(error).__name__}), so uploads fail. "
+            f"The storage of files does not answer ({error}), so uploads fail. "
             f"Check RESPONSES_FILE_STORAGE with `{MANAGE} doctor`."
         )
         return

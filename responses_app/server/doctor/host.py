@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import resource
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -73,8 +74,8 @@ def check_api_keys() -> CheckResults:
 def check_disk() -> CheckResults:
     """Check the free space of the data folder and of the folder of files against RESPONSES_MIN_FREE_MIB."""
     least = int(settings.RESPONSES_MIN_FREE_MIB)
-    for folder in dict.fromkeys((data_dir(), storage.local_folder() or data_dir())):
-        free = shutil.disk_usage(_existing(folder)).free // MIB
+    for folder, free_bytes in _disks():
+        free = free_bytes // MIB
         if free < least:
             yield (
                 FAILED,
@@ -85,6 +86,16 @@ def check_disk() -> CheckResults:
             yield WARNING, f"{free:,} MiB are free for {folder}. Below {least:,} MiB no file is stored."
         else:
             yield OK, f"{free:,} MiB are free for {folder}."
+
+
+def _disks() -> Iterator[tuple[Path, int]]:
+    """Yield the data folder and the folder of files with the free bytes of their disks."""
+    yield data_dir(), shutil.disk_usage(_existing(data_dir())).free
+    folder = storage.local_folder()
+    # The check of the storage names the reason of an error.
+    with suppress(storage.StorageUnavailable):
+        if folder is not None and folder != data_dir() and (free := storage.free_bytes()) is not None:
+            yield folder, free
 
 
 def check_open_files() -> CheckResults:
@@ -111,8 +122,8 @@ def check_storage() -> CheckResults:
                 f"{folder} has no file {storage.MARKER}, so it is not the folder of the server that runs: mount its disk.",
             )
             return
-    except DatabaseError:
-        # The checks of the database name the reason.
+    except (DatabaseError, storage.StorageUnavailable):
+        # The checks of the database or the next lines name the reason.
         pass
     try:
         _write_probe(name)
@@ -125,9 +136,9 @@ def check_storage() -> CheckResults:
             return
     except Exception as error:
         # Each storage has exceptions of its own.
-        is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        is_full = isinstance(error, storage.StorageUnavailable) and error.is_full
         action = "Free space on its disk." if is_full else "Check RESPONSES_FILE_STORAGE."
-        yield FAILED, f"The storage of files cannot be used ({type(error).__name__}: {error}). {action}"
+        yield FAILED, f"The storage of files cannot be used ({error}). {action}"
         return
     yield OK, "The storage of files writes, reads and deletes."
     try:

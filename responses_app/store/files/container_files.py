@@ -50,10 +50,10 @@ async def save(
         row = new_row(container, uid, path, FileSource.ASSISTANT, size, name)
         # A storage over the network must not hold the thread of the database, which also writes the log.
         async with _pending(name) as marks:
-            await sync_to_async(storage.save, thread_sensitive=False)(part, name)
+            await storage.save_async(part, name)
             before = await sync_to_async(_replace)(row, marks)
             if before is not None and await sync_to_async(release)(before):
-                await sync_to_async(storage.delete, thread_sensitive=False)(before)
+                await storage.delete_async(before)
     finally:
         part.unlink(missing_ok=True)
     return row

@@ -48,19 +48,25 @@ def pending(name: str) -> Iterator[None]:
     An exception in the context has the mark resolved at once, as after a crash.
     """
     path = upload_folder() / f"{name}{SEPARATOR}{uuid4().hex}{MARK}"
-    fd = _lock_new(path)
+    fd, overdue = _lock_new(path), None
     try:
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            overdue = error.overdue_call if isinstance(error, storage.StorageUnavailable) else None
             # The mark stays for the clean-up if the database or the storage does not answer. A storage hides no first error.
             with suppress(storage.StorageUnavailable):
                 _resolve(name)
-                path.unlink(missing_ok=True)
+                if overdue is None:
+                    path.unlink(missing_ok=True)
             raise
         path.unlink(missing_ok=True)
     finally:
-        os.close(fd)
+        if overdue is None:
+            os.close(fd)
+        else:
+            # The clean-up waits, as the call may still add the file.
+            overdue.add_done_callback(lambda _ended: os.close(fd))
 
 
 def clean_up() -> Iterator[int]:

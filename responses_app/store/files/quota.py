@@ -101,21 +101,20 @@ def check_containers(project: str) -> None:
 
 
 def check_disk(size: int = 0) -> None:
-    """Check that RESPONSES_MIN_FREE_MIB are free after a write of `size` bytes. Raises DiskFull."""
+    """Check that RESPONSES_MIN_FREE_MIB are free after a write of `size` bytes. Raises DiskFull, StorageUnavailable."""
     floor = settings.RESPONSES_MIN_FREE_MIB
-    for folder in _written_folders() if floor else ():
-        free = shutil.disk_usage(folder).free
+    for folder, free in _free_bytes() if floor else ():
         if free - size < floor * MIB:
             _warn(folder, free)
             raise DiskFull("The disk of the server is almost full, so no files can be stored. Responses are still answered.")
 
 
-def _written_folders() -> Iterator[Path]:
-    """Yield the folders on the disks that receive files. The folder of a storage may be missing before the first file."""
-    yield upload_folder()
-    folder = storage.local_folder()
-    if folder is not None:
-        yield next(one for one in (folder, *folder.parents) if one.exists())
+def _free_bytes() -> Iterator[tuple[Path, int]]:
+    """Yield the folders that receive files, and the free bytes of their disks. Raises StorageUnavailable."""
+    yield upload_folder(), shutil.disk_usage(upload_folder()).free
+    free, folder = storage.free_bytes(), storage.local_folder()
+    if free is not None and folder is not None:
+        yield folder, free
 
 
 def forget_warning() -> None:

@@ -11,10 +11,12 @@ from django.db.models.functions import Now
 
 from responses_app.models import ContainerFile, File, Worker
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
-from responses_app.store.files import storage
+from responses_app.store.files import storage, storage_calls
 
 # Files of each kind by which a folder is recognised. The newest ones may have been deleted after a backup.
 NEWEST = 10
+# Limit of each step of the check.
+STEP_LIMIT_S = 4.0
 
 
 def storage_problem() -> str | None:
@@ -38,13 +40,20 @@ def _check() -> None:
     """Raise errors of the storage."""
     folder = storage.local_folder()
     if folder is None:
-        storage.exists(storage.MARKER)
+        storage_calls.call(storage.storage().exists, storage.MARKER, limit_s=STEP_LIMIT_S)
         return
-    marker = folder / storage.MARKER
-    if not marker.exists() and _may_be_marked(folder):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        marker.touch(mode=0o600)
+    if not storage_calls.call((folder / storage.MARKER).exists, limit_s=STEP_LIMIT_S) and _may_be_marked(folder):
+        storage_calls.call(_mark, folder, limit_s=STEP_LIMIT_S)
     storage.check_folder()
+    storage_calls.call(_write_nothing, folder, limit_s=STEP_LIMIT_S)
+
+
+def _mark(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / storage.MARKER).touch(mode=0o600)
+
+
+def _write_nothing(folder: Path) -> None:
     try:
         with TemporaryFile(dir=folder):
             pass
@@ -66,15 +75,19 @@ def _may_be_marked(folder: Path) -> bool:
         return not storage.is_expected(folder)
     if any(map(storage.exists, names)):
         return True
-    storage.expect_marker(folder)
+    storage_calls.call(storage.expect_marker, folder)
     return False
 
 
 def unmarked_folder() -> Path | None:
-    """Return the folder of the storage if it lacks the marker, though a server that runs has seen or written it."""
+    """Return the folder of the storage if it lacks the marker, though a server that runs has seen or written it.
+
+    Raises StorageUnavailable.
+    """
     folder = storage.local_folder()
-    if folder is None or (folder / storage.MARKER).exists():
-        return None
+    with storage.named_errors():
+        if folder is None or storage_calls.call((folder / storage.MARKER).exists):
+            return None
     alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
     return folder if alive.exists() else None
 

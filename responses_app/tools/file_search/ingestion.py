@@ -193,7 +193,7 @@ def _is_outage(error: Exception) -> bool:
 async def read_file_text(file: File) -> str:
     """Return the text of a file, read in the sandbox or with limits. Raises IngestionFailed, ExtractorBusy."""
     try:
-        data = await asyncio.to_thread(storage.read, file.storage_name, MAX_FILE_BYTES + 1)
+        data = await storage.read_async(file.storage_name, MAX_FILE_BYTES + 1)
         return (await extract_file_text(file.project, data, file.filename, queue=QUEUE)).text
     except FileNotFoundError as error:
         raise IngestionFailed(INVALID_FILE, MISSING_BYTES) from error

@@ -247,7 +247,7 @@ async def read_file(files: Mapping[str, File], uid: str, limit: int) -> bytes:
     if row.bytes > limit:
         raise invalid(f"The file has {row.bytes:,} bytes. The limit is {limit:,} bytes.")
     try:
-        return await asyncio.to_thread(storage.read, row.storage_name, limit)
+        return await storage.read_async(row.storage_name, limit)
     except FileNotFoundError:
         raise ExtractionError(f"No such File object: {row.uid}", "file_not_found") from None
 
