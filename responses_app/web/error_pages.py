@@ -1,4 +1,4 @@
-"""Pages of errors: 403 and 404; 503 while the database does not answer or its disk is full, else 500; and 405."""
+"""Pages of errors: 403 and 404; 503 while the database or the storage of files does not answer or is full, else 500; and 405."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.views import defaults
 
 from responses_app.observability.records import current_request
 from responses_app.store.db import await_connection, release_connection
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.store.storage_report.storage_state import is_disk_full
 from responses_app.web.delivery.middleware import response_middleware
 
@@ -72,13 +73,19 @@ def _with_connection_returned(
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the page for the exception that is handled now. It has no user, and asks no database."""
     error = sys.exc_info()[1]
-    if not isinstance(error, OperationalError | InterfaceError):
+    if not isinstance(error, OperationalError | InterfaceError | StorageUnavailable):
         return defaults.server_error(request)
-    page = loader.get_template("503.html").render({"is_full": is_disk_full(error)})
+    no_files = isinstance(error, StorageUnavailable)
+    page = loader.get_template("503.html").render({"no_files": no_files, "is_full": not no_files and is_disk_full(error)})
     response = HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
     record = current_request.get()
     # A line in place of the traceback that Django logs for a response that is not logged.
     log_response(
-        "%s database: %s", record.request_id if record else "", " ".join(str(error).split()), response=response, request=request
+        "%s %s: %s",
+        record.request_id if record else "",
+        "storage of files" if no_files else "database",
+        " ".join(str(error).split()),
+        response=response,
+        request=request,
     )
     return response

@@ -19,6 +19,7 @@ from psycopg_pool import ConnectionPool
 
 from responses_app.models import Direction, Membership
 from responses_app.store.db import await_connection
+from responses_app.store.files.storage import StorageUnavailable
 from responses_app.web.delivery import csp
 from responses_app.web.error_pages import server_error
 from tests.support.web.page_case import WebCase, item, made
@@ -131,6 +132,13 @@ class ErrorPagesTest(WebCase):
         with self.assertLogs("django.request") as logs:
             self.assertIn("<h1>The database doesn’t answer</h1>", self.failed(OperationalError("no connection"), 503))
         self.assertEqual([(one.getMessage(), one.exc_info) for one in logs.records], [(" database: no connection", None)])
+
+    def test_storage_of_files_that_is_away_is_named(self) -> None:
+        with self.assertLogs("django.request") as logs:
+            self.assertIn("<h1>The files can’t be reached</h1>", self.failed(StorageUnavailable("no answer in time"), 503))
+        self.assertEqual(
+            [(one.getMessage(), one.exc_info) for one in logs.records], [(" storage of files: no answer in time", None)]
+        )
 
     def test_page_of_a_session_waits_a_few_seconds_alone_for_the_database(self) -> None:
         with (
