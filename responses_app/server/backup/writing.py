@@ -144,12 +144,13 @@ def _copy_files(folder: Path, link: psycopg.Connection[Any]) -> tuple[Sequence[B
         target = folder / FILES / name
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            with storage.storage().open(name) as source, target.open("xb") as copy:
-                shutil.copyfileobj(source, copy, 1024 * 1024)
+            storage.copy(name, target)
         except FileNotFoundError:
             # Deleted since the snapshot.
             missing.append(name)
             continue
+        except storage.StorageUnavailable as error:
+            raise BackupError(f"No backup was made, as the storage of files cannot be read: {error}.") from error
         target.chmod(0o600)
         copied.append(describe(folder, target))
     return copied, missing

@@ -180,6 +180,15 @@ def test_a_backup_that_fails_leaves_nothing(server: Server, backup: Path, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_disk_of_files_that_is_not_mounted_makes_no_backup_without_them(server: Server, backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "mount").mkdir()
+    target = str(tmp_path / "backup")
+    done = Server.run_manage(server.folder, "backup", target, RESPONSES_FILE_STORAGE=f"file://{tmp_path}/mount")
+    assert done.returncode == 1
+    assert f"{tmp_path}/mount is not the folder with the stored files" in done.stderr
+    assert not (tmp_path / "backup").exists()
+
+
 def test_a_database_without_tables_is_named(server: Server, tmp_path: Path) -> None:
     server.sql(f"CREATE DATABASE empty OWNER {ROLE} TEMPLATE template0")
     url = default_url(server.folder).replace(f"/{DATABASE}?", "/empty?")
