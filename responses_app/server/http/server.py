@@ -6,6 +6,8 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory
@@ -34,6 +36,9 @@ OVERLOAD_ANSWER_S = 1.0
 # Connections that the kernel accepts ahead of the server, at most `net.core.somaxconn`. The kernel drops or resets
 # further connections; clients repeat a dropped one after a second. Twisted's default is 50.
 BACKLOG = 4096
+# While all connections are in use, those that wait for a request end in place of new ones: the oldest first, so many at once, so that
+# searches among all of them are rare.
+ENDED_AT_ONCE, SEARCH_EVERY_S = 64, 0.1
 GOING_AWAY = 1001
 # Unfinished uploads, as multiples of the largest upload: those of the process, and those of a key.
 UPLOADS, UPLOADS_EACH = 8, 2
@@ -78,7 +83,7 @@ class HttpFactory(HTTPFactory):  # type: ignore[misc]
     def buildProtocol(self, addr: Any) -> Any:
         """Make a protocol, or an overload answer beyond the limit of connections (overrides Twisted)."""
         over = self.server.open_connections - self.server.limit + 1
-        if over > 0:
+        if over > 0 and not self.server.make_room():
             return Overload(self.server.limit) if over <= MAX_ANSWERED_OVERLOADS else None
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = HttpRequestHandler
@@ -137,6 +142,8 @@ class DaphneServer(Server):  # type: ignore[misc]
         )
         self.ports: list[Any] = []
         self.failure: str | None = None
+        # Connections that were ended for new ones, and the time of the next search for such.
+        self._room, self._next_search = 0, 0.0
         # True if each connection ends after its next answer: proxies keep connections for further requests.
         self.is_leaving = False
 
@@ -154,6 +161,21 @@ class DaphneServer(Server):  # type: ignore[misc]
     def open_connections(self) -> int:
         """Return the number of connected clients."""
         return sum(len(port.open) for port in self.ports)
+
+    def make_room(self) -> bool:
+        """End connections without a request for a new one. Return False if no client has waited for WAITING_S seconds."""
+        now = time.monotonic()
+        if now >= self._next_search:
+            connected = [(one.waiting_since, one) for port in self.ports for one in port.open]
+            waiting = [(since, one) for since, one in connected if since is not None and now - since >= tcp_limits.WAITING_S]
+            ended = nsmallest(ENDED_AT_ONCE, waiting, key=itemgetter(0))
+            for _, one in ended:
+                one.abortConnection()
+            self._room, self._next_search = len(ended), now + SEARCH_EVERY_S
+        if self._room == 0:
+            return False
+        self._room -= 1
+        return True
 
     def listen_error(self, failure: Any) -> None:
         """Record the failure and stop (overrides Daphne)."""

@@ -14,6 +14,8 @@ from responses_app.server.http.write_coalescing import CoalescingConnection
 # clients that send single bytes.
 HEAD_LIMIT = 30.0
 IDLE_LIMIT = 75.0
+# While all connections are in use, a client may owe a whole head for so many seconds.
+WAITING_S = 1.0
 # A body or a WebSocket message may take BODY_GRACE seconds, longer only at the minimum rate, and never longer than the
 # last limit.
 BODY_GRACE = 60.0
@@ -119,6 +121,17 @@ class LimitedConnection(CoalescingConnection):
         """Return the monotonic time since which no request is on the connection, None for a busy one and for a WebSocket."""
         channel = getattr(self.protocol, "_channel", None)
         return None if channel is None or channel.requests else float(channel.idle_since)
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Return the monotonic time since which the client owes a whole head, None for a busy connection and for a WebSocket."""
+        channel = getattr(self.protocol, "_channel", None)
+        if channel is None or not channel.requests:
+            return self.idle_since
+        is_head = len(channel.requests) == 1 and getattr(channel.requests[0], "stage", ANSWER) == HEAD
+        if not is_head or self._stage_start is None or self._stage_start[0] != (self.request_count, HEAD):
+            return None
+        return self._stage_start[1]
 
     @property
     def has_unanswered_request(self) -> bool:

@@ -215,8 +215,24 @@ def test_refused_client_that_continues_to_send_is_cut() -> None:
         echo.end()
 
 
+def test_silent_connections_end_for_new_ones_beyond_the_limit() -> None:
+    echo, stack = Echo(connections=5, WAITING_S=0), ExitStack()
+    try:
+        busy = stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=60))
+        busy.sendall(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: echo.get("/state")["requests"] == 2)
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=60)) for _ in range(4)]
+        # The connection of this request is the sixth.
+        assert "requests" in echo.get("/state")
+        wait_until(lambda: all(map(gone, silent)))
+        assert not gone(busy)
+    finally:
+        stack.close()
+        echo.end()
+
+
 def test_connections_over_the_limit_are_answered_429() -> None:
-    echo, stack = Echo(connections=5), ExitStack()
+    echo, stack = Echo(connections=5, WAITING_S=3600), ExitStack()
     try:
         clients = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=60)) for _ in range(5)]
         with socket.create_connection(("127.0.0.1", echo.port), timeout=60) as more:
