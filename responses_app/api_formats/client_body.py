@@ -19,14 +19,19 @@ LEFT_OUT = re.compile(r'… \(\d+ (more characters|entries)\)"')
 
 def dump_client_body(raw: Mapping[str, Any]) -> str:
     """Return the JSON of a body without the credentials of MCP servers; a long body is shortened."""
-    servers = raw.get("mcp_servers")
-    body = {**raw, "mcp_servers": _without_credentials(servers)} if servers else raw
+    body = hide_credentials(raw)
     text = orjson.dumps(body)
     if len(text) > MAX_BYTES:
         text = orjson.dumps(_shortened(body))
     if len(text) > MAX_BYTES:
         text = orjson.dumps({name: _size(value) for name, value in body.items()})
     return text.decode()
+
+
+def hide_credentials(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a body without the credentials of MCP servers, which may also be in the queries of their URLs."""
+    servers = raw.get("mcp_servers")
+    return {**raw, "mcp_servers": _without_credentials(servers)} if servers else raw
 
 
 def is_shortened(text: str) -> bool:
@@ -36,7 +41,9 @@ def is_shortened(text: str) -> bool:
 
 def _without_credentials(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: HIDDEN if name in CREDENTIALS else _without_credentials(one) for name, one in value.items()}
+        fields = {name: HIDDEN if name in CREDENTIALS else _without_credentials(one) for name, one in value.items()}
+        url, has_query, _ = str(fields.get("url", "")).partition("?")
+        return {**fields, "url": f"{url}?{HIDDEN}"} if has_query else fields
     return [_without_credentials(one) for one in value] if isinstance(value, list) else value
 
 

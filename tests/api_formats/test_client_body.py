@@ -18,9 +18,11 @@ def test_a_body_is_stored_as_it_was_sent() -> None:
 
 def test_credentials_are_hidden() -> None:
     server = {"type": "url", "name": "files", "url": "https://files.example/mcp", "authorization_token": "secret-token"}
-    text = dump_client_body({**SHORT, "mcp_servers": [server]})
-    assert "secret-token" not in text
-    assert orjson.loads(text)["mcp_servers"] == [{**server, "authorization_token": "…"}]
+    asked = {"type": "url", "name": "asked", "url": "https://asked.example/mcp?key=secret-key"}
+    text = dump_client_body({**SHORT, "mcp_servers": [server, asked]})
+    assert "secret-" not in text
+    hidden = [{**server, "authorization_token": "…"}, {**asked, "url": "https://asked.example/mcp?…"}]
+    assert orjson.loads(text)["mcp_servers"] == hidden
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 10 * MAX_BYTES), (10, MAX_BYTES), (5000, 1000)])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from responses_app.api_formats.client_body import hide_credentials
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
 
@@ -43,7 +44,10 @@ def parameters(row: Response) -> dict[str, Any]:
 def client_body(row: Response) -> str:
     """Return the indented JSON of the body as the client has sent it in another API format; empty for Responses."""
     request = stored_request(row) if row.api_format else None
-    return json.dumps(json.loads(request.client_body), indent=2, ensure_ascii=False) if request and request.client_body else ""
+    if request is None or not request.client_body:
+        return ""
+    # Earlier versions have stored the queries of URLs.
+    return json.dumps(hide_credentials(json.loads(request.client_body)), indent=2, ensure_ascii=False)
 
 
 def stored_request(row: Response) -> CreateRequest | None:
