@@ -22,7 +22,6 @@ from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timelines.item_spans import item_spans
 from responses_app.web.response.timelines.timeline import timeline
 from responses_app.web.responses.ids import response_id
-from responses_app.web.responses.parameters import client_body
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
 MAX_EARLIER_ITEMS = 100
@@ -62,7 +61,6 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         output_blocks=output_blocks,
         item_templates=TEMPLATES,
         instructions=snapshot.get("instructions"),
-        client_body=client_body(row),
         outcome=outcome(row, snapshot),
         waits_for_approval=any(block.type == "mcp_approval_request" and block.pair is None for block in output_blocks),
         problems=problem_notices(snapshot),

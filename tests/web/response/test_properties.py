@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+import json
 import re
 from typing import Any
 
+import orjson
 from anthropic import Anthropic
 from openai import OpenAI
 
@@ -65,14 +67,22 @@ class PropertiesTest(WebCase):
 
     def test_request_of_another_format_is_shown_as_it_was_sent(self) -> None:
         row = made(api_format="messages")
-        body = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"<b>"}]}'
-        request = CreateRequest(project="p", key=None, model="m", input=(), api_format="messages", client_body=body)
+        server = {"type": "url", "name": "files", "url": "https://files.example/mcp?key=secret-key"}
+        body = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "<b>"}], "mcp_servers": [server]}
+        # As an earlier version has stored it.
+        request = CreateRequest("p", None, "m", (), api_format="messages", client_body=orjson.dumps(body).decode())
         StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
-        page = self.page(f"/responses/{row.uid}")
-        self.assertIn("Request to Messages", page)
-        self.assertIn("&quot;content&quot;: &quot;&lt;b&gt;&quot;", page)
+        page = self.page(f"/responses/{row.uid}/wire")
+        shown = re.search(
+            r'<details class="block" open><summary>Request to Messages</summary><pre[^>]*>(.*?)</pre>', page, re.DOTALL
+        )
+        assert shown
+        hidden = {**server, "url": "https://files.example/mcp?…"}
+        self.assertEqual(json.loads(html.unescape(shown[1])), {**body, "mcp_servers": [hidden]})
+        self.assertIn("<summary>The same for Responses</summary>", page)
+        self.assertNotIn("secret-key", page + self.page(f"/responses/{row.uid}"))
         self.assertIn('<span class="badge format">Messages</span>', self.page(f"/responses/{row.uid}/chain"))
-        self.assertNotIn("Request to", self.page(f"/responses/{made('resp_plain').uid}"))
+        self.assertNotIn("Request to", self.page(f"/responses/{made('resp_plain').uid}/wire"))
 
     def test_curl_sends_the_request_in_the_format_of_the_client(self) -> None:
         long = "x" * 70_000
@@ -85,7 +95,7 @@ class PropertiesTest(WebCase):
                     StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
                     page = self.page(f"/responses/{row.uid}/wire")
                     self.assertRegex(page, rf"curl http://testserver/v1/{expected} ")
-                    self.assertEqual("&quot;messages&quot;: [" in page, text != long)
+                    self.assertIn("&quot;content&quot;: &quot;" + text[:400], page)
                     # Also without the `max_tokens` that the package asks for.
                     self.assertIn("client.responses.create(" if text == long else "messages=[", self.python(row.uid))
                     self.assertEqual("was not kept in full" in page, text == long)
@@ -114,12 +124,26 @@ class PropertiesTest(WebCase):
                 inspect.signature(method).bind(**keywords)
                 self.assertEqual({**keywords.pop("extra_body"), **keywords}, body)
 
-    def test_python_of_a_response_has_the_penalties_of_the_server_apart(self) -> None:
+    def test_python_of_a_response_has_all_parameters_and_those_of_the_server_apart(self) -> None:
         row = made("resp_p", deltas=1)
         snapshot(row, [], presence_penalty=0.5)
+        # Parameters that no snapshot has.
+        sampling: dict[str, Any] = {
+            "top_k": 3,
+            "min_p": 0.1,
+            "repetition_penalty": 1.1,
+            "ignore_eos": True,
+            "seed": 7,
+            "stop": ["x"],
+        }
+        tools = [{"type": "mcp", "server_label": "files", "server_url": "https://files.example/mcp?key=secret-key"}]
+        request = CreateRequest("p", None, "m", (), **sampling, logit_bias={"5": 1.0}, echo={"max_tool_calls": 2}, tools=tools)
+        StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
         keywords = self.keywords(self.python(row.uid))
         inspect.signature(OpenAI(api_key="k").responses.create).bind(**keywords)
-        self.assertEqual(keywords["extra_body"], {"presence_penalty": 0.5})
+        self.assertEqual(keywords["extra_body"], {"presence_penalty": 0.5, **sampling, "logit_bias": {"5": 1.0}})
+        self.assertEqual(keywords["max_tool_calls"], 2)
+        self.assertEqual(keywords["tools"], [{**tools[0], "server_url": "https://files.example/mcp?…"}])
 
     def python(self, uid: str) -> str:
         match = re.search(r'<pre id="python" data-code="python">(.*?)</pre>', self.page(f"/responses/{uid}/wire"), re.DOTALL)

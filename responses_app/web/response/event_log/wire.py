@@ -21,7 +21,7 @@ from responses_app.web.private import private
 from responses_app.web.render.log_events import frames
 from responses_app.web.render.sanitize import hide_url_queries, pretty_json, truncate
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.responses.parameters import client_body
+from responses_app.web.responses.parameters import client_body, parameters
 from responses_app.wire.sse import encode
 
 PAGE_EVENTS: Final = 100
@@ -80,7 +80,19 @@ METHODS: Final[Mapping[str, Method]] = {
         "v1",
         "responses.create",
         "response.output_text or response.output",
-        frozenset({"presence_penalty", "frequency_penalty"}),
+        frozenset(
+            {
+                "presence_penalty",
+                "frequency_penalty",
+                "top_k",
+                "min_p",
+                "repetition_penalty",
+                "ignore_eos",
+                "seed",
+                "stop",
+                "logit_bias",
+            }
+        ),
     ),
     ApiFormat.CHAT_COMPLETIONS: Method(
         "OpenAI",
@@ -125,7 +137,11 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
     request_json, left_out = truncate("" if is_large else pretty_json(body), MAX_JSON_CHARS)
     url = api_url(request).removesuffix("v1")
-    api_format, sent = _sent(row, body)
+    as_sent = client_body(row)
+    # A shortened body is shown, and not sent again.
+    is_complete = bool(as_sent) and not is_shortened(as_sent)
+    api_format, sent = (ApiFormat(row.api_format), json.loads(as_sent)) if is_complete else (ApiFormat.RESPONSES, body)
+    sent_json, sent_left_out = truncate(as_sent, MAX_JSON_CHARS)
     return render_page(
         request,
         row,
@@ -137,6 +153,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         following=blocks[-1].number if len(page) > PAGE_EVENTS else None,
         is_large=is_large,
         is_converted=api_format != row.api_format,
+        sent_json=sent_json,
+        sent_left_out=sent_left_out,
         request_json=request_json,
         request_left_out=left_out,
         curl="" if is_large else _curl(url, api_format, sent),
@@ -154,23 +172,18 @@ def _request(row: Response) -> dict[str, Any]:
     reasoning = {key: value for key, value in (snapshot.get("reasoning") or {}).items() if value is not None}
     text = snapshot.get("text") or {}
     text_field = {"text": text} if text.get("format", {"type": "text"}) != {"type": "text"} else {}
+    # The snapshot repeats only a part of the parameters, without `seed` and `stop`.
+    stored = json.loads(hide_url_queries(json.dumps(parameters(row))))
     return {
         "model": row.model,
         "input": input_items,
+        **stored,
         **other,
         **({"reasoning": reasoning} if reasoning else {}),
         **text_field,
         **({"conversation": snapshot["conversation"]["id"]} if snapshot.get("conversation") else {}),
         **({"stream": True} if row.streamed else {}),
     }
-
-
-def _sent(row: Response, body: Mapping[str, Any]) -> tuple[ApiFormat, Mapping[str, Any]]:
-    """Return the request as the client has sent it with its format, or `body` if only that is stored in full."""
-    sent = client_body(row)
-    if not sent or is_shortened(sent):
-        return ApiFormat.RESPONSES, body
-    return ApiFormat(row.api_format), json.loads(hide_url_queries(sent))
 
 
 def _curl(url: str, api_format: ApiFormat, body: Mapping[str, Any]) -> str:
