@@ -129,6 +129,7 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "selected": name,
         "narrowing": narrowing,
         "key_name": _key_names(request).get(_number(narrowing.get("key", "")), ""),
+        "format_name": "" if filters.api_format is None else ApiFormat(filters.api_format).label,
         "overview": overview,
         "total": cells(overview.total, query),
         "refused": LinkedNumber(f"{refused.total:,}", urlencode({**query, "status": REFUSED})),

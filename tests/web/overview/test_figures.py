@@ -223,7 +223,7 @@ class FiguresTest(WebCase):
         assert row
         Response.objects.filter(ended_at=None).update(api_format="messages")
         page = self.page(f"/?{html.unescape(row[1])}")
-        self.assertIn("Only format <code>messages</code>", page)
+        self.assertIn("Only API format <code>Messages</code>", page)
         self.assertEqual(page.count("In progress"), 1)
         self.assertNotIn("refused<", page)
         self.assertEqual(self.page("/?range=7d&format=responses").count("In progress"), 0)
