@@ -128,8 +128,32 @@ def test_the_duration_is_seen_at_1280_beside_long_states(chat_server: Server, pa
     plain_http.request("POST", f"{chat_server.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{chat_server.url}/responses")
-    expect(page.locator(".badge.format").first).to_be_visible()
+    expect(page.locator("#rows .format").first).to_be_visible()
     assert page.locator(".scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_a_row_has_two_lines_on_a_phone_and_opens_its_page(chat_server: Server, page: Page) -> None:
+    body = {"model": "chat", "messages": [{"role": "user", "content": "greetings"}], "store": True}
+    headers = {"Authorization": f"Bearer {chat_server.key}"}
+    plain_http.request("POST", f"{chat_server.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+    chat_server.ask(model="chat", input="slowly", max_output_tokens=16)
+    page.set_viewport_size({"width": 390, "height": 844})
+    for query in ("", "?sort=first"):
+        page.goto(f"{chat_server.url}/responses{query}")
+        heights = page.locator("#rows tbody tr:not(.refused)").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+        assert len(heights) > 1
+        assert max(heights) < 66
+    row = page.locator("#rows tbody tr", has=page.locator("a.open")).first
+    row.locator(".pick input").check()
+    expect(page.get_by_role("button", name="Compare")).to_be_visible()
+    row.locator(".pick input").uncheck()
+    href = row.locator("a.open").get_attribute("href")
+    # The link lies over the texts.
+    row.locator("p").scroll_into_view_if_needed()
+    box = row.locator("p").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page).to_have_url(f"{chat_server.url}{href}")
 
 
 def test_a_list_without_hits_has_one_button(chat_server: Server, page: Page, many: list[str]) -> None:

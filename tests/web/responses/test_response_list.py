@@ -63,7 +63,7 @@ class ListTest(WebCase):
         made("resp_plain")
         made("resp_chat", api_format="chat_completions")
         made("resp_messages", api_format="messages")
-        self.assertEqual(self.page("/responses").count("badge format"), 2)
+        self.assertEqual(self.page("/responses").count('class="format'), 2)
         for name, uid in (("responses", "resp_plain"), ("chat_completions", "resp_chat"), ("messages", "resp_messages")):
             with self.subTest(name=name):
                 page = self.page(f"/responses?format={name}")
