@@ -65,6 +65,9 @@ def request_properties(row: Response) -> list[Property]:
     if request is None:
         return [*api, *finish]
     values = dict(_flat(request_parameters(request)))
+    if row.api_format:
+        # Of the translation to Responses alone.
+        values.pop("include", None)
     modes = {"stream": request.stream, "background": request.background, "store": request.store}
     if "tools" in values:
         values["tools"] = _tool_names(row, values["tools"])

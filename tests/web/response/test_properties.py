@@ -57,6 +57,14 @@ class PropertiesTest(WebCase):
         assert ("Max output tokens", "no limit", False) in properties
         assert "Temperature" not in unset
 
+    def test_properties_of_another_format_lack_what_its_translation_adds(self) -> None:
+        for api_format, labels in (("messages", []), ("", ["Include"])):
+            row = made(f"resp_{api_format}", deltas=1, api_format=api_format)
+            include = frozenset({"reasoning.encrypted_content"})
+            request = CreateRequest("p", None, "m", (), api_format=api_format, include=include)
+            StoredRequest.objects.create(response=row, create_request=request.dump(), prompt_tokens=b"")
+            assert [one.label for one in request_properties(row) if one.label == "Include"] == labels
+
     def test_mcp_server_is_shown_with_the_number_of_its_tools(self) -> None:
         row = made()
         item(row, "mcpl_1", "mcp_list_tools", server_label="demo", tools=[{"name": "add"}, {"name": "get_weather"}])
