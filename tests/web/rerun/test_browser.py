@@ -145,11 +145,13 @@ def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page
         # Markdown while the text streams, and the fragment of the ended reasoning beside it.
         expect(live.locator(".message[data-item]").get_by_role("heading")).to_have_text("A heading")
         expect(live.locator("details.reasoning[data-item] .label")).to_contain_text("Thought for")
-        expect(result.get_by_role("button", name="Stop")).to_be_visible()
+        result.get_by_role("button", name="Stop").focus()
         expect(result.locator(".summary")).to_have_text("In progress")
         before = live.bounding_box()
     expect(result.locator(".differences")).to_be_visible()
     expect(live).to_have_count(0)
+    # That of the button, which is gone.
+    expect(result).to_be_focused()
     after = result.locator(".items").bounding_box()
     # The text stays in its place when the result comes.
     assert before
@@ -234,8 +236,9 @@ def test_approvals_are_answered_as_recorded_or_asked_for(chat_server: Server, pa
     page.get_by_label("Ask me").check()
     run(page)
     result.get_by_label("Deny").check()
-    result.get_by_role("button", name="Continue").click()
+    result.get_by_role("button", name="Continue").press("Enter")
     expect(result).to_contain_text("Not approved.")
+    expect(result).to_be_focused()
     page.reload()
     expect(page.get_by_label("Ask me")).to_be_checked()
     expect(result).to_contain_text("Not approved.")

@@ -16,6 +16,7 @@ export class Column {
     this.page = page;
     this.output = element.querySelector(".output");
     this.control = null;
+    element.tabIndex = -1;
     for (const control of element.querySelectorAll("[data-remove], [data-continue]")) control.disabled = false;
     element.querySelector("[data-remove]")?.addEventListener("click", () => page.remove(this));
     element.querySelector("[data-stop]")?.addEventListener("click", () => this.stop());
@@ -80,8 +81,13 @@ export class Column {
     } catch (error) {
       if (!control.signal.aborted) this.showError(error, isStarted);
     } finally {
-      if (this.control === control) stop.hidden = true;
+      if (this.control === control) (this.keepFocus(stop), (stop.hidden = true));
     }
+  }
+
+  // The focus of a control that goes moves to the column.
+  keepFocus(part) {
+    if (part.contains?.(document.activeElement)) this.element.focus({ preventScroll: true });
   }
 
   onCreated(id) {
@@ -96,6 +102,7 @@ export class Column {
     const response = await fetch(`${this.page.urls.result}?${query}`, { signal });
     if (!response.ok) throw new Error(`The server returned an error (HTTP ${response.status}).`);
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    this.keepFocus(this.output);
     this.output.replaceChildren(page.querySelector(".result"));
     enhance(this.output);
     const { next } = this.result.dataset;
