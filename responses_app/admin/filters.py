@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import ForeignKey, Model
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 MAX_CHOICES: Final = 50
 
@@ -31,6 +32,11 @@ class HasTimeFilter(admin.EmptyFieldListFilter):
 
 class NewestFilter(admin.RelatedFieldListFilter):
     """Filter by a row of another table, with the newest rows of it and the chosen one. Django reads and shows all of the table."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Name the choice of the rows without one. Django has a dash."""
+        super().__init__(*args, **kwargs)
+        self.empty_value_display = SafeString("None")
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """Return the keys and names of the rows."""

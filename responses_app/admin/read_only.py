@@ -60,6 +60,8 @@ def _estimate(model: type[Model]) -> int:
 class PlainTitleAdmin(LinksAdmin):
     """Admin with the plural name of the model as the title of the list."""
 
+    # Sentence below an empty list.
+    empty_help = ""
     # Counts beside the filters would read whole tables.
     show_facets = admin.ShowFacets.NEVER
 

@@ -64,7 +64,7 @@ class ResponseAdmin(ReadOnlyAdmin):
     actions = ACTIONS
     fields = (
         ("uid", "status", "error_code"),
-        ("model", "project", "key"),
+        ("model", "api_format", "project", "key"),
         ("created_at", "ended_at"),
         ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
         ("previous", "thread", "conversation_link"),
@@ -232,7 +232,7 @@ class ApiKeyAdmin(Audited, NamesProject, PlainTitleAdmin):
 class WebhookEndpointAdmin(ReadOnlyAdmin):
     """Webhook endpoints of all projects. The page of webhooks and the API create and change these."""
 
-    read_only = "To add, change or delete a webhook, open the page “Webhooks”, or use the API."
+    read_only = empty_help = "To add, change or delete a webhook, open the page “Webhooks”, or use the API."
     list_display = ("uid", "name", "project", "url", "created_at", "disabled_at")
     list_filter = ("project", ("disabled_at", HasTimeFilter))
     search_fields = ("uid__startswith", "name")

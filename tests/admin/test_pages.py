@@ -176,6 +176,17 @@ class AdminTest(TestCase):
         self.assertContains(self.client.get(f"{lists}?key__id__exact={oldest.pk}"), f'?key__id__exact={oldest.pk}"')
         self.assertRedirects(self.client.get(f"{lists}?key__id__exact=x"), f"{lists}?e=1")
 
+    def test_an_empty_list_says_so_and_what_to_do(self) -> None:
+        for path, words in (
+            ("webhookendpoint/", "No webhook endpoints yet. To add, change or delete a webhook, open the page “Webhooks”"),
+            ("response/?q=resp_none", 'No responses match. <a href="?">Show all</a>'),
+            ("response/?status__exact=queued", 'No responses match. <a href="?">Show all</a>'),
+        ):
+            self.assertContains(self.client.get(f"/admin/responses_app/{path}"), words)
+        page = self.client.get("/admin/responses_app/response/").content.decode()
+        self.assertNotIn("match.", page)
+        self.assertRegex(page, r'key__isnull=True"[^>]*>\s*None</a>')
+
     def test_items_are_found_by_the_id_of_their_response(self) -> None:
         page = self.client.get("/admin/responses_app/item/?q=resp_1").content.decode()
         self.assertEqual(sorted(re.findall(r"field-uid[^>]*><a[^>]*>([^<]+)", page)), ["msg_resp_1", "msg_resp_1_out"])
