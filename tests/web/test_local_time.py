@@ -78,11 +78,24 @@ def test_filters_keep_a_time_in_the_hour_that_stands_twice(
     page = opened(chromium, signed_in, scripts=True)
     page.goto(f"{chat_server.url}/responses?since=2026-10-25T01:30:00Z&until=2026-10-25T01:40:00Z")
     expect(page.locator("[name=since]")).to_have_value("2026-10-25 02:30:00")
+    expect(page.get_by_label("From (GMT+1)")).to_be_visible()
     page.locator("[name=q]").fill("greetings")
     page.locator("[name=q]").press("Enter")
     page.wait_for_url("**q=greetings*")
     assert "since=2026-10-25T01%3A30%3A00Z" in page.url
     assert "until=2026-10-25T01%3A40%3A00Z" in page.url
+    page.context.close()
+
+
+def test_axis_names_the_zones_where_summer_time_ends(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    chat_server.ask(model="chat", input="greetings")
+    page = opened(chromium, signed_in, scripts=True)
+    page.goto(f"{chat_server.url}/responses")
+    axis = page.locator(".axis")
+    for hours, texts in (("00 01", ["02:00:00 GMT+2", "02:00:00 GMT+1"]), ("03 04", ["04:00:00", "05:00:00"])):
+        times = [f'<li><time datetime="2026-10-25T{hour}:00:00Z" data-format="H:i:s"></time></li>' for hour in hours.split()]
+        axis.evaluate("(axis, times) => (axis.innerHTML = times)", "".join(times))
+        expect(axis.locator("time")).to_have_text(texts)
     page.context.close()
 
 

@@ -22,7 +22,8 @@ function written(text) {
 
 // The time of a field can have another offset than now.
 function showZone(field) {
-  const time = new Date(written(field.value.trim()) ?? Date.now());
+  const { instant, shown } = field.dataset;
+  const time = new Date(field.value === shown ? instant : (written(field.value.trim()) ?? Date.now()));
   field.labels[0].querySelector("[data-filter-zone]").textContent = zoneName(Number.isNaN(time.valueOf()) ? new Date() : time);
 }
 

@@ -20,12 +20,18 @@ const PARTS = {
   T: zoneName,
 };
 
+// Where the zone changes within an axis of hours, each of its times has the zone.
+const zonesOf = (axis) => new Set([...axis.querySelectorAll("time")].map((time) => zoneName(new Date(time.dateTime))));
+
 function showLocal() {
+  for (const axis of document.querySelectorAll(".axis")) axis.toggleAttribute("data-zones", zonesOf(axis).size > 1);
   for (const time of document.querySelectorAll("time[data-format], [data-format] time")) {
     const day = new Date(time.dateTime);
     // Rows have no title: their `datetime` is in the zone of the page.
     time.title ||= `${time.dateTime.slice(0, 19).replace("T", " ")} ${document.querySelector("[data-zone]").dataset.zone}`;
-    const text = time.closest("[data-format]").dataset.format.replace(/[A-Za-z]/g, (letter) => PARTS[letter](day));
+    const { format } = time.closest("[data-format]").dataset;
+    const zoned = format === "H:i:s" && time.closest("[data-zones]") ? `${format} T` : format;
+    const text = zoned.replace(/[A-Za-z]/g, (letter) => PARTS[letter](day));
     if (time.textContent !== text) time.textContent = text;
   }
   for (const zone of document.querySelectorAll("[data-zone]")) {
