@@ -43,6 +43,7 @@ from responses_app.sockets import routing  # noqa: E402
 from responses_app.store.db import release_connection  # noqa: E402
 from responses_app.utils.url_prefix import local_path  # noqa: E402
 from responses_app.web.delivery.compression import compress_static  # noqa: E402
+from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 from responses_app.wire.transport_limits import MIB, TransportLimits  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health", "/metrics")
@@ -106,7 +107,11 @@ class Handler(ASGIHandler):
             await sync_to_async(release_connection)()
             await send(message)
 
-        await super().send_response(response, send_part)
+        try:
+            await super().send_response(response, send_part)
+        except StreamInterrupted:
+            # Daphne would leave the connection open.
+            await send({"type": "http.response.cut"})
 
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
         """Return when the client disconnects. Django would raise RequestAborted and keep a traceback with all frames alive."""

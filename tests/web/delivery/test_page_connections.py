@@ -14,6 +14,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from project.asgi import Handler
+from responses_app.wire.sse import StreamInterrupted
 
 
 async def parts() -> AsyncIterator[bytes]:
@@ -34,8 +35,35 @@ class QueryingHandler(Handler):
         return self.response
 
 
+async def interrupted() -> AsyncIterator[bytes]:
+    yield b"part"
+    raise StreamInterrupted
+
+
 def is_connected() -> bool:
     return connection.connection is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_interrupted_stream_cuts_the_connection() -> None:
+    sent: list[str] = []
+    messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        for message in messages:
+            return message
+        await asyncio.Event().wait()
+        raise AssertionError("the client stays")
+
+    async def send(message: Mapping[str, Any]) -> None:
+        sent.append(message["type"])
+
+    async def main() -> None:
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
+        await QueryingHandler(StreamingHttpResponse(interrupted()))(scope, receive, send)
+
+    asyncio.run(main())
+    assert sent == ["http.response.start", "http.response.body", "http.response.cut"]
 
 
 @pytest.mark.django_db(transaction=True)
