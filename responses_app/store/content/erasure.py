@@ -53,7 +53,7 @@ def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversatio
         "pages of archived logs": LogPage.objects.filter(response__in=responses).count(),
         "conversations": conversations.count(),
         "items": items.count(),
-        "fetched images": Image.objects.filter(item__in=items).count(),
+        "fetched images and texts of files": Image.objects.filter(item__in=items).count(),
         "tool outputs": ToolOutput.objects.filter(response__in=responses).count(),
     }
 
