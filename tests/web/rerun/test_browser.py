@@ -347,6 +347,26 @@ def test_phone_has_tabs_and_a_column_continues_from_an_item(chat_server: Server,
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_nothing_moves_on_a_phone_when_a_run_begins_and_ends(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that").json()["id"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    result = column(page, "Run 1")
+    stop, remove = (result.get_by_role("button", name=name) for name in ("Stop", "Remove"))
+    before = remove.bounding_box()
+    run(page)
+    expect(result.locator(".differences")).to_be_visible()
+    expect(stop).to_be_hidden()
+    assert remove.bounding_box() == before
+    # Stop takes the place of Remove.
+    result.locator("[data-stop]").evaluate("button => (button.hidden = false)")
+    expect(remove).to_be_hidden()
+    place = stop.bounding_box()
+    assert place
+    assert before
+    assert place["y"] == before["y"]
+
+
 def test_unknown_field_for_other_keys_and_missing_original(chat_server: Server) -> None:
     refused = chat_server.ask(model="tools", rerun={"of": "resp_x", "tools": "recorded"})
     assert refused.status_code == 400
