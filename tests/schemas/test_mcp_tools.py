@@ -117,7 +117,7 @@ def test_operators_server_is_named_by_label_or_connector(tool: dict[str, Any], e
         ({"headers": {"Authorization": "s3cret"}}, "invalid_value", "headers.Authorization", "'authorization'"),
         ({"headers": {"AUTHORIZATION": "s3cret"}}, "invalid_value", "headers.AUTHORIZATION", "'authorization'"),
         ({"headers": {"X Key": "s3cret"}}, "invalid_value", "headers.X Key", "the name of a header"),
-        ({"headers": {"": "s3cret"}}, "invalid_value", "headers.", "the name of a header"),
+        ({"headers": {"": "s3cret"}}, "invalid_value", 'headers[""]', "the name of a header"),
         ({"headers": {"X-Key": "s3cret\r\nHost: b"}}, "invalid_value", "headers.X-Key", "the value of a header"),
         ({"headers": {"X-Key": "s3cret "}}, "invalid_value", "headers.X-Key", "the value of a header"),
         ({"headers": {"host": "s3cret"}}, "invalid_value", "headers.host", "sets this header itself"),
