@@ -150,7 +150,7 @@ class OutcomesTest(WebCase):
                 row = ended("incomplete", "response.incomplete", **fields)
                 self.assertIn(text, self.page(f"/responses/{row.uid}"))
                 self.assertIn(
-                    f'<span class="quiet">{escape(fields["incomplete_details"]["reason"])}</span>', self.page("/responses")
+                    f"<span dir=auto>{escape(fields['incomplete_details']['reason'])}</span>", self.page("/responses")
                 )
                 self.assertIn(text, self.client.get(f"/chat/{row.uid}/times").json()["ending"])
                 self.assertIn(text, self.client.get(f"/chat/{row.uid}/turns").json()["turns"][0]["times"]["ending"])
