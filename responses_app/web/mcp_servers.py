@@ -48,15 +48,15 @@ class TestResult:
 
 @private("GET", "HEAD")
 async def index(request: HttpRequest) -> HttpResponse:
-    """Render GET /mcp-servers: the MCP servers of the operator. Only staff may see the page."""
-    await _require_staff(request)
+    """Render GET /mcp-servers: the MCP servers of the operator. Only superusers may see the page."""
+    await _require_superuser(request)
     return await _page(request)
 
 
 @private("POST")
 async def test(request: HttpRequest, label: str) -> HttpResponse:
     """List the tools of a server at POST /mcp-servers/LABEL/test, and render the page with the result."""
-    await _require_staff(request)
+    await _require_superuser(request)
     values = settings.RESPONSES_MCP_SERVERS.get(label)
     if values is None:
         raise Http404
@@ -83,9 +83,9 @@ async def run_test(server: McpServer, limit_s: float = TEST_LIMIT_S) -> TestResu
     return TestResult(server.label, tuple(_listed_tool(tool, server) for tool in listed))
 
 
-async def _require_staff(request: HttpRequest) -> None:
-    """Raise PermissionDenied unless the user is staff."""
-    if not (await request.auser()).is_staff:
+async def _require_superuser(request: HttpRequest) -> None:
+    """Raise PermissionDenied unless the user is a superuser."""
+    if not (await request.auser()).is_superuser:
         raise PermissionDenied
 
 

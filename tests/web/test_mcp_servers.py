@@ -38,7 +38,7 @@ REPEATING = raw_program(
 
 @override_settings(RESPONSES_MCP_SERVERS=SERVERS)
 class McpServersTest(WebCase):
-    """Page for staff, with a server that is not reachable and the server of the tests."""
+    """Page for superusers, with a server that is not reachable and the server of the tests."""
 
     mcp_url: str
 
@@ -87,9 +87,9 @@ class McpServersTest(WebCase):
         strict.force_login(self.operator)
         self.assertEqual(strict.post("/mcp-servers/files/test").status_code, 403)
 
-    def test_page_is_for_staff(self) -> None:
+    def test_page_is_for_superusers(self) -> None:
         self.assertIn("/mcp-servers", self.page("/"))
-        self.client.force_login(User.objects.create_user("ada"))
+        self.client.force_login(User.objects.create_user("ada", is_staff=True))
         self.assertEqual(self.client.get("/mcp-servers").status_code, 403)
         self.assertEqual(self.client.post("/mcp-servers/files/test").status_code, 403)
         self.assertNotIn("/mcp-servers", self.page("/"))
