@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, FloatField, Func, QuerySet
 
 from responses_app.models import RefusedRequest, Response, Status
 from responses_app.store.replica import read_connection
@@ -35,11 +35,18 @@ COLUMNS = (
     "tools",
     "api_format",
 )
+# In the query of the responses, whose limit keeps Postgres from computing it again for each use.
+TOTAL_MS = Func(
+    F("ended_at"),
+    F("created_at"),
+    arg_joiner=" - ",
+    template="date_part('epoch', %(expressions)s) * 1000",
+    output_field=FloatField(),
+)
 # `{shown}` is the query of the responses. The codes of each group are one value of 2 bytes each, because 100,000 values of their own
 # would take longer to fetch than to count. Milliseconds, and tokens per 1,000 s. The generation time is that of `ResponseStats`.
 FIGURES = """
 WITH shown AS (SELECT * FROM ({shown}) AS responses,
-  LATERAL (SELECT date_part('epoch', ended_at - created_at) * 1000 AS total_ms) AS whole,
   LATERAL (SELECT coalesce(generation_ms, CASE WHEN tools = '{{}}' THEN total_ms - time_to_first_token_ms END) AS rate_ms) AS part)
 SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, api_format,
   count(*), count(*) FILTER (WHERE status = '{failed}'), sum(input_tokens), sum(cached_tokens), sum(output_tokens),
@@ -147,7 +154,7 @@ def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> Refu
 
 def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:
     """Count the newest `MAX_COUNTED` of the responses, which must be of the time range."""
-    counts = _fetch(FIGURES, rows.order_by("-pk").values(*COLUMNS)[:MAX_COUNTED], time_range)
+    counts = _fetch(FIGURES, rows.order_by("-pk").values(*COLUMNS, total_ms=TOTAL_MS)[:MAX_COUNTED], time_range)
     by_slot = _grouped(counts, _slot)
     slots = [
         ResponseFigures.of_rows(by_slot[slot]) if slot in by_slot else ResponseFigures() for slot in range(time_range.slots)
