@@ -24,10 +24,12 @@ from responses_app.tools.mcp.errors import TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.transport.value_count import ValueCount
 
-# Times for the program to end behind the end of its input, SIGTERM and SIGKILL.
+# Times for the program to end behind the end of its input, and behind SIGTERM.
 EXIT_LIMIT_S = 0.7
 TERMINATE_LIMIT_S = 0.3
-KILL_LIMIT_S = 0.4
+# A killed program ends at once, but on a busy machine it takes longer until the event loop sees the end. A session that closes does
+# not wait for all of this time.
+KILL_LIMIT_S = 5.0
 CHUNK_BYTES = 65536
 
 Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
