@@ -6,7 +6,6 @@ import asyncio
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from weakref import WeakValueDictionary
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -36,8 +35,6 @@ FAILED = "response.failed"
 MAX_EVENT_NUMBER = 2**31 - 1
 # Bytes whose hash takes about 0.1 ms.
 MAX_LOOP_HASH_BYTES = 64 * 1024
-# Locks of the idempotency keys whose responses begin, by fingerprint.
-_starting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 class RunStream(EventStream):
@@ -132,9 +129,9 @@ async def start_or_repeat(
     The request is known by its `Idempotency-Key`, or else by its body where `by_body` and RESPONSES_RESUME_API_FORMATS are true.
     """
     order = replace(order, fingerprint=await _fingerprint(request, order, by_body=by_body))
-    # With a key, an equal request that this process gets meanwhile waits, and finds the response.
+    # With a key, an equal request that comes meanwhile waits, and finds the response.
     has_key = order.fingerprint.startswith(repeats.KEY)
-    async with _starting.setdefault(order.fingerprint, asyncio.Lock()) if has_key else nullcontext():
+    async with manager.current().start_lock(order.fingerprint) if has_key else nullcontext():
         row = await sync_to_async(repeats.find)(order.fingerprint) if order.fingerprint else None
         if row is None:
             return await start(request, order, ticket)

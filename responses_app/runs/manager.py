@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -36,6 +36,7 @@ from responses_app.runs.recover.warm_up import WarmUp
 from responses_app.runs.server_tools.executors import ToolFactory, server_tools
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
+from responses_app.store.cluster.start_locks import StartLocks
 from responses_app.store.log.writer import LogWriter
 from responses_app.store.storage_report.storage_state import storage_state
 from responses_app.tools.mcp.session_pool import session_pool
@@ -85,7 +86,9 @@ class RunManager:
                     upkeep(self.served), name="upkeep", context=contextvars.Context()
                 )
                 log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled)
-                self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served))
+                self.services = Services(
+                    LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served), StartLocks()
+                )
                 await self.services.warm_up.finish()
             return self.services
 
@@ -96,6 +99,12 @@ class RunManager:
     async def worker(self) -> UUID:
         """Return the worker id of this process. Raises ServiceUnavailable."""
         return (await self._ensure_started()).lease_keeper.worker
+
+    @asynccontextmanager
+    async def start_lock(self, fingerprint: str) -> AsyncIterator[None]:
+        """Hold off equal requests of all processes until the response to this one has begun. Raises ServiceUnavailable."""
+        async with (await self._ensure_started()).start_locks.hold(fingerprint):
+            yield
 
     async def start_run(
         self, create_request: CreateRequest, known: KnownContext = NOTHING_KNOWN

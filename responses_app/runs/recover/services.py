@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.warm_up import WarmUp
+from responses_app.store.cluster.start_locks import StartLocks
 from responses_app.store.log.writer import LogWriter
 
 
@@ -20,6 +21,7 @@ class Services:
     log_follower: LogFollower
     maintenance: asyncio.Task[None]
     warm_up: WarmUp
+    start_locks: StartLocks
 
     def notify_work(self) -> None:
         """Notify this process and the others that there is a lease to claim."""
@@ -33,8 +35,9 @@ class Services:
         self.log_follower.notify_work()
 
     async def close(self, limit_s: float) -> None:
-        """Stop the maintenance, wait up to `limit_s` seconds for the current step, and close the connection for NOTIFY."""
+        """Stop the maintenance, wait up to `limit_s` seconds for the current step, and close the connections for NOTIFY and locks."""
         self.warm_up.stop()
         self.maintenance.cancel()
         await asyncio.wait({self.maintenance}, timeout=limit_s)
         await self.log_follower.close()
+        await self.start_locks.close()

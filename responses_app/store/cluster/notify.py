@@ -14,16 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import os
-import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 
-from responses_app.store.db import listen_parameters
+from responses_app.store.cluster.direct_link import answer_limit, close, connect
 from responses_app.store.repeats import HOLD_SQL
 
 logger = logging.getLogger("responses.signals")
@@ -35,10 +33,8 @@ BATCH_DELAY_S = 0.005
 # Keys per notification: Postgres limits a payload to 8000 bytes.
 MAX_KEYS = 300
 MAX_QUEUED = 10_000
-CONNECT_TIMEOUT_S = 5
-# Seconds without a notification after which the receiver asks Postgres for a sign of life, and for which a statement may take.
+# Seconds without a notification after which the receiver asks Postgres for a sign of life.
 QUIET_S = 10.0
-ANSWER_LIMIT_S = 10.0
 
 OnNotification = Callable[[str, list[int]], None]
 
@@ -80,8 +76,8 @@ class Notifier:
     async def _receive(self) -> None:
         while True:
             try:
-                async with await _connect() as link:
-                    with _answer_limit(link):
+                async with await connect() as link:
+                    with answer_limit(link):
                         await link.execute(HOLD_SQL, [self._lock_number])
                         await link.execute(f"LISTEN {CHANNEL}")
                     self._note_connection()
@@ -90,7 +86,7 @@ class Notifier:
                         async for notice in link.notifies(timeout=QUIET_S):
                             kind, *keys = notice.payload.split()
                             self._on_notification(kind, [int(pk) for pk in keys])
-                        with _answer_limit(link):
+                        with answer_limit(link):
                             await link.execute("SELECT 1")
             except psycopg.Error as error:
                 self._note_loss(error)
@@ -117,14 +113,14 @@ class Notifier:
                 await self._wake.wait()
                 await asyncio.sleep(BATCH_DELAY_S)
                 try:
-                    link = link or await _connect()
+                    link = link or await connect()
                     await self._flush(link)
                 except psycopg.Error:
-                    await _close(link)
+                    await close(link)
                     link = None
                     await asyncio.sleep(RETRY_DELAY_S)
         finally:
-            await _close(link)
+            await close(link)
 
     async def _flush(self, link: psycopg.AsyncConnection[Any] | None = None) -> None:
         queued, self._queued = self._queued, {}
@@ -132,7 +128,7 @@ class Notifier:
         if not queued:
             return
         if link is None:
-            async with await _connect() as link:
+            async with await connect() as link:
                 await self._send(link, queued)
         else:
             await self._send(link, queued)
@@ -144,41 +140,5 @@ class Notifier:
         for kind, keys in by_kind.items():
             for start in range(0, len(keys), MAX_KEYS):
                 payload = " ".join([kind, *map(str, keys[start : start + MAX_KEYS])])
-                with _answer_limit(link):
+                with answer_limit(link):
                     await link.execute("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
-
-
-@contextmanager
-def _answer_limit(link: psycopg.AsyncConnection[Any]) -> Iterator[None]:
-    """End the connection if the statements of the block take ANSWER_LIMIT_S seconds: then they raise psycopg.OperationalError."""
-    timer = asyncio.get_running_loop().call_later(ANSWER_LIMIT_S, _end, link)
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _end(link: psycopg.AsyncConnection[Any]) -> None:
-    # Not by cancelling: psycopg then waits for the end of the statement.
-    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(link.fileno())) as end:
-        end.shutdown(socket.SHUT_RDWR)
-
-
-async def _close(link: psycopg.AsyncConnection[Any] | None) -> None:
-    if link is not None:
-        with suppress(psycopg.Error):
-            await link.close()
-
-
-async def _connect() -> psycopg.AsyncConnection[Any]:
-    """Connect outside of the pool, and without a pooler if RESPONSES_LISTEN_DATABASE_URL names a direct address."""
-    # The address may set a time limit of its own.
-    parameters = {"connect_timeout": CONNECT_TIMEOUT_S, **listen_parameters()}
-    connecting = asyncio.ensure_future(psycopg.AsyncConnection.connect(**parameters, autocommit=True))
-    try:
-        return await asyncio.shield(connecting)
-    except asyncio.CancelledError:
-        # An unfinished connection cannot be closed, so wait for the connection and close it then.
-        with suppress(psycopg.Error):
-            await (await connecting).close()
-        raise

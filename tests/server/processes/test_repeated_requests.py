@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -124,3 +125,14 @@ def test_an_idempotency_key_gets_the_same_stream_also_from_a_living_process(serv
     assert list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "once"})) == first
     assert count_responses(server) == before + 1
     assert list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "twice"})) != first
+
+
+def test_equal_requests_with_an_idempotency_key_at_the_same_moment_get_one_response(server: Server) -> None:
+    before = count_responses(server)
+    with ThreadPoolExecutor(8) as clients:
+        streams = list(
+            clients.map(lambda _: list(events(server, "/v1/chat/completions", **{"Idempotency-Key": "all"})), range(8))
+        )
+    assert all(stream == streams[0] for stream in streams)
+    assert text_of(streams[0]) == "Once" + "".join(WORDS)
+    assert count_responses(server) == before + 1

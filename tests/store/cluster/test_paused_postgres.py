@@ -16,7 +16,7 @@ from django.db import OperationalError
 from django.test import override_settings
 
 from responses_app.server.postgres.cluster import Postgres
-from responses_app.store.cluster import notify
+from responses_app.store.cluster import direct_link, notify
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows import loop_connection
 from responses_app.store.log.rows.loop_connection import LoopConnection
@@ -166,7 +166,7 @@ def test_notifications_arrive_again_after_the_process_of_their_receiver_was_paus
         await eventually(lambda: notifier.connected)
         listening = await asyncio.to_thread(backend, postgres, "%LISTEN%")
         with paused_process(listening), monkeypatch.context() as patch:
-            patch.setattr(notify, "ANSWER_LIMIT_S", SHORT_S)
+            patch.setattr(direct_link, "ANSWER_LIMIT_S", SHORT_S)
             await eventually(lambda: not notifier.connected)
             patch.undo()
             await eventually(lambda: notifier.connected)
@@ -190,7 +190,7 @@ def test_notifications_are_sent_again_after_the_process_of_their_sender_was_paus
         await eventually(lambda: [1] in received)
         sending = await asyncio.to_thread(backend, postgres, "%pg_notify%")
         with paused_process(sending), monkeypatch.context() as patch:
-            patch.setattr(notify, "ANSWER_LIMIT_S", SHORT_S)
+            patch.setattr(direct_link, "ANSWER_LIMIT_S", SHORT_S)
             notifier.notify("log", 2)
             await eventually(lambda: not notifier._queued)
             notifier.notify("log", 3)
