@@ -98,13 +98,14 @@ class Handler(ASGIHandler):
         return request, refusal
 
     async def send_response(self, response: Any, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Send a response. Before each part, the thread returns its connection to the pool (overrides Django).
+        """Send a response. Before it, and before each part of a stream, the thread returns its connection (overrides Django).
 
         A live page lasts as long as its response, and a client may read slowly.
         """
 
         async def send_part(message: Any) -> None:
-            await sync_to_async(release_connection)()
+            if response.streaming or message["type"] == "http.response.start":
+                await sync_to_async(release_connection)()
             await send(message)
 
         try:

@@ -20,7 +20,6 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
@@ -139,10 +138,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     if streamed:
         reader.check_replayable(row)
         encoder = EventEncoder(EventFormat(obfuscate, profiles.is_open(request)))
-
-        def subscribe(push: Push | None) -> FrameBatches:
-            return manager.current().subscribe(row, after, push)
-
+        subscribe = partial(manager.current().subscribe, row, after)
         return EventStream(request, while_allowed(subscribe, lambda: is_accepted(request)), encoder)
     snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
     return json_response(

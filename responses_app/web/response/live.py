@@ -17,7 +17,6 @@ from django.views.decorators.http import require_GET
 from responses_app.access.permissions import has_role
 from responses_app.models import LogForm, Role
 from responses_app.runs import manager
-from responses_app.runs.execute.broadcast import FrameBatches, Push
 from responses_app.web.response.detail import get_response, number
 from responses_app.wire.allowed_stream import while_allowed
 from responses_app.wire.event_stream import EventStream
@@ -31,11 +30,7 @@ async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     row = await sync_to_async(get_response)(request, uid)
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
-    after = number(request, "after")
-
-    def subscribe(push: Push | None) -> FrameBatches:
-        return manager.current().subscribe(row, after, push)
-
+    subscribe = partial(manager.current().subscribe, row, number(request, "after"))
     is_allowed = partial(sync_to_async(may_still_read), request, row.project)
     return EventStream(request, while_allowed(subscribe, is_allowed), EventEncoder(EventFormat()))
 
