@@ -15,7 +15,6 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items import conversation, selection
 from responses_app.runs.prepare.items.selection import SelectedItems
-from responses_app.runs.prepare.length.skipping import check_compactions
 from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
 from responses_app.runs.server_tools import approvals
@@ -81,11 +80,7 @@ async def _hint(project: str, uid: str) -> str:
 
 
 async def load(context: PromptContext, before: ConversationContext) -> PromptContext:
-    """Load all that the request refers to. `before` is the context that the request continues. Raises ApiError.
-
-    Raises NeedsAllItems if a compaction replaces items of `before` that were not read.
-    """
-    check_compactions(before)
+    """Load all that the request refers to. `before` is the context that the request continues. Raises ApiError."""
     request = context.create_request
     input_items = await _own_items(request)
     is_large = len(before.items) + len(input_items) > long_work.LONG_ITEMS

@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
+from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.convert import convert
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
-from responses_app.runs.prepare.length.skipping import NeedsAllItems, all_items_for_errors
+from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.limit import limit
 from responses_app.runs.prepare.load import check_resources, find_previous, load, load_again
 from responses_app.runs.prepare.output_chain import compose
@@ -66,16 +67,20 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
     request = context.create_request
     await check_grammars(request.project, request.tools, request.input)
     await check_resources(request)
-    if before is None and skipping.is_possible(context):
-        with suppress(NeedsAllItems):
-            return await _plan(context, await find_previous(request, partial(skipping.find, request.model)))
-    return await _plan(context, await find_previous(request) if before is None else before)
+    if before is None:
+        before = await find_previous(request, partial(skipping.find, request.model) if skipping.is_possible(context) else None)
+        if before.skipped is not None:
+            # An error may be due to the items that were not read.
+            with suppress(NeedsAllItems, InvalidRequest):
+                skipping.check_compactions(before.items)
+                return await _plan(context, before)
+            before = await find_previous(request)
+    return await _plan(context, before)
 
 
 async def _plan(context: PromptContext, before: ConversationContext) -> PreparedRequest:
-    with all_items_for_errors(before):
-        context = await resolve(await load(context, before))
-        return PreparedRequest(context, *await build(context))
+    context = await resolve(await load(context, before))
+    return PreparedRequest(context, *await build(context))
 
 
 async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:

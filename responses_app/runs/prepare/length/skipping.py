@@ -9,12 +9,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
-from responses_app.errors import InvalidRequest
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.store.content.history import ConversationContext, SkippedItems, digest_keys
@@ -67,20 +65,9 @@ def remember(model: str, thread: str, skipped: SkippedItems | None) -> None:
             _noted.popitem(last=False)
 
 
-@contextmanager
-def all_items_for_errors(before: ConversationContext) -> Iterator[None]:
-    """Raise NeedsAllItems in place of InvalidRequest if items of `before` were skipped: the error may be due to missing items."""
-    try:
-        yield
-    except InvalidRequest as error:
-        if before.skipped is None:
-            raise
-        raise NeedsAllItems from error
-
-
-def check_compactions(before: ConversationContext) -> None:
-    """Check that no compaction replaces skipped items. Raises NeedsAllItems."""
-    if before.skipped is not None and _has_compaction(before.items):
+def check_compactions(items: Items) -> None:
+    """Check that no compaction among the read `items` replaces skipped items. Raises NeedsAllItems."""
+    if _has_compaction(items):
         raise NeedsAllItems
 
 
