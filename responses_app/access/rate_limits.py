@@ -161,7 +161,19 @@ async def _acquire(key: ApiKey) -> AdmittedRequest:
     if key.pk is None or (key.requests_per_minute is None and key.max_concurrent is None):
         return AdmittedRequest()
     worker = await manager.current().worker()
-    return await sync_to_async(_acquire_slot)(key.pk, worker)
+    acquiring = asyncio.ensure_future(sync_to_async(_acquire_slot)(key.pk, worker))
+    try:
+        return await asyncio.shield(acquiring)
+    except asyncio.CancelledError:
+        # The thread goes on, and its slot would count for as long as this process lives.
+        acquiring.add_done_callback(_release_acquired)
+        raise
+
+
+def _release_acquired(acquiring: asyncio.Future[AdmittedRequest]) -> None:
+    """Release the slot of a request whose client has left."""
+    if not acquiring.cancelled() and acquiring.exception() is None:
+        acquiring.result().release_soon()
 
 
 def _acquire_slot(key: int, worker: UUID) -> AdmittedRequest:

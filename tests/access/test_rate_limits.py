@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
 from datetime import datetime, timedelta
 from unittest import mock
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import orjson
 from django.db import DatabaseError
@@ -15,7 +17,7 @@ from responses_app.access import rate_limits
 from responses_app.models import ConcurrencySlot, Response, Worker
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.engines.held_engine import HeldEngine
-from tests.support.waiting import eventually
+from tests.support.waiting import LIMIT_S, eventually
 
 
 class LimitsCase(ApiCase):
@@ -169,6 +171,29 @@ class CombinedLimitsTest(LimitsCase):
             await run.wait_terminal()
             await eventually(self.has_no_slot)
             engine.gate.set()
+            self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_a_client_that_leaves_while_its_slot_is_taken_keeps_none(self) -> None:
+        await self.limit(max_concurrent=1)
+        taken, acquire_slot = asyncio.Event(), rate_limits._acquire_slot
+        loop, leave = asyncio.get_running_loop(), threading.Event()
+
+        def slowly(key: int, worker: UUID) -> rate_limits.AdmittedRequest:
+            admitted = acquire_slot(key, worker)
+            loop.call_soon_threadsafe(taken.set)
+            leave.wait(LIMIT_S)
+            return admitted
+
+        async with self.serving(record_text(HELLO)) as client:
+            with mock.patch.object(rate_limits, "_acquire_slot", slowly):
+                leaving = asyncio.ensure_future(self.post(client, store=False))
+                await taken.wait()
+                leaving.cancel()
+                await asyncio.wait({leaving}, timeout=0)
+                leave.set()
+                with suppress(asyncio.CancelledError):
+                    await leaving
+            await eventually(self.has_no_slot)
             self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_runs_of_other_living_processes_count(self) -> None:
