@@ -63,6 +63,8 @@ class AdmittedRequest:
     reservation: Reservation | None = None
     _run: Run | None = None
     _request: CreateRequest | None = None
+    # Release of the slot or the reservation that has begun.
+    _writing: asyncio.Task[None] | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -88,16 +90,21 @@ class AdmittedRequest:
 
     def release_soon(self) -> None:
         """Release and settle in a background task. Repeated calls do nothing."""
+        is_limited = self._is_limited
         if self._take():
             # An empty context, so that the task does not inherit the database thread of a request that ends.
             task = asyncio.get_running_loop().create_task(_write_released(), name="slots", context=contextvars.Context())
             _tasks.add(task)
             task.add_done_callback(_tasks.discard)
+            self._writing = task if is_limited else None
 
     async def release(self) -> None:
         """Release and settle now, before a client can see the end of the response. A response without limits does not wait."""
-        if self.slot is None and (self.reservation is None or not self.reservation.charges):
+        if not self._is_limited:
             self.release_soon()
+            if self._writing is not None:
+                # The run was over before the client had read all of it.
+                await asyncio.shield(self._writing)
         elif self._take():
             await asyncio.shield(_write_released())
 
@@ -106,6 +113,10 @@ class AdmittedRequest:
         self._note_end(request, spent(model, usage, ()))
         self._take()
         await asyncio.shield(_write_released())
+
+    @property
+    def _is_limited(self) -> bool:
+        return self.slot is not None or (self.reservation is not None and bool(self.reservation.charges))
 
     def _take(self) -> bool:
         """Move the slot and the reservation to the next write. Return whether there is anything to write."""

@@ -16,8 +16,9 @@ from django.utils import timezone
 from responses_app.access import rate_limits
 from responses_app.models import ConcurrencySlot, Response, Worker
 from tests.support.api.case import HELLO, ApiCase, record_text
+from tests.support.api.delayed_release import delayed_release
 from tests.support.engines.held_engine import HeldEngine
-from tests.support.waiting import LIMIT_S, eventually
+from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
 
 class LimitsCase(ApiCase):
@@ -195,6 +196,22 @@ class CombinedLimitsTest(LimitsCase):
                     await leaving
             await eventually(self.has_no_slot)
             self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_a_slow_client_reads_the_end_after_its_slot_was_given_back(self) -> None:
+        await self.limit(max_concurrent=1)
+        self.engine = engine = HeldEngine()
+        with delayed_release() as (started, proceed):
+            async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
+                answer = await self.post(client, stream=True, store=False)
+                engine.gate.set()
+                # The run ends before the client reads.
+                await started.wait()
+                reading = asyncio.ensure_future(self.read(answer))
+                await run_ready_tasks(100)
+                self.assertFalse(reading.done())
+                proceed.set()
+                self.assertEqual((await reading)[-1]["type"], "response.completed")
+                self.assertEqual((await self.post(client, store=False)).status_code, 200)
 
     async def test_runs_of_other_living_processes_count(self) -> None:
         await self.limit(max_concurrent=1)

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from unittest.mock import patch
 
-from responses_app.access import rate_limits
 from responses_app.models import ConcurrencySlot
 from tests.support.api.case import HELLO, record_text
+from tests.support.api.delayed_release import delayed_release
 from tests.support.api.websocket_case import TIMEOUT_S, SocketCase
 from tests.support.waiting import eventually
-
-
-@contextmanager
-def delayed_release() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Delay the release of slots. Yield an event for the start of a release and an event to continue."""
-    started, proceed, give = asyncio.Event(), asyncio.Event(), rate_limits._delete_released
-
-    async def slowly() -> None:
-        started.set()
-        await proceed.wait()
-        await give()
-
-    with patch.object(rate_limits, "_delete_released", slowly):
-        yield started, proceed
 
 
 class LimitsTest(SocketCase):
