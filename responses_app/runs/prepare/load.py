@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from responses_app.dialects import content
 from responses_app.errors import InvalidRequest
 from responses_app.models import Response
@@ -17,8 +19,8 @@ from responses_app.runs.prepare.items import conversation, selection
 from responses_app.runs.prepare.items.selection import SelectedItems
 from responses_app.runs.prepare.media import rows
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
-from responses_app.runs.server_tools import approvals
-from responses_app.store.content import history, tool_outputs
+from responses_app.runs.server_tools.approvals import already_answered
+from responses_app.store.content import approvals, history, tool_outputs
 from responses_app.store.content.history import ConversationContext, FindSkipped
 from responses_app.tools.registry import SERVER_TOOLS
 
@@ -87,7 +89,9 @@ async def load(context: PromptContext, before: ConversationContext) -> PromptCon
     selected = await long_work.apart(
         request.project, is_large, partial(selection.select_new, request, before.items, input_items)
     )
-    await approvals.check_unused(request, selected.items, input_items)
+    used = await sync_to_async(approvals.used)(request.project, selected.answered) if selected.answered else set()
+    if used:
+        raise already_answered(min(used))
     items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
     with context.map_errors(items):
         if selected.references and not context.served.supports_images:

@@ -17,9 +17,10 @@ from responses_app.tools.registry import BY_APPROVAL_LABEL
 Item = Mapping[str, Any]
 
 
-def check_approvals(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item]) -> None:
+def check_approvals(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item]) -> list[str]:
     """Check the approvals and denials among `items`; `input_items` are those of the request. Raises InvalidRequest.
 
+    Returns the ids of the approval requests that `input_items` answer, which no other response may have answered.
     An approval whose call is in the context has been used by another server or another response, and is accepted as history.
     """
     requests = {item["id"]: item for item in items if item["type"] == "mcp_approval_request"}
@@ -28,23 +29,17 @@ def check_approvals(create_request: CreateRequest, items: Sequence[Item], input_
         if item["type"] == "mcp_approval_response":
             uid = item["approval_request_id"]
             if uid in answered:
-                raise _already_answered(uid)
+                raise already_answered(uid)
             answered.add(uid)
     made = _made(items)
     for item in (one for one in items if one["type"] == "mcp_approval_response"):
         uid = item["approval_request_id"]
         if uid not in requests and uid not in made:
             raise InvalidRequest(f"No approval request found with id {uid}.", param="input")
-    for uid in _new_approvals(items, input_items):
+    approved = _new_approvals(items, input_items)
+    for uid in approved:
         _check_server(create_request, requests[uid])
-
-
-async def check_unused(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item]) -> None:
-    """Check that no other response has used the approvals and denials of the request. Raises InvalidRequest."""
-    new = [*_new_approvals(items, input_items), *_new_denials(items, input_items)]
-    used = await sync_to_async(approvals.used)(create_request.project, new) if new else set()
-    if used:
-        raise _already_answered(min(used))
+    return [*approved, *_new_denials(items, input_items)]
 
 
 async def claim_denials(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item], uid: str) -> None:
@@ -55,7 +50,7 @@ async def claim_denials(create_request: CreateRequest, items: Sequence[Item], in
     new = set(_new_denials(items, input_items))
     lost = new - await sync_to_async(approvals.claim)(create_request.project, [*new], uid) if new else set()
     if lost:
-        raise _already_answered(min(lost))
+        raise already_answered(min(lost))
 
 
 def _new_approvals(items: Sequence[Item], input_items: Sequence[Item]) -> list[str]:
@@ -112,5 +107,6 @@ def _check_server(create_request: CreateRequest, request: Item) -> None:
         raise InvalidRequest(message, param="tools")
 
 
-def _already_answered(uid: str) -> InvalidRequest:
+def already_answered(uid: str) -> InvalidRequest:
+    """Return the error for an approval request that another response has answered, or the same response twice."""
     return InvalidRequest(f"The approval request {uid} was already answered.", param="input")

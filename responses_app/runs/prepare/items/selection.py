@@ -21,11 +21,15 @@ CALLS = frozenset(OUTPUTS.values())
 
 @dataclass(frozen=True, slots=True)
 class SelectedItems:
-    """Items of the prompt, the request as items of the conversation change it, and the images of the items."""
+    """Items of the prompt, the request as items of the conversation change it, and the images of the items.
+
+    `answered` are the ids of the approval requests that the request answers.
+    """
 
     create_request: CreateRequest
     items: Sequence[Mapping[str, Any]]
     references: Sequence[ImageReference]
+    answered: Sequence[str]
 
 
 def select_new(
@@ -47,11 +51,11 @@ def select(
         create_request, encrypted_content.decrypt_items(create_request, before, input_items)
     )
     items = check_call_pairs(apply_compaction(assign_call_ids(items)))
-    approvals.check_approvals(create_request, items, input_items)
+    answered = approvals.check_approvals(create_request, items, input_items)
     require_json_word(create_request, items)
     if create_request.compacts:
         create_request, items = summary_request(create_request), [*items, QUESTION]
-    return SelectedItems(create_request, items, list(iter_images(items)))
+    return SelectedItems(create_request, items, list(iter_images(items)), answered)
 
 
 def with_ids(
