@@ -14,6 +14,7 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from responses_app.access.reservations import Reservation, limit_reached
 from responses_app.errors import RateLimited
@@ -27,6 +28,7 @@ from responses_app.store.limits import unstored
 from responses_app.store.limits.counters import LimitCharge
 from responses_app.store.limits.unstored import UnstoredEnd
 from responses_app.store.limits.usage import Spent, spent, usage_row
+from responses_app.store.repeats import HOLDS_LOCK_SQL
 
 logger = logging.getLogger("responses.limits")
 
@@ -42,12 +44,17 @@ RETURNING requests_per_minute, max_concurrent, extract(epoch FROM rate_limit_unt
 STATE = """
 SELECT requests_per_minute, extract(epoch FROM rate_limit_until - clock_timestamp())::float8 FROM responses_app_apikey WHERE id = %(key)s
 """
-# Slots of dead processes.
-TIDY = """
-DELETE FROM responses_app_concurrencyslot WHERE key_id = %(key)s AND worker != %(me)s AND NOT EXISTS (
-  SELECT FROM responses_app_worker worker WHERE worker.uid = responses_app_concurrencyslot.worker
-  AND worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s))
-"""
+# A process without a heartbeat counts for this many seconds while it holds its lock: it may be busy, and its responses go on.
+MAX_SILENT_S = 60.0
+# Slots of dead processes, which are deleted when there is no other place.
+TIDY = f"""
+DELETE FROM responses_app_concurrencyslot slot WHERE key_id = %(key)s AND slot.worker != %(me)s AND (
+  SELECT CASE WHEN heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s) THEN TRUE
+    WHEN heartbeat_at > clock_timestamp() - make_interval(secs => %(silent)s) THEN {HOLDS_LOCK_SQL.format(column="slot.worker")}
+  END
+  FROM responses_app_worker worker WHERE worker.uid = slot.worker
+) IS NOT TRUE
+"""  # noqa: S608 - constants
 COUNT = """
 SELECT (SELECT count(*) FROM responses_app_concurrencyslot WHERE key_id = %(key)s)
   + (SELECT count(*) FROM responses_app_response WHERE key_id = %(key)s AND ended_at IS NULL)
@@ -198,15 +205,22 @@ def _acquire_slot(key: int, worker: UUID) -> AdmittedRequest:
         headers = {} if each_minute is None else _rate_limit_headers(each_minute, full_s)
         if max_concurrent is None:
             return AdmittedRequest(headers)
-        cursor.execute(TIDY, {"key": key, "me": worker, "dead": WORKER_TIMEOUT_S})
-        cursor.execute(COUNT, {"key": key})
-        (running,) = cursor.fetchone()
+        running = _count_running(cursor, key)
+        if running >= max_concurrent:
+            cursor.execute(TIDY, {"key": key, "me": worker, "dead": WORKER_TIMEOUT_S, "silent": MAX_SILENT_S})
+            running = _count_running(cursor, key)
         # The exception rolls the transaction back, so the request is not counted.
         if running >= max_concurrent:
             message = f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
             refused = RateLimited(f"{message}Try again when one of them has ended.")
             raise limit_reached(refused, "concurrent responses", "key")
         return AdmittedRequest(headers, ConcurrencySlot.objects.create(key_id=key, worker=worker).pk)
+
+
+def _count_running(cursor: CursorWrapper, key: int) -> int:
+    cursor.execute(COUNT, {"key": key})
+    (running,) = cursor.fetchone()
+    return int(running)
 
 
 def _limited(each_minute: int, full_s: float | None) -> RateLimited:

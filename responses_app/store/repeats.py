@@ -17,17 +17,19 @@ from responses_app.models import Response
 WINDOW_S: Final = 60.0
 # First letter of a fingerprint: of an idempotency key, or of a body.
 KEY, BODY = "k", "b"
-# `pg_locks` has the two halves of the number of an advisory lock.
-FIND_SQL: Final = """
+# Condition that the process with the id in a column holds its lock. `pg_locks` has the two halves of the number of an advisory lock.
+HOLDS_LOCK_SQL: Final = """EXISTS (
+  SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+  AND (classid::bigint << 32) | objid::bigint = ('x' || left(replace({column}::text, '-', ''), 16))::bit(64)::bigint
+)"""
+FIND_SQL: Final = f"""
 SELECT response.* FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
 WHERE response.fingerprint = %(fingerprint)s AND (
   %(has_key)s OR response.ended_at > clock_timestamp() - make_interval(secs => %(window)s)
-  OR (response.ended_at IS NULL AND (lease.epoch > 1 OR lease.worker IS NULL OR NOT EXISTS (
-    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
-    AND (classid::bigint << 32) | objid::bigint = ('x' || left(replace(lease.worker::text, '-', ''), 16))::bit(64)::bigint
-  )))
+  OR (response.ended_at IS NULL AND (lease.epoch > 1 OR lease.worker IS NULL
+    OR NOT {HOLDS_LOCK_SQL.format(column="lease.worker")}))
 ) ORDER BY response.id DESC LIMIT 1
-"""
+"""  # noqa: S608 - constants of this module alone
 HOLD_SQL: Final = "SELECT pg_advisory_lock_shared(%s)"
 
 
@@ -46,7 +48,7 @@ def after_end(fingerprint: str) -> str:
 
 
 def lock_number(worker: UUID) -> int:
-    """Return the number of the lock of a process, as FIND_SQL computes it: the first eight bytes, signed."""
+    """Return the number of the lock of a process, as HOLDS_LOCK_SQL computes it: the first eight bytes, signed."""
     return int.from_bytes(worker.bytes[:8], signed=True)
 
 

@@ -10,14 +10,17 @@ from unittest import mock
 from uuid import UUID, uuid4
 
 import orjson
+import psycopg
 from django.db import DatabaseError
 from django.utils import timezone
 
 from responses_app.access import rate_limits
 from responses_app.models import ConcurrencySlot, Response, Worker
+from responses_app.store import repeats
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.api.delayed_release import delayed_release
 from tests.support.engines.held_engine import HeldEngine
+from tests.support.store.connection_loss import place
 from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
 
@@ -28,11 +31,12 @@ class LimitsCase(ApiCase):
         """Return whether no slot is taken."""
         return not await ConcurrencySlot.objects.aexists()
 
-    async def elsewhere(self, *, silent: float = 0.0) -> None:
-        """Create a slot of the key in another process, whose last heartbeat was `silent` seconds ago."""
+    async def elsewhere(self, *, silent: float = 0.0) -> UUID:
+        """Create a slot of the key in another process, whose last heartbeat was `silent` seconds ago. Return the id of the process."""
         heartbeat_at = timezone.now() - timedelta(seconds=silent)
         worker = await Worker.objects.acreate(uid=uuid4(), name="other", heartbeat_at=heartbeat_at)
         await ConcurrencySlot.objects.acreate(key=self.key, worker=worker.uid)
+        return worker.uid
 
 
 class MinuteTest(LimitsCase):
@@ -220,6 +224,24 @@ class CombinedLimitsTest(LimitsCase):
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
             await Worker.objects.filter(name="other").aupdate(heartbeat_at=timezone.now() - timedelta(seconds=30))
             self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_runs_of_a_busy_process_count_while_it_holds_its_lock(self) -> None:
+        await self.limit(max_concurrent=1)
+        async with self.serving(record_text(HELLO)) as client:
+            worker = await self.elsewhere(silent=30)
+            with psycopg.connect(**place()) as other:
+                other.execute(repeats.HOLD_SQL, [repeats.lock_number(worker)])
+                self.refused(await self.post(client), 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
+                other.execute("SELECT pg_advisory_unlock_all()")
+                self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_runs_of_a_machine_that_is_gone_do_not_count_although_its_lock_is_left(self) -> None:
+        await self.limit(max_concurrent=1)
+        async with self.serving(record_text(HELLO)) as client:
+            worker = await self.elsewhere(silent=rate_limits.MAX_SILENT_S + 30)
+            with psycopg.connect(**place()) as other:
+                other.execute(repeats.HOLD_SQL, [repeats.lock_number(worker)])
+                self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
         await self.limit(max_concurrent=2)
