@@ -238,7 +238,7 @@ class RefusedTest(SeeingCase):
 
     async def test_the_number_of_images_has_a_limit(self) -> None:
         async with self.serving() as client:
-            with patch("responses_app.runs.prepare.media.rows.MAX_IMAGES", 2):
+            with patch("responses_app.runs.prepare.media.MAX_IMAGES", 2):
                 many = [part(data_url(png(size=(3, n)))) for n in range(1, 4)]
                 self.refused(
                     await self.post(client, input=[user(*many)]), 400, "array_above_max_length", "input", "at most 2 images"

@@ -14,7 +14,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items.selection import drop_earlier_reasoning
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.runs.prepare.media.rows import Items, iter_documents
+from responses_app.runs.prepare.media import Items, iter_documents
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolOffer

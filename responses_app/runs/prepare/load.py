@@ -17,7 +17,7 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items import conversation, selection
 from responses_app.runs.prepare.items.selection import SelectedItems
-from responses_app.runs.prepare.media import rows
+from responses_app.runs.prepare.media import load_media, load_previous
 from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
 from responses_app.runs.server_tools.approvals import already_answered
 from responses_app.store.content import approvals, history, tool_outputs
@@ -104,7 +104,7 @@ async def load(context: PromptContext, before: ConversationContext) -> PromptCon
             input_items=input_items,
             items=items,
             references=selected.references,
-            media=await rows.load_media(request, before, input_items),
+            media=await load_media(request, before, input_items),
             session=_session_id(request, before.thread, context.uid),
         )
     )
@@ -125,7 +125,7 @@ async def load_again(context: PromptContext, before: ConversationContext, input_
             input_items=input_context.items,
             items=await tool_outputs.with_outputs(request.project, selected.items),
             references=selected.references,
-            media=await rows.load_previous([*before.keys, *input_context.keys], [*before.items, *input_context.items]),
+            media=await load_previous([*before.keys, *input_context.keys], [*before.items, *input_context.items]),
             session=_session_id(request, before.thread, context.uid),
         )
     )

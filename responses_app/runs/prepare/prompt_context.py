@@ -18,8 +18,7 @@ from responses_app.protocol.deltas import Delta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.grammars import ConvertedGrammars
-from responses_app.runs.prepare.media.images import DecodedImages
-from responses_app.runs.prepare.media.rows import LoadedMedia
+from responses_app.runs.prepare.media import DecodedImages, LoadedMedia
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolExecutor, ToolOffer

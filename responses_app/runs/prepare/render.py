@@ -15,7 +15,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.images.decode import InvalidImage
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.convert import ConvertedTurn
-from responses_app.runs.prepare.media.images import DecodedImages, key_of
+from responses_app.runs.prepare.media import DecodedImages, key_of
 from responses_app.runs.prepare.prompt_context import PromptContext
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.

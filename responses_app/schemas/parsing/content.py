@@ -6,14 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from django.conf import settings
 from pydantic import Field
 
 from responses_app.errors import InvalidRequest, unknown_file
 from responses_app.extraction.errors import UNSUPPORTED
 from responses_app.images.decode import InvalidImage, is_data_url, media_type
 from responses_app.models import MAX_FILENAME_CHARS
+from responses_app.outbound_http import download
 from responses_app.runs.ids import is_id
-from responses_app.runs.prepare.media import images
+from responses_app.runs.prepare.media import image_fetcher
 from responses_app.schemas.items import valid
 from responses_app.schemas.options import CacheBreakpoint
 from responses_app.validation.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
@@ -121,7 +123,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _file(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """Check a file without reading or downloading; `runs.prepare.media.file_texts` does both later."""
+    """Check a file without reading or downloading; `runs.prepare.resolve` does both later."""
     part = valid(FilePart, raw, loc)
     sources = [name for name in FILE_SOURCES if name in part]
     if len(sources) != 1:
@@ -153,13 +155,18 @@ def _check_file_data(part: Mapping[str, Any], loc: Loc) -> None:
 
 def _check_file_url(part: Mapping[str, Any], loc: Loc) -> None:
     url = part.get("file_url")
-    problem = None if url is None else images.file_url_problem(url)
+    if url is None:
+        return
+    # The settings of images are also those of files.
+    problem = download.url_problem(url, settings.RESPONSES_IMAGE_HOSTS)
+    if settings.RESPONSES_IMAGE_URLS == "none":
+        problem = "this server does not download files; send the file in 'file_data', or upload the file"
     if problem is not None:
         raise invalid((*loc, "file_url"), f"{problem}.")
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """Check an image without decoding or fetching; `runs.prepare.media.images` does both later."""
+    """Check an image without decoding or fetching; `runs.prepare.resolve` does both later."""
     part = valid(ImagePart, raw, loc)
     if "file_id" in part and "image_url" not in part:
         return {"type": "input_image", "detail": part["detail"], "file_id": image_file_id(part, loc)}
@@ -184,7 +191,7 @@ def image_url(part: Mapping[str, Any], loc: Loc) -> str:
     url = part.get("image_url")
     if not url:
         raise missing((*loc, "image_url"))
-    check = media_type if is_data_url(url) else images.web().check
+    check = media_type if is_data_url(url) else image_fetcher().check
     try:
         check(url)
     except InvalidImage as error:

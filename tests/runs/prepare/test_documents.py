@@ -15,7 +15,7 @@ from django.test import override_settings
 
 from responses_app.extraction.extractor import UNAVAILABLE
 from responses_app.models import File, Image
-from responses_app.runs.prepare.media.images import text_block
+from responses_app.runs.prepare.resolve import text_block
 from responses_app.store.files import files, storage
 from tests.support.api.image_case import BLUE, RED, SeeingCase, answered, user
 from tests.support.extraction import documents

@@ -10,7 +10,8 @@ from responses_app.models import Conversation
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.selection import with_ids
-from responses_app.runs.prepare.media import images, rows
+from responses_app.runs.prepare.media import load_new
+from responses_app.runs.prepare.resolve import resolve_new, storable
 from responses_app.store.content import conversations, history
 from responses_app.store.content.conversations import ConversationLocked
 from responses_app.store.content.history import ConversationContext, FindSkipped
@@ -52,5 +53,5 @@ async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[
     await check_grammars(project, (), items, "items")
     ids = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
     whole = with_ids(items, await history.find(project, ids) if ids else {}, "items")
-    media = await rows.load_new(project, items, whole, "items")
-    return whole, {} if media is None else images.fetched(await images.resolve_new(project, media))
+    media = await load_new(project, items, whole, "items")
+    return whole, {} if media is None else storable(await resolve_new(project, media))

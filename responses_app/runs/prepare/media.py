@@ -1,17 +1,21 @@
-"""Rows of the images and files of a context: the bytes and texts that the store has, and the records of uploaded files."""
+"""Images and files of a context: the bytes and texts that the store has, and the records of uploaded files."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from django.conf import settings
+
 from responses_app.dialects.content import ImageReference, iter_images
 from responses_app.errors import InvalidRequest
 from responses_app.images import decode
+from responses_app.images.decode import InvalidImage
+from responses_app.images.fetch import ImageFetcher
 from responses_app.models import File
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
@@ -22,6 +26,8 @@ from responses_app.store.content.images import ImageBytes
 from responses_app.store.files import files
 
 Items: TypeAlias = Sequence[Mapping[str, Any]]
+# Bytes and number of pixels by reference without a path. An image that cannot be decoded is an error only if the prompt shows it.
+DecodedImages: TypeAlias = Mapping[ImageReference, tuple[bytes, int] | InvalidImage]
 
 # The limit of the OpenAI API.
 MAX_IMAGES = 500
@@ -30,6 +36,17 @@ FILE: Final = "input_file"
 SOURCES: Final = ("file_id", "file_data", "file_url")
 # Key of a text among the images of an item; no URL of an image begins so.
 KEY_PREFIX: Final = "text:"
+SCHEMES: Final[Mapping[str, Sequence[str]]] = {"https": ("https",), "http": ("https", "http"), "none": ()}
+
+
+def image_fetcher() -> ImageFetcher:
+    """Return the fetcher with the schemes and hosts that the settings allow."""
+    return ImageFetcher(SCHEMES[settings.RESPONSES_IMAGE_URLS], settings.RESPONSES_IMAGE_HOSTS)
+
+
+def key_of(image: ImageReference) -> ImageReference:
+    """Return the key of an image among the decoded images."""
+    return replace(image, path="")
 
 
 @dataclass(frozen=True, slots=True)
