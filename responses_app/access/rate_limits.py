@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,8 +25,7 @@ from responses_app.runs.execute.run import Run
 from responses_app.runs.prepare.planner import Reserve
 from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.limits import unstored
-from responses_app.store.limits.counters import LimitCharge
-from responses_app.store.limits.unstored import UnstoredEnd
+from responses_app.store.limits.unstored import OpenCharges, UnstoredEnd
 from responses_app.store.limits.usage import Spent, spent, usage_row
 from responses_app.store.repeats import HOLDS_LOCK_SQL
 
@@ -89,7 +88,7 @@ class AdmittedRequest:
         The row of a stored response has replaced its slot, and its last append settles the reservation.
         """
         if run.publisher.is_stored:
-            self._take_charges()
+            self._take_reservation()
             self.slot = None
         else:
             self._run, self._request = run, request
@@ -123,7 +122,7 @@ class AdmittedRequest:
 
     @property
     def _is_limited(self) -> bool:
-        return self.slot is not None or (self.reservation is not None and bool(self.reservation.charges))
+        return self.slot is not None or (self.reservation is not None and bool(self.reservation.open.charges))
 
     def _take(self) -> bool:
         """Move the slot and the reservation to the next write. Return whether there is anything to write."""
@@ -133,8 +132,8 @@ class AdmittedRequest:
             self.slot = None
         run, request = self._run, self._request
         if run is None or request is None:
-            if charges := self._take_charges():
-                unstored.pending.add(UnstoredEnd(charges, Spent(), None))
+            if (reserved := self._take_reservation()).charges:
+                unstored.pending.add(UnstoredEnd(reserved, Spent(), None))
                 is_taken = True
         elif run.writer.ended or run.broadcast.ended:
             self._run = self._request = None
@@ -143,15 +142,12 @@ class AdmittedRequest:
             is_taken = True
         return is_taken
 
-    def _take_charges(self) -> Sequence[LimitCharge]:
-        if self.reservation is None:
-            return ()
-        charges, self.reservation.charges = self.reservation.charges, ()
-        return charges
+    def _take_reservation(self) -> OpenCharges:
+        return OpenCharges() if self.reservation is None else self.reservation.take()
 
     def _note_end(self, request: CreateRequest, total: Spent) -> None:
         row = usage_row(request.project, request.key, request.user, request.model, total)
-        unstored.pending.add(UnstoredEnd(self._take_charges(), total, row))
+        unstored.pending.add(UnstoredEnd(self._take_reservation(), total, row))
 
 
 # Released slots that are not deleted yet; a failed deletion is repeated with the next one.

@@ -14,10 +14,13 @@ from django.conf import settings
 from responses_app.errors import InsufficientQuota, RateLimited
 from responses_app.models import ApiKey
 from responses_app.models.limits.fields import NANO, Amount, CountedLimit
+from responses_app.runs import manager
 from responses_app.runs.prepare.planner import PreparedRequest
-from responses_app.store.limits import counters
-from responses_app.store.limits.counters import LimitCharge, LimitLevel, LimitNeed
+from responses_app.store.limits import counters, unstored
+from responses_app.store.limits.counters import LimitLevel, LimitNeed
 from responses_app.store.limits.prices import cost
+from responses_app.store.limits.unstored import OpenCharges, UnstoredEnd
+from responses_app.store.limits.usage import Spent
 
 # Output tokens that are reserved where neither the request nor the model has a limit.
 DEFAULT_OUTPUT_TOKENS: Final = 4096
@@ -37,7 +40,7 @@ class Reservation:
 
     def __init__(self, key: ApiKey) -> None:
         self.headers: dict[str, str] = {}
-        self.charges: Sequence[LimitCharge] = ()
+        self.open = OpenCharges()
         self._limits = key.all_counted_limits
 
     async def reserve(self, prepared: PreparedRequest) -> PreparedRequest:
@@ -45,7 +48,9 @@ class Reservation:
         needs = [need for limit in self._limits if (need := _need(limit, prepared)) is not None]
         if not needs:
             return prepared
-        levels = await sync_to_async(counters.reserve)(needs)
+        # The end of a response with a log settles the reservation also after a death of its process.
+        worker = None if prepared.context.has_log else await manager.current().worker()
+        levels = await sync_to_async(counters.reserve)(needs, worker)
         refused = [level for level, need in zip(levels, needs, strict=True) if level.granted < need.minimum]
         if refused:
             amount = {need.limit.counter: need.minimum for need in needs}
@@ -54,12 +59,19 @@ class Reservation:
             error = _refusal(worst, amount[worst.limit.counter], _prompt_amount(worst.limit, prepared))
             error.headers |= _headers([replace(level, granted=0) for level in levels])
             raise limit_reached(error, f"{worst.limit.amount} per {worst.limit.unit}", worst.limit.scope)
-        self.charges = [level.charge for level in levels]
+        # A second attempt at a summary reserves again.
+        unstored.pending.add(UnstoredEnd(self.take(), Spent(), None))
+        self.open = OpenCharges([level.charge for level in levels], levels[0].row)
         self.headers = _headers(levels)
         calls = [level.granted for level in levels if level.limit.amount == Amount.CALLS]
         context = prepared.context
-        request = replace(context.create_request, charges=self.charges, granted_calls=min(calls, default=None))
+        request = replace(context.create_request, charges=self.open.charges, granted_calls=min(calls, default=None))
         return replace(prepared, context=replace(context, create_request=request))
+
+    def take(self) -> OpenCharges:
+        """Return the reservation, which another place settles from now on."""
+        taken, self.open = self.open, OpenCharges()
+        return taken
 
 
 def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
@@ -67,8 +79,7 @@ def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
     request, served = prepared.context.create_request, prepared.context.served
     if limit.amount == Amount.CALLS:
         return None if prepared.context.tools is None else LimitNeed(limit, request.max_server_calls, 1)
-    prompt = prepared.request.length or len(prepared.request.prompt)
-    output = _output_tokens(prepared)
+    prompt, output = _prompt_tokens(prepared), _output_tokens(prepared)
     if limit.amount == Amount.SPEND:
         nano = cost(served.name, prompt, 0, output)
         return LimitNeed(limit, nano, nano) if nano else None
@@ -80,10 +91,13 @@ def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:
 
 def _prompt_amount(limit: CountedLimit, prepared: PreparedRequest) -> int:
     """Return how much of a limit the prompt alone needs, whatever the output is."""
-    prompt = prepared.request.length or len(prepared.request.prompt)
     if limit.amount == Amount.SPEND:
-        return cost(prepared.context.served.name, prompt, 0, 0)
-    return 0 if limit.amount == Amount.CALLS else prompt
+        return cost(prepared.context.served.name, _prompt_tokens(prepared), 0, 0)
+    return 0 if limit.amount == Amount.CALLS else _prompt_tokens(prepared)
+
+
+def _prompt_tokens(prepared: PreparedRequest) -> int:
+    return prepared.request.length or len(prepared.request.prompt)
 
 
 def _output_tokens(prepared: PreparedRequest) -> int:

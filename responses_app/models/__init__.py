@@ -8,7 +8,7 @@ from responses_app.models.containers import Container, ContainerFile, FileSource
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
-from responses_app.models.limits.projects import LimitCounter, Project
+from responses_app.models.limits.projects import LimitCounter, OpenReservation, Project
 from responses_app.models.limits.usage import UsageRecord
 from responses_app.models.log import Event, LogPage, RoundPrompt, StoredRequest
 from responses_app.models.refused_requests import RefusedRequest
@@ -78,6 +78,7 @@ __all__ = [
     "LoginAttempt",
     "Membership",
     "MemoryLimit",
+    "OpenReservation",
     "Project",
     "RefusedRequest",
     "Response",

@@ -27,7 +27,7 @@ from responses_app.store.content import approvals, orphans
 from responses_app.store.db import count_sessions, in_background
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.files.storage import StorageUnavailable
-from responses_app.store.limits import usage
+from responses_app.store.limits import unstored, usage
 from responses_app.store.log.archiver import Archiver, archiver_lock
 from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
 from responses_app.store.log.rows import partitions
@@ -134,7 +134,8 @@ def retention_due(now: datetime) -> Iterator[int]:
 
 
 def usage_due(now: datetime) -> Iterator[int]:
-    """Merge rows of usage to minutes and hours; yield the number of rows of each batch."""
+    """Give back reservations of dead processes, and merge rows of usage to minutes and hours; yield the number of each batch."""
+    yield unstored.release_abandoned()
     yield from usage.merge(now)
 
 

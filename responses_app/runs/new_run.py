@@ -108,7 +108,7 @@ def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: 
 def _log(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwner, now: float) -> ResponseLog | None:
     """Return the log of the response; None if nothing is stored."""
     context = prepared.context
-    if not create_request.has_log and context.before.conversation is None:
+    if not context.has_log:
         return None
     record = RequestRecord(
         create_request.dump(),

@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import orjson
+from asgiref.sync import sync_to_async
 from django.db.models.functions import Now
 from django.test import override_settings
 
 from project.model_limits import Price
 from responses_app.access import api_keys
-from responses_app.models import ApiKey, LimitCounter, Project, Response, UsageRecord
+from responses_app.models import ApiKey, LimitCounter, OpenReservation, Project, Response, UsageRecord
 from responses_app.runs.create_request import CreateRequest
+from responses_app.store.limits import unstored
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.api.websocket_case import SocketCase
 from tests.support.engines.held_engine import HeldEngine
@@ -134,6 +137,35 @@ class TokensTest(ReservationCase):
             row = await Response.objects.select_related("stored_request").aget()
             (charge,) = CreateRequest.load(row.stored_request.create_request, ()).charges
             self.assertEqual(charge.reserved, await self.used("tokens per minute"))
+            engine.gate.set()
+            await self.read(answer)
+
+    async def test_reservation_without_a_log_is_given_back_when_its_process_dies(self) -> None:
+        await self.limit(tokens_per_minute=10_000, tokens_per_day=20_000)
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO)) as client:
+            answer = await self.post(client, stream=True, store=False, max_output_tokens=500)
+            reserved = await self.used("tokens per minute")
+            self.assertEqual(await sync_to_async(unstored.release_abandoned)(), 0)
+            self.assertEqual((reserved > 500, await self.used("tokens per day")), (True, reserved))
+            # The process seems dead to the others, and goes on later.
+            await OpenReservation.objects.aupdate(worker=uuid4())
+            self.assertEqual([await sync_to_async(unstored.release_abandoned)() for _ in range(2)], [1, 0])
+            self.assertEqual((await self.used("tokens per minute"), await self.used("tokens per day")), (0, 0))
+            engine.gate.set()
+            usage = (await self.read(answer))[-1]["response"]["usage"]
+            self.assertEqual(await self.used("tokens per day"), usage["total_tokens"])
+
+    async def test_reservations_of_living_processes_leave_no_rows(self) -> None:
+        await self.limit(tokens_per_minute=10_000)
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
+            for store in (True, False):
+                await self.made(client, store=store, max_output_tokens=500)
+                self.assertFalse(await OpenReservation.objects.aexists())
+        self.engine = engine = HeldEngine()
+        async with self.serving(record_text(HELLO)) as client:
+            answer = await self.post(client, stream=True, max_output_tokens=500)
+            self.assertFalse(await OpenReservation.objects.aexists())
             engine.gate.set()
             await self.read(answer)
 

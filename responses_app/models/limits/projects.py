@@ -36,6 +36,23 @@ class Project(UsageLimits):
         return "project", self.name
 
 
+class OpenReservation(models.Model):
+    """Reservation of a running response without a row in `Response`. Maintenance releases those of dead workers.
+
+    `differences` are those of `store.limits.counters.SETTLE_SQL`.
+    """
+
+    # No foreign key, for the reason given at `Lease.worker`.
+    worker = models.UUIDField()
+    differences = models.JSONField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{len(self.differences)} of {self.worker}"
+
+
 class LimitCounter(models.Model):
     """Amount that a key or a project has used, or reserved, in the window that began at `start`.
 

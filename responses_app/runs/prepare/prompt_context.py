@@ -70,6 +70,11 @@ class PromptContext:
     grammars: ConvertedGrammars = field(default_factory=lambda: ConvertedGrammars({}))
 
     @property
+    def has_log(self) -> bool:
+        """Return whether the response is stored, at least while it runs."""
+        return self.create_request.has_log or self.before.conversation is not None
+
+    @property
     def dialect(self) -> Dialect:
         """Dialect of the model, which is loaded."""
         assert self.served.dialect is not None  # noqa: S101 - started

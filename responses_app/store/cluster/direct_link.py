@@ -1,4 +1,4 @@
-"""Connections to Postgres outside of the pool and without a pooler, for what needs one session: notifications and locks."""
+"""Connections to Postgres outside of the pool and without a pooler, for notifications and locks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _end(link: psycopg.AsyncConnection[Any]) -> None:
 
 
 async def close(link: psycopg.AsyncConnection[Any] | None) -> None:
-    """Close a connection, also a broken one."""
+    """Close the connection. A broken connection raises nothing."""
     if link is not None:
         with suppress(psycopg.Error):
             await link.close()

@@ -1,4 +1,4 @@
-"""Locks of requests with an idempotency key: of equal requests, one at a time starts a response, over all web processes."""
+"""Locks in Postgres for the starts of equal requests with an idempotency key, over all web processes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A counter has a window: a day or a month of UTC, or the last 60 s. The latter is counted in buckets of BUCKET_S seconds, so that an
 amount counts for 60 to 65 s, and the reservations of any 60 s are at most the limit.
-A reservation that is never settled ends with its window.
+A reservation is never settled if its process dies: the ends of responses with a log settle theirs, rows of `OpenReservation` stand for
+the others, and what remains ends with its window.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 import orjson
 
@@ -52,9 +54,17 @@ WITH now AS MATERIALIZED (
     recent = CASE unit WHEN 'minute' THEN coalesce(level.recent[1], 0) + least(amount, most - level.used) || level.recent[2:] END
   FROM level WHERE counter.name = level.name
     AND (SELECT count(*) = cardinality($1::text[]) AND bool_and(least(amount, most - used) >= minimum) FROM level)
+  RETURNING counter.name
+), kept AS (
+  INSERT INTO responses_app_openreservation (worker, differences)
+  SELECT $6::uuid, jsonb_agg(jsonb_build_object(
+    'name', name, 'unit', unit, 'start', extract(epoch FROM start)::bigint, 'difference', -least(amount, most - used)
+  )) FROM level WHERE $6::uuid IS NOT NULL AND name IN (SELECT name FROM reserved) HAVING count(*) > 0
+  RETURNING id
 )
 SELECT name, used, least(amount, most - used), extract(epoch FROM start)::bigint, extract(epoch FROM start - clock_timestamp()
-  + CASE unit WHEN 'minute' THEN '{BUCKETS * BUCKET_S} s' ELSE '1 ' || unit END::interval)::float8, coalesce(recent, '{{}}')
+  + CASE unit WHEN 'minute' THEN '{BUCKETS * BUCKET_S} s' ELSE '1 ' || unit END::interval)::float8, coalesce(recent, '{{}}'),
+  (SELECT id FROM kept)
 FROM level
 """  # noqa: S608 - constants of this module alone
 CREATE_SQL: Final = """
@@ -111,7 +121,7 @@ class LimitLevel:
     """State of a limit: what others have used in the window, and what the request gets.
 
     `end_s` are the seconds until the window ends, or until the newest bucket counts no more. `recent` are the buckets of a minute, the
-    newest first.
+    newest first. `row` is the key of the `OpenReservation`, if there is one.
     """
 
     limit: CountedLimit
@@ -120,6 +130,7 @@ class LimitLevel:
     start: int
     end_s: float
     recent: Sequence[int]
+    row: int | None
 
     @property
     def reset_s(self) -> float:
@@ -159,8 +170,11 @@ class LimitNeed:
     minimum: int
 
 
-def reserve(needs: Sequence[LimitNeed]) -> list[LimitLevel]:
-    """Reserve all needs in one statement, or none if a level grants less than the minimum. Return the levels in the order of `needs`."""
+def reserve(needs: Sequence[LimitNeed], worker: UUID | None = None) -> list[LimitLevel]:
+    """Reserve all needs in one statement, or none if a level grants less than the minimum. Return the levels in the order of `needs`.
+
+    With a `worker`, a row of `OpenReservation` gives the reservation back when this process dies.
+    """
     names = [need.limit.counter for need in needs]
     parameters = [
         names,
@@ -168,6 +182,7 @@ def reserve(needs: Sequence[LimitNeed]) -> list[LimitLevel]:
         [need.limit.most for need in needs],
         [need.minimum for need in needs],
         [need.amount for need in needs],
+        worker,
     ]
     rows = execute_prepared(RESERVE_SQL, parameters)
     if len(rows) < len(needs):

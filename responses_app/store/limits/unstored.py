@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
+import orjson
 from django.db import transaction
 
 from responses_app.models import UsageRecord
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.db import execute_prepared
 from responses_app.store.limits import counters
 from responses_app.store.limits.counters import LimitCharge
 from responses_app.store.limits.usage import Spent
+
+CLOSE_SQL: Final = "DELETE FROM responses_app_openreservation WHERE id = ANY($1::bigint[]) RETURNING id"
+CLOSE_DEAD_SQL: Final = """
+DELETE FROM responses_app_openreservation WHERE NOT EXISTS (
+  SELECT FROM responses_app_worker worker WHERE worker.uid = responses_app_openreservation.worker
+  AND worker.heartbeat_at > clock_timestamp() - make_interval(secs => $1::float8)
+) RETURNING differences::text
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCharges:
+    """Charges of a request, with the primary key of the `OpenReservation`."""
+
+    charges: Sequence[LimitCharge] = ()
+    row: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UnstoredEnd:
     """End of a request without a log. `row` is None for a request that was refused before anything ran."""
 
-    charges: Sequence[LimitCharge]
+    reserved: OpenCharges
     spent: Spent
     row: UsageRecord | None
 
@@ -30,7 +50,7 @@ class UnstoredEnds:
 
     def add(self, end: UnstoredEnd) -> None:
         """Add an end."""
-        if end.charges or end.row is not None:
+        if end.reserved.charges or end.row is not None:
             self._ends.append(end)
 
     def write(self) -> None:
@@ -41,11 +61,32 @@ class UnstoredEnds:
         try:
             with transaction.atomic():
                 UsageRecord.objects.bulk_create([end.row for end in ends if end.row is not None])
-                if charged := [(charge, end.spent.amounts) for end in ends for charge in end.charges]:
-                    counters.settle(counters.dump_differences(charged))
+                _settle(ends)
         except BaseException:
             self._ends = [*ends, *self._ends]
             raise
 
 
 pending = UnstoredEnds()
+
+
+def _settle(ends: Sequence[UnstoredEnd]) -> None:
+    """Settle the reservations of requests. A reservation without a row was released, so all of the usage is added."""
+    rows = [end.reserved.row for end in ends if end.reserved.row is not None]
+    closed = {row for (row,) in execute_prepared(CLOSE_SQL, [rows])} if rows else set()
+    charged = [
+        (charge if end.reserved.row in (None, *closed) else replace(charge, reserved=0), end.spent.amounts)
+        for end in ends
+        for charge in end.reserved.charges
+    ]
+    if charged:
+        counters.settle(counters.dump_differences(charged))
+
+
+def release_abandoned() -> int:
+    """Give back the reservations of processes that have died, whose requests have no log. Return the number of requests."""
+    with transaction.atomic():
+        rows = [orjson.loads(differences) for (differences,) in execute_prepared(CLOSE_DEAD_SQL, [WORKER_TIMEOUT_S])]
+        if rows:
+            counters.settle(orjson.dumps([difference for differences in rows for difference in differences]))
+    return len(rows)
