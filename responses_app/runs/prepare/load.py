@@ -81,10 +81,51 @@ async def _hint(project: str, uid: str) -> str:
     return " The id of a response begins with 'resp_'."
 
 
-async def load(context: PromptContext, before: ConversationContext) -> PromptContext:
-    """Load all that the request refers to. `before` is the context that the request continues. Raises ApiError."""
+async def load(
+    context: PromptContext, before: ConversationContext, input_context: ConversationContext | None = None
+) -> PromptContext:
+    """Load all that the request refers to, and the server tools of the first round. Raises ApiError.
+
+    `before` is the context that the request continues. `input_context` has the input items of a stored response; what was checked
+    before the first start is then not checked again: the response itself has used its approvals.
+    """
     request = context.create_request
-    input_items = await _own_items(request)
+    input_items: Sequence[dict[str, Any]]
+    if input_context is None:
+        input_items = await _own_items(request)
+        selected = await _select_new(context, before, input_items)
+        media = await load_media(request, before, input_items)
+    else:
+        input_items = input_context.items
+        selected = selection.select(request, before.items, input_items)
+        media = await load_previous([*before.keys, *input_context.keys], [*before.items, *input_items])
+    items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
+    # Engines that cache prefixes get one session for all turns of a chain. A `prompt_cache_key` comes before the chain: the prefix
+    # cache is separate for each key, and other chains with the key may share a prefix.
+    by_key = request.cache_key and request.conversation is None
+    loaded = replace(
+        context,
+        create_request=selected.create_request,
+        before=before,
+        input_items=input_items,
+        items=items,
+        references=selected.references,
+        media=media,
+        session=(request.cache_salt if by_key else before.thread) or context.uid,
+    )
+    tools = context.tools
+    if tools is None:
+        return loaded
+    await tools.prepare(items)
+    offer, openings = tools.offer(items), tools.openings(items)
+    return replace(loaded, offer=offer, openings=openings, calls_left=selected.create_request.max_server_calls)
+
+
+async def _select_new(
+    context: PromptContext, before: ConversationContext, input_items: Sequence[dict[str, Any]]
+) -> SelectedItems:
+    """Select the items of the prompt. Raises InvalidRequest also for answered approvals, and for images that the model does not take."""
+    request = context.create_request
     is_large = len(before.items) + len(input_items) > long_work.LONG_ITEMS
     selected = await long_work.apart(
         request.project, is_large, partial(selection.select_new, request, before.items, input_items)
@@ -92,43 +133,10 @@ async def load(context: PromptContext, before: ConversationContext) -> PromptCon
     used = await sync_to_async(approvals.used)(request.project, selected.answered) if selected.answered else set()
     if used:
         raise already_answered(min(used))
-    items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
-    with context.map_errors(items):
+    with context.map_errors(selected.items):
         if selected.references and not context.served.supports_images:
-            raise _no_vision(selected, items, input_items)
-    return await _with_tools(
-        replace(
-            context,
-            create_request=selected.create_request,
-            before=before,
-            input_items=input_items,
-            items=items,
-            references=selected.references,
-            media=await load_media(request, before, input_items),
-            session=_session_id(request, before.thread, context.uid),
-        )
-    )
-
-
-async def load_again(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PromptContext:
-    """Load the context of a stored response again; `input_context` has the input items. Raises ApiError.
-
-    What `load` has checked before the first start is not checked again: the response itself has used its approvals.
-    """
-    request = context.create_request
-    selected = selection.select(request, before.items, input_context.items)
-    return await _with_tools(
-        replace(
-            context,
-            create_request=selected.create_request,
-            before=before,
-            input_items=input_context.items,
-            items=await tool_outputs.with_outputs(request.project, selected.items),
-            references=selected.references,
-            media=await load_previous([*before.keys, *input_context.keys], [*before.items, *input_context.items]),
-            session=_session_id(request, before.thread, context.uid),
-        )
-    )
+            raise _no_vision(selected, input_items)
+    return selected
 
 
 async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
@@ -144,37 +152,10 @@ async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
     return await long_work.apart(create_request.project, is_large, partial(selection.with_ids, create_request.input, stored))
 
 
-def _no_vision(
-    selected: SelectedItems, items: Sequence[Mapping[str, Any]], input_items: Sequence[Mapping[str, Any]]
-) -> InvalidRequest:
+def _no_vision(selected: SelectedItems, input_items: Sequence[Mapping[str, Any]]) -> InvalidRequest:
     """Return the error for images in a prompt of a model without vision; it names the newest image."""
     path, uids = selected.references[-1].path, [item["id"] for item in input_items]
-    where = client_path(path, selected.create_request, items, uids) or "input"
+    where = client_path(path, selected.create_request, selected.items, uids) or "input"
     error = content.no_vision(where)
     message = str(error) if where.startswith("input") else f"What '{where}' continues has images, and {content.TEXT_ONLY}."
     return InvalidRequest(message, param=where, code=error.code)
-
-
-def _session_id(create_request: CreateRequest, thread: str, uid: str) -> str:
-    """Return the session of the response `uid`: equal for all turns of a chain, for engines that cache prefixes.
-
-    `thread` is the id of the conversation, or of the first response of the chain. A `prompt_cache_key` comes before the chain,
-    since the prefix cache is separate for each key, and other chains with the key may share a prefix.
-    """
-    if create_request.cache_key and create_request.conversation is None:
-        return create_request.cache_salt or uid
-    return thread or uid
-
-
-async def _with_tools(context: PromptContext) -> PromptContext:
-    """Return the context with the server tools of the first round, and the items that the server runs before."""
-    tools = context.tools
-    if tools is None:
-        return context
-    await tools.prepare(context.items)
-    return replace(
-        context,
-        offer=tools.offer(context.items),
-        openings=tools.openings(context.items),
-        calls_left=context.create_request.max_server_calls,
-    )

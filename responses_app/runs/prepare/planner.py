@@ -18,7 +18,7 @@ from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.limit import limit
-from responses_app.runs.prepare.load import check_resources, find_previous, load, load_again
+from responses_app.runs.prepare.load import check_resources, find_previous, load
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import render
@@ -73,19 +73,16 @@ async def plan(context: PromptContext, before: ConversationContext | None = None
             # An error may be due to the items that were not read.
             with suppress(NeedsAllItems, InvalidRequest):
                 skipping.check_compactions(before.items)
-                return await _plan(context, before)
+                return await plan_from(context, before)
             before = await find_previous(request)
-    return await _plan(context, before)
+    return await plan_from(context, before)
 
 
-async def _plan(context: PromptContext, before: ConversationContext) -> PreparedRequest:
-    context = await resolve(await load(context, before))
-    return PreparedRequest(context, *await build(context))
-
-
-async def replan(context: PromptContext, before: ConversationContext, input_context: ConversationContext) -> PreparedRequest:
-    """Prepare a stored response again, from the stored `input_context`. Raises ApiError."""
-    context = await load_again(context, before, input_context)
+async def plan_from(
+    context: PromptContext, before: ConversationContext, input_context: ConversationContext | None = None
+) -> PreparedRequest:
+    """Prepare a response that continues `before`; a stored response again, from the stored `input_context`. Raises ApiError."""
+    context = await load(context, before, input_context)
     context = await resolve(context)
     return PreparedRequest(context, *await build(context))
 

@@ -31,7 +31,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.new_run import RunOwner
 from responses_app.runs.prepare import encrypted_content
-from responses_app.runs.prepare.planner import PreparedRequest, replan
+from responses_app.runs.prepare.planner import PreparedRequest, plan_from
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch, StoredLog, replay
 from responses_app.runs.server_tools.executors import ToolFactory
@@ -135,7 +135,7 @@ async def _planned(
     if not is_served:
         return _plan_for_ending(stored_run, context), f"{LOST}no server serves the model '{stored_run.lease.model}' any more."
     try:
-        plan = await replan(context, stored_run.before, stored_run.input_context)
+        plan = await plan_from(context, stored_run.before, stored_run.input_context)
     except ServiceUnavailable:
         raise
     except ApiError as error:
