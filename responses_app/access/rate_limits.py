@@ -32,6 +32,8 @@ from responses_app.store.repeats import HOLDS_LOCK_SQL
 logger = logging.getLogger("responses.limits")
 
 MINUTE_S = 60.0
+# Seconds until a failed release is repeated. The next release repeats it too, but may never come: its key can be full.
+RETRY_S = 5.0
 # Leaky bucket (GCRA) in one column, refilled within a minute. The row lock of the update makes the count below exact.
 SPEND = """
 WITH one AS (SELECT make_interval(secs => %(minute)s / requests_per_minute) AS took FROM responses_app_apikey WHERE id = %(key)s)
@@ -98,10 +100,7 @@ class AdmittedRequest:
         """Release and settle in a background task. Repeated calls do nothing."""
         is_limited = self._is_limited
         if self._take():
-            # An empty context, so that the task does not inherit the database thread of a request that ends.
-            task = asyncio.get_running_loop().create_task(_write_released(), name="slots", context=contextvars.Context())
-            _tasks.add(task)
-            task.add_done_callback(_tasks.discard)
+            task = _start_writing()
             self._writing = task if is_limited else None
 
     async def release(self) -> None:
@@ -150,9 +149,10 @@ class AdmittedRequest:
         unstored.pending.add(UnstoredEnd(self._take_reservation(), total, row))
 
 
-# Released slots that are not deleted yet; a failed deletion is repeated with the next one.
+# Released slots that are not deleted yet.
 _released: set[int] = set()
 _tasks: set[asyncio.Task[None]] = set()
+_retry: asyncio.TimerHandle | None = None
 
 
 @asynccontextmanager
@@ -239,21 +239,32 @@ def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
     }
 
 
+def _start_writing() -> asyncio.Task[None]:
+    # An empty context, so that the task does not inherit the database thread of a request that ends.
+    task = asyncio.get_running_loop().create_task(_write_released(), name="slots", context=contextvars.Context())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return task
+
+
 async def _write_released() -> None:
-    await _delete_released()
     try:
+        await _delete_released()
         await sync_to_async(unstored.pending.write)()
     except DatabaseError as error:
-        logger.warning("usage is written later: %s", str(error).strip())
+        logger.warning("%d slots and the usage of requests are written later: %s", len(_released), str(error).strip())
+        _retry_later()
 
 
 async def _delete_released() -> None:
-    free = list(_released)
-    if not free:
-        return
-    try:
+    if free := list(_released):
         await ConcurrencySlot.objects.filter(pk__in=free).adelete()
-    except DatabaseError as error:
-        logger.warning("%d slots are released later: %s", len(free), str(error).strip())
-        return
-    _released.difference_update(free)
+        _released.difference_update(free)
+
+
+def _retry_later() -> None:
+    """Repeat the write after RETRY_S seconds, once for all writes that fail meanwhile."""
+    global _retry
+    loop = asyncio.get_running_loop()
+    if _retry is None or _retry.when() <= loop.time():
+        _retry = loop.call_later(RETRY_S, _start_writing, context=contextvars.Context())
