@@ -289,7 +289,7 @@ class RefusedTest(SeeingCase):
 
     async def test_all_images_together_have_a_limit(self) -> None:
         async with self.serving(answered(), answered()) as client:
-            with patch("responses_app.runs.prepare.render.MAX_PIXELS", 2 * 4 * 3):
+            with patch("responses_app.runs.prepare.length.truncation.MAX_PIXELS", 2 * 4 * 3):
                 self.refused(await self.post(client, input=[user(*[part()] * 3)]), 400, "image_too_large", "input", "in all")
                 await self.made(client, input=[user(*[part()] * 2)])
                 await self.made(client, input=[user(*[part()] * 2), user(part())], truncation="auto")

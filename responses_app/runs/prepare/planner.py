@@ -17,11 +17,10 @@ from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
-from responses_app.runs.prepare.limit import limit
 from responses_app.runs.prepare.load import check_resources, find_previous, load
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
-from responses_app.runs.prepare.render import render
+from responses_app.runs.prepare.render import limit, render
 from responses_app.runs.prepare.resolve import resolve
 from responses_app.store.content.history import ConversationContext
 from responses_app.tools.base import ToolOffer

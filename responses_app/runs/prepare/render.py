@@ -1,25 +1,31 @@
-"""Stage `render`: the dialect renders the turn to tokens and builds the constraint of the answer; prompts with images and length."""
+"""Stages `render` and `limit`: the dialect renders the turn; the prompt is counted and shortened, the constraint checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from responses_app.dialects import content
-from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
+from responses_app.dialects.base import Dialect, Turn
+from responses_app.dialects.constraints.schema_cost import with_any_objects
 from responses_app.dialects.constraints.structural_tag import widen_white_space
 from responses_app.dialects.text.budget import Budget, TooLong
-from responses_app.engine_interface import Constraint, Engine, RequestRejected
+from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest
-from responses_app.images.decode import InvalidImage
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.convert import ConvertedTurn
-from responses_app.runs.prepare.media import DecodedImages, key_of
+from responses_app.runs.prepare.grammars import check_constraints
+from responses_app.runs.prepare.length import skipping
+from responses_app.runs.prepare.length.skipping import NeedsAllItems
+from responses_app.runs.prepare.length.truncation import PromptRenderer, RenderedPrompt, Truncation, TruncationPolicy
 from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.validation.errors import invalid
 
-# Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
-MAX_PIXELS = 200_000_000
+MIN_TOP_P = 1e-6
+# Bias of tokens that are never generated: the lowest of the API.
+NEVER = -100.0
+# Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
+DEFAULT_ANSWER_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,73 +60,106 @@ def constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
     return replace(constraint, value=widen_white_space(constraint.value))
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPrompt:
-    """Prompt of a turn. With `measured`, `length` counts the tokens of each image; otherwise each image counts as a single placeholder."""
-
-    tokens: Sequence[int]
-    images: Sequence[bytes]
-    length: int
-    measured: bool = True
-    pixels: int = 0
-
-    def fits(self, most: int) -> bool:
-        """Return True if the prompt has at most `most` tokens and the images together at most MAX_PIXELS pixels."""
-        return self.length <= most and self.pixels <= MAX_PIXELS
-
-    def check_pixels(self) -> None:
-        """Check the pixels of all images together. Raises InvalidRequest."""
-        if self.pixels > MAX_PIXELS:
-            message = f"The images of the input have {self.pixels:,} pixels; up to {MAX_PIXELS:,} in all are taken."
-            raise InvalidRequest(message, param="input", code="image_too_large")
+async def limit(
+    context: PromptContext, converted: ConvertedTurn, rendering: Rendering
+) -> tuple[GenerateRequest, ConvertedTurn]:
+    """Return the request of the engine, and the turn without the items that were dropped for it. Raises ApiError."""
+    request, engine = context.create_request, context.served.engine
+    with context.map_errors(converted.turn.items):
+        if isinstance(rendering.tokens, TooLong) and not TruncationPolicy.of(request.truncation).drops:
+            raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
+        loosely = partial(_constrain_loosely, context.dialect, converted.turn)
+        constraint = await check_constraints(engine, request, rendering.constraint, loosely)
+        turn, prompt = await _fit(context, converted.turn, rendering.tokens)
+        prompt.check_pixels()
+        converted = ConvertedTurn(turn, converted.origins, converted.size)
+        return _engine_request(context, prompt, constraint), converted
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRenderer:
-    """Renderer of prompts for a model. `decoded` are the decoded images of all items that may be in a prompt.
+def _constrain_loosely(dialect: Dialect, turn: Turn) -> Constraint | None:
+    """Build the constraint with any object as the arguments of tools without `strict`; None if the turn has no such tools."""
+    if all(tool.get("strict") for tool in turn.tools):
+        return None
+    return constrain(dialect, replace(turn, tools=with_any_objects(turn.tools)))
 
-    With `measure` the tokens of images are counted even if the engine needs a generation for that.
-    """
 
-    engine: Engine
-    dialect: Dialect
-    decoded: DecodedImages
-    measure: bool
-    project: str
+async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLong) -> tuple[Turn, RenderedPrompt]:
+    """Count the prompt, and drop the oldest items of a prompt that is too long if the request allows that. Raises InvalidRequest."""
+    request, served, most = context.create_request, context.served, context.served.engine.max_model_len
+    policy = TruncationPolicy.of(request.truncation)
+    prompts = PromptRenderer(
+        served.engine, context.dialect, context.decoded, measure=context.measure or policy.drops, project=request.project
+    )
+    prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
+    if prompt is not None and (not policy.drops or (policy.most_droppable is None and prompt.fits(most - 1))):
+        if context.before.skipped is not None:
+            raise NeedsAllItems
+        return turn, prompt
+    answer = min(served.max_output_tokens(request.max_output_tokens) or DEFAULT_ANSWER_TOKENS, most // 4)
+    try:
+        truncation = Truncation(prompts, turn, most - answer, most - 1, policy, context.before.skipped)
+        shortened = await truncation.search()
+    except TooLong as error:
+        raise _exceeded(f"at least {error.min_tokens}", most) from error
+    if skipping.is_possible(context):
+        skipping.remember(request.model, context.before.thread, truncation.skippable(context.before))
+    return shortened
 
-    async def of(self, turn: Turn, most: int) -> RenderedPrompt:
-        """Render the prompt of a turn. Raises UnsupportedInput, TooLong above `most` tokens, and the errors of `measured`."""
-        budget = Budget(most)
-        rendering = partial(self.dialect.render, turn, budget)
-        return await self.measured(
-            turn, await long_work.run_sized(self.project, long_work.size_of(turn), rendering, budget.stop)
-        )
 
-    async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
-        """Return the prompt of a rendered turn with images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
-        is_large = len(turn.items) > long_work.LONG_ITEMS
-        shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
-        if not shown:
-            return RenderedPrompt(tokens, (), len(tokens))
-        seen = [self._decoded(image) for image in shown]
-        images, pixels = [data for data, _ in seen], sum(area for _, area in seen)
-        if pixels > MAX_PIXELS or not (self.measure or self.engine.counts_cheaply):
-            return RenderedPrompt(tokens, images, len(tokens), measured=False, pixels=pixels)
-        try:
-            return RenderedPrompt(tokens, images, await self.engine.count_tokens(tokens, images), pixels=pixels)
-        except RequestRejected as error:
-            if not self.engine.counts_cheaply:
-                # Such an engine cannot count a prompt that is too long for it.
-                return RenderedPrompt(tokens, images, max(len(tokens), self.engine.max_model_len), pixels=pixels)
-            raise InvalidRequest(
-                f"The model does not take these images: {error}", param="input", code="invalid_image"
-            ) from error
+def _engine_request(context: PromptContext, prompt: RenderedPrompt, constraint: Constraint | None) -> GenerateRequest:
+    """Return the request of the engine. Raises InvalidRequest for a prompt that leaves no token for the answer."""
+    request, served, most = context.create_request, context.served, context.served.engine.max_model_len
+    free = most - prompt.length
+    if free < 1:
+        raise _exceeded(str(prompt.length), most)
+    sampling = Sampling(
+        max_tokens=min(free, served.max_output_tokens(request.max_output_tokens) or free),
+        temperature=served.temperature(request.temperature),
+        # vLLM refuses zero; any number as small also leaves only the most likely token.
+        top_p=served.top_p(request.top_p) or MIN_TOP_P,
+        presence_penalty=request.presence_penalty,
+        frequency_penalty=request.frequency_penalty,
+        top_k=served.top_k(request.top_k),
+        min_p=served.min_p(request.min_p),
+        repetition_penalty=served.repetition_penalty(request.repetition_penalty),
+        seed=request.seed,
+        logprobs=request.logprobs,
+        ignore_eos=request.ignore_eos,
+        stop_token_ids=context.dialect.stop_token_ids,
+        bias={
+            **dict.fromkeys(served.defaults.suppress_tokens, NEVER),
+            **_bias(request.logit_bias, context.dialect.vocabulary_size),
+        },
+    )
+    return GenerateRequest(
+        context.uid,
+        prompt.tokens,
+        sampling,
+        constraint,
+        priority=request.priority,
+        cache_salt=request.cache_salt,
+        images=prompt.images,
+        length=prompt.length if prompt.measured else None,
+        owner=request.project,
+        session=context.session,
+        request_id=request.request_id,
+        traceparent=request.traceparent,
+        tracestate=request.tracestate,
+    )
 
-    def _decoded(self, image: content.ImageReference) -> tuple[bytes, int]:
-        """Return the bytes and the number of pixels of an image as the prompt shows it. Raises UnsupportedInput."""
-        decoded_image = self.decoded.get(key_of(image))
-        if decoded_image is None:
-            raise UnsupportedInput("The image is not stored any more.", image.path, "image_file_not_found")
-        if isinstance(decoded_image, InvalidImage):
-            raise UnsupportedInput(str(decoded_image), image.path, decoded_image.code) from decoded_image
-        return decoded_image
+
+def _bias(logit_bias: Mapping[str, float], vocabulary_size: int) -> dict[int, float]:
+    """Return the bias by token id. Raises InvalidRequest for a token that the model does not have."""
+    bias = {int(key): value for key, value in logit_bias.items()}
+    if bias and (largest := max(bias)) >= vocabulary_size:
+        problem = f"the model has no token {largest}. Its token ids are 0 to {vocabulary_size - 1}."
+        raise invalid(("logit_bias",), problem)
+    return bias
+
+
+def _exceeded(tokens: str, limit: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"Your input exceeds the context window of this model. Please adjust your input and try again. ({tokens} tokens of {limit})",
+        param="input",
+        code="context_length_exceeded",
+    )

@@ -21,8 +21,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.items.selection import select_new
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
-from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy
-from responses_app.runs.prepare.render import PromptRenderer
+from responses_app.runs.prepare.length.truncation import PromptRenderer, Truncation, TruncationPolicy
 from responses_app.store.content import conversations
 from responses_app.store.content.history import ConversationContext, SkippedItems
 from responses_app.tools.functions.as_functions import to_functions

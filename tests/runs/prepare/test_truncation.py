@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from responses_app.dialects.base import Dialect, Turn
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.engines.replay.engine import ReplayEngine
-from responses_app.runs.prepare.length.truncation import Truncation, TruncationPolicy, droppable, size
-from responses_app.runs.prepare.render import PromptRenderer
+from responses_app.runs.prepare.length.truncation import PromptRenderer, Truncation, TruncationPolicy, droppable, size
 from tests.support.api.case import HARMONY
 from tests.support.dialects.parser_driver import chat, demo_vocabulary
 
