@@ -36,7 +36,13 @@ class RepeatedCheck:
         self._call: asyncio.Future[str] | None = None
 
     async def run(self) -> str:
-        """Return a sentence about the problem, or an empty text."""
+        """Return a sentence about the problem, or an empty text.
+
+        The answer of a call that ended late is left out: with it, each check of a slow storage would log a change.
+        """
+        if self._call is not None and self._call.done():
+            await asyncio.gather(self._call, return_exceptions=True)
+            self._call = None
         self._call = self._call or asyncio.ensure_future(self._check())
         await asyncio.wait({self._call}, timeout=ANSWER_LIMIT_S)
         if not self._call.done():

@@ -108,6 +108,31 @@ def test_storage_that_hangs_is_asked_once_and_stops_no_other_check(url: str) -> 
     asyncio.run(main())
 
 
+def test_late_answers_leave_the_problem_until_an_answer_in_time() -> None:
+    calls: list[asyncio.Future[str]] = []
+
+    def begin() -> asyncio.Future[str]:
+        calls.append(asyncio.get_running_loop().create_future())
+        return calls[-1]
+
+    async def main() -> None:
+        check = part_checks.RepeatedCheck(begin)
+        with mock.patch.object(part_checks, "ANSWER_LIMIT_S", 0.01):
+            silent = await check.run()
+            assert silent.startswith("No answer within")
+            calls[0].set_result("")
+            assert await check.run() == silent
+            calls[1].set_exception(OSError("gone"))
+            assert await check.run() == silent
+        calls[2].set_result("")
+        answer = asyncio.ensure_future(check.run())
+        await eventually(lambda: len(calls) == 4)
+        calls[3].set_result("")
+        assert await answer == ""
+
+    asyncio.run(main())
+
+
 def test_check_that_raises_an_error_stops_no_later_check(url: str) -> None:
     check = mock.Mock(side_effect=OSError("gone"))
 
