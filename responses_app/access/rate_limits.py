@@ -249,17 +249,18 @@ def _start_writing() -> asyncio.Task[None]:
 
 async def _write_released() -> None:
     try:
-        await _delete_released()
-        await sync_to_async(unstored.pending.write)()
+        # A single call: the thread of a request whose client leaves meanwhile takes no second one.
+        await sync_to_async(_write)()
     except DatabaseError as error:
         logger.warning("%d slots and the usage of requests are written later: %s", len(_released), str(error).strip())
         _retry_later()
 
 
-async def _delete_released() -> None:
+def _write() -> None:
     if free := list(_released):
-        await ConcurrencySlot.objects.filter(pk__in=free).adelete()
+        ConcurrencySlot.objects.filter(pk__in=free).delete()
         _released.difference_update(free)
+    unstored.pending.write()
 
 
 def _retry_later() -> None:

@@ -13,12 +13,12 @@ from responses_app.access import rate_limits
 @contextmanager
 def delayed_release() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
     """Delay the release of slots. Yield an event for the start of a release and an event to continue."""
-    started, proceed, give = asyncio.Event(), asyncio.Event(), rate_limits._delete_released
+    started, proceed, give = asyncio.Event(), asyncio.Event(), rate_limits._write_released
 
     async def slowly() -> None:
         started.set()
         await proceed.wait()
         await give()
 
-    with patch.object(rate_limits, "_delete_released", slowly):
+    with patch.object(rate_limits, "_write_released", slowly):
         yield started, proceed
