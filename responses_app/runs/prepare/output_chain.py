@@ -22,54 +22,26 @@ from responses_app.tools.functions.as_functions import map_tool_calls
 
 
 async def compose(context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Compose the output chain of a generation: the parser of the model's format turns tokens into deltas, then the links follow."""
-    # Some parsers read the end of the prompt, which can be long.
+    """Compose the output chain of a generation. Each link gets the deltas of the one before."""
+    request, offer = context.create_request, context.offer
+    # The parser of the model's format turns tokens into deltas. Some parsers read the end of the prompt, which can be long.
     make_parser = partial(context.dialect.parser_for, converted.turn)
-    parser = await long_work.apart(context.create_request.project, converted.size is WorkSize.LONG, make_parser)
-    for link in LINKS:
-        parser = link(parser, context, converted)
-    return parser
-
-
-def report_unknown_tools(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Report each call of a function that no tool has; a tool of the server that the round withholds is not unknown."""
-    functions = () if context.offer is None else context.offer.functions
-    return UnknownToolFilter(parser, frozenset(str(tool.get("name")) for tool in (*converted.turn.tools, *functions)))
-
-
-def name_declared_tools(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Turn function calls into calls of the declared tools: custom tools, those of a namespace, those of the protocol."""
-    del context
-    return map_tool_calls(parser, converted.origins)
-
-
-def end_at_stop_sequences(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """End the text before the first stop sequence of the request or of the model."""
-    del converted
-    return with_stop_sequences(parser, (*context.create_request.stop, *context.served.defaults.stop_strings))
-
-
-def compact(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Turn the whole text into the summary of a compaction item, if the response is only a compaction."""
-    del converted
-    return CompactionParser(parser, context.create_request.project) if context.create_request.compacts else parser
-
-
-def cite_sources(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Turn marks of citations in the text into annotations, with the sources that the model has read."""
-    del converted
-    sources = context.offer.sources if isinstance(context.offer, CitingOffer) else None
-    return parser if sources is None else CitationFilter(parser, sources)
-
-
-def open_server_calls(parser: OutputParser, context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Turn calls of server tools into items of the families of the tools, and those behind the limit into output problems."""
-    del converted
-    return parser if context.offer is None else ServerCallParser(parser, context.offer, context.calls_left)
-
-
-# The links in order: each gets the deltas of the one before.
-LINKS = (report_unknown_tools, name_declared_tools, end_at_stop_sequences, compact, cite_sources, open_server_calls)
+    parser = await long_work.apart(request.project, converted.size is WorkSize.LONG, make_parser)
+    # Report each call of a function that no tool has; a tool of the server that the round withholds is not unknown.
+    functions = (*converted.turn.tools, *(() if offer is None else offer.functions))
+    parser = UnknownToolFilter(parser, frozenset(str(tool.get("name")) for tool in functions))
+    # Turn function calls into calls of the declared tools: custom tools, those of a namespace, those of the protocol.
+    parser = map_tool_calls(parser, converted.origins)
+    # End the text before the first stop sequence of the request or of the model.
+    parser = with_stop_sequences(parser, (*request.stop, *context.served.defaults.stop_strings))
+    # Turn the whole text into the summary of a compaction item, if the response is only a compaction.
+    if request.compacts:
+        parser = CompactionParser(parser, request.project)
+    # Turn marks of citations in the text into annotations, with the sources that the model has read.
+    if isinstance(offer, CitingOffer) and (sources := offer.sources) is not None:
+        parser = CitationFilter(parser, sources)
+    # Turn calls of server tools into items of the families of the tools, and those behind the limit into output problems.
+    return parser if offer is None else ServerCallParser(parser, offer, context.calls_left)
 
 
 class UnknownToolFilter(ParserFilter):
