@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from asgiref.sync import sync_to_async
@@ -50,9 +52,14 @@ class Reservation:
             return prepared
         # The end of a response with a log settles the reservation also after a death of its process.
         worker = None if prepared.context.has_log else await manager.current().worker()
-        levels = await sync_to_async(counters.reserve)(needs, worker)
-        refused = [level for level, need in zip(levels, needs, strict=True) if level.granted < need.minimum]
-        if refused:
+        reserving = asyncio.ensure_future(sync_to_async(counters.reserve)(needs, worker))
+        try:
+            levels = await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            # The thread goes on, and the client has left.
+            reserving.add_done_callback(partial(_settle_unused, needs))
+            raise
+        if refused := _refused(needs, levels):
             amount = {need.limit.counter: need.minimum for need in needs}
             # The limit that lasts longest, as the client can do nothing before its end.
             worst = max(refused, key=lambda level: level.wait_s(amount[level.limit.counter]))
@@ -61,7 +68,7 @@ class Reservation:
             raise limit_reached(error, f"{worst.limit.amount} per {worst.limit.unit}", worst.limit.scope)
         # A second attempt at a summary reserves again.
         unstored.pending.add(UnstoredEnd(self.take(), Spent(), None))
-        self.open = OpenCharges([level.charge for level in levels], levels[0].row)
+        self.open = _charges(levels)
         self.headers = _headers(levels)
         calls = [level.granted for level in levels if level.limit.amount == Amount.CALLS]
         context = prepared.context
@@ -72,6 +79,21 @@ class Reservation:
         """Return the reservation, which another place settles from now on."""
         taken, self.open = self.open, OpenCharges()
         return taken
+
+
+def _refused(needs: Sequence[LimitNeed], levels: Sequence[LimitLevel]) -> list[LimitLevel]:
+    """Return the levels that have less than the request needs: then nothing is reserved."""
+    return [level for level, need in zip(levels, needs, strict=True) if level.granted < need.minimum]
+
+
+def _charges(levels: Sequence[LimitLevel]) -> OpenCharges:
+    return OpenCharges([level.charge for level in levels], levels[0].row)
+
+
+def _settle_unused(needs: Sequence[LimitNeed], reserving: asyncio.Future[list[LimitLevel]]) -> None:
+    """Settle the reservation of a request whose client has left. Maintenance writes that at the latest."""
+    if not reserving.cancelled() and reserving.exception() is None and not _refused(needs, levels := reserving.result()):
+        unstored.pending.add(UnstoredEnd(_charges(levels), Spent(), None))
 
 
 def _need(limit: CountedLimit, prepared: PreparedRequest) -> LimitNeed | None:

@@ -134,7 +134,8 @@ def retention_due(now: datetime) -> Iterator[int]:
 
 
 def usage_due(now: datetime) -> Iterator[int]:
-    """Give back reservations of dead processes, and merge rows of usage to minutes and hours; yield the number of each batch."""
+    """Settle what is left, release reservations of dead processes, and merge rows of usage; yield the number of each batch."""
+    unstored.pending.write()
     yield unstored.release_abandoned()
     yield from usage.merge(now)
 

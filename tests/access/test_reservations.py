@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import orjson
@@ -17,7 +20,9 @@ from project.model_limits import Price
 from responses_app.access import api_keys
 from responses_app.models import ApiKey, LimitCounter, OpenReservation, Project, Response, UsageRecord
 from responses_app.runs.create_request import CreateRequest
-from responses_app.store.limits import unstored
+from responses_app.runs.maintenance import usage_due
+from responses_app.store.limits import counters, unstored
+from responses_app.store.limits.counters import LimitLevel
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.api.websocket_case import SocketCase
 from tests.support.engines.held_engine import HeldEngine
@@ -155,6 +160,30 @@ class TokensTest(ReservationCase):
             engine.gate.set()
             usage = (await self.read(answer))[-1]["response"]["usage"]
             self.assertEqual(await self.used("tokens per day"), usage["total_tokens"])
+
+    async def test_reservation_of_a_client_that_leaves_while_it_is_made_is_given_back(self) -> None:
+        await self.limit(tokens_per_minute=10_000)
+        entered, may_go_on = threading.Event(), threading.Event()
+        reserve = counters.reserve
+
+        def reserve_slowly(*parameters: Any) -> list[LimitLevel]:
+            entered.set()
+            may_go_on.wait(10)
+            return reserve(*parameters)
+
+        async with self.serving() as client:
+            with patch.object(counters, "reserve", reserve_slowly):
+                request = asyncio.create_task(self.post(client, store=False, max_output_tokens=500))
+                await eventually(entered.is_set)
+                request.cancel()
+                await asyncio.wait({request})
+                may_go_on.set()
+                await eventually(OpenReservation.objects.aexists)
+            self.assertGreater(await self.used("tokens per minute"), 500)
+            await eventually(lambda: bool(unstored.pending))
+            await sync_to_async(lambda: list(usage_due(datetime.now(UTC))))()
+            self.assertEqual(await self.used("tokens per minute"), 0)
+            self.assertFalse(await OpenReservation.objects.aexists())
 
     async def test_reservations_of_living_processes_leave_no_rows(self) -> None:
         await self.limit(tokens_per_minute=10_000)

@@ -48,6 +48,10 @@ class UnstoredEnds:
     def __init__(self) -> None:
         self._ends: list[UnstoredEnd] = []
 
+    def __bool__(self) -> bool:
+        """Return whether there are ends to write."""
+        return bool(self._ends)
+
     def add(self, end: UnstoredEnd) -> None:
         """Add an end."""
         if end.reserved.charges or end.row is not None:
