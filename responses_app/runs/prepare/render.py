@@ -97,7 +97,7 @@ async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLo
         return turn, prompt
     answer = min(served.max_output_tokens(request.max_output_tokens) or DEFAULT_ANSWER_TOKENS, most // 4)
     try:
-        truncation = Truncation(prompts, turn, most - answer, most - 1, policy, context.before.skipped)
+        truncation = Truncation(prompts, turn, most - answer, policy, context.before.skipped)
         shortened = await truncation.search()
     except TooLong as error:
         raise _exceeded(f"at least {error.min_tokens}", most) from error

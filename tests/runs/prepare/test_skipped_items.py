@@ -66,7 +66,7 @@ class LongContext:
     """Context of a growing conversation, with the items to skip."""
 
     def __init__(self, dialect: Dialect, policy: TruncationPolicy) -> None:
-        self.prompts = PromptRenderer(ReplayEngine([], max_model_len=1 << 20), dialect, {}, measure=True, project="p")
+        self.prompts = PromptRenderer(ReplayEngine([], max_model_len=WINDOW + 1), dialect, {}, measure=True, project="p")
         self.policy, self.items = policy, list[dict[str, Any]]()
         self.skipped: SkippedItems | None = None
 
@@ -87,7 +87,7 @@ class LongContext:
         request = replace(REQUEST, input=new)
         items = select_new(request, before.items, new).items
         turn, _ = to_functions(Turn(items=items, today=date(2026, 1, 1)))
-        truncation = Truncation(self.prompts, turn, most, WINDOW, self.policy, skipped)
+        truncation = Truncation(self.prompts, turn, most, self.policy, skipped)
         return asyncio.run(truncation.search())[0], truncation.skippable(before)
 
 

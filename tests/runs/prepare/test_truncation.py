@@ -48,8 +48,8 @@ def turn_of(texts: list[str], rule: str = "") -> Turn:
     return Turn(items=items, today=date(2026, 1, 1), instructions=rule)
 
 
-def prompts(dialect: Any) -> PromptRenderer:
-    return PromptRenderer(ReplayEngine([], max_model_len=1 << 20), dialect, {}, measure=True, project="p")
+def prompts(dialect: Any, window: int = 1 << 20) -> PromptRenderer:
+    return PromptRenderer(ReplayEngine([], max_model_len=window), dialect, {}, measure=True, project="p")
 
 
 def fewest(dialect: Dialect, turn: Turn, most: int) -> int:
@@ -72,14 +72,14 @@ def test_no_item_more_than_needed_is_left_out(name: str, data: st.DataObject) ->
     turn = turn_of(texts)
     whole = len(dialect.render(turn))
     most = data.draw(st.integers(whole // 3, whole - 1))
-    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
+    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most).search())
     assert len(turn.items) - len(truncated.items) == fewest(dialect, turn, most)
     assert list(prompt.tokens) == dialect.render(replace(truncated, token_cache=None))
 
 
 def truncated(dialect: Any, turn: Turn, most: int, policy: TruncationPolicy, window: int = 1 << 20) -> Turn:
     """Return the turn without the items that the policy drops."""
-    return asyncio.run(Truncation(prompts(dialect), turn, most, window, policy).search())[0]
+    return asyncio.run(Truncation(prompts(dialect, window + 1), turn, most, policy).search())[0]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -129,7 +129,7 @@ def test_twenty_thousand_messages_take_a_few_steps(name: str, most: int) -> None
     dialect = CountingDialect(DIALECTS[name])
     turn = turn_of([f"Message {n} of a long conversation." for n in range(20_000)])
     began = time.process_time()
-    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
+    truncated, prompt = asyncio.run(Truncation(prompts(dialect), turn, most).search())
     assert prompt.length <= most
     assert most - prompt.length < 100
     assert len(truncated.items) < len(turn.items)
@@ -141,4 +141,4 @@ def test_twenty_thousand_messages_take_a_few_steps(name: str, most: int) -> None
 def test_too_long_required_items_are_refused_before_rendering() -> None:
     turn = turn_of(["a", "b", "c"], rule="long rule " * 1_000_000)
     with pytest.raises(TooLong):
-        asyncio.run(Truncation(prompts(HARMONY), turn, 4000, 5000).search())
+        asyncio.run(Truncation(prompts(HARMONY, 5001), turn, 4000).search())

@@ -134,7 +134,9 @@ FEWEST: Final = TruncationPolicy(drops=True)
 
 
 class Truncation:
-    """Search for the smallest number of the oldest units whose removal leaves at most `most` tokens, or `limit` without all units.
+    """Search for the smallest number of the oldest units whose removal leaves at most `most` tokens.
+
+    If the prompt is longer without all units, it may have as many tokens as leave one for the answer.
 
     The number is on a grid of the policy: the estimated tokens of the removed units reach the next multiple of the step. The grid
     depends on the units from the oldest on, so it is the same for each longer turn of a conversation.
@@ -148,11 +150,11 @@ class Truncation:
         prompts: PromptRenderer,
         turn: Turn,
         most: int,
-        limit: int,
         policy: TruncationPolicy = FEWEST,
         skipped: SkippedItems | None = None,
     ) -> None:
-        self._prompts, self._most, self._limit, self._policy = prompts, most, limit, policy
+        self._prompts, self._most, self._policy = prompts, most, policy
+        self._limit = prompts.engine.max_model_len - 1
         # Tokens of items that the steps share.
         self._turn = replace(turn, token_cache=turn.token_cache or TokenCache())
         self._units = droppable(turn.items)
