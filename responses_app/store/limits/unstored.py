@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -47,6 +48,8 @@ class UnstoredEnds:
 
     def __init__(self) -> None:
         self._ends: list[UnstoredEnd] = []
+        # The event loop adds ends, and several threads write them.
+        self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
         """Return whether there are ends to write."""
@@ -55,11 +58,13 @@ class UnstoredEnds:
     def add(self, end: UnstoredEnd) -> None:
         """Add an end."""
         if end.reserved.charges or end.row is not None:
-            self._ends.append(end)
+            with self._lock:
+                self._ends.append(end)
 
     def write(self) -> None:
         """Write all ends in a transaction. Raises DatabaseError; then the next call writes these too."""
-        ends, self._ends = self._ends, []
+        with self._lock:
+            ends, self._ends = self._ends, []
         if not ends:
             return
         try:
@@ -67,7 +72,8 @@ class UnstoredEnds:
                 UsageRecord.objects.bulk_create([end.row for end in ends if end.row is not None])
                 _settle(ends)
         except BaseException:
-            self._ends = [*ends, *self._ends]
+            with self._lock:
+                self._ends = [*ends, *self._ends]
             raise
 
 
