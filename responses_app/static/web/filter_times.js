@@ -36,6 +36,8 @@ form.addEventListener("formdata", ({ formData }) => {
     // At the end of summer time the text of an hour stands twice: an unchanged field keeps its own time.
     const { instant, shown } = form.elements[name].dataset;
     const time = new Date(text === shown ? instant : written(text));
+    // A day in *To* ends at the next midnight.
+    if (name === "until" && text.length === 10) time.setDate(time.getDate() + 1);
     if (!Number.isNaN(time.valueOf())) formData.set(name, time.toISOString().replace(".000", ""));
   }
 });

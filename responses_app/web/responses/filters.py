@@ -48,6 +48,7 @@ GENERATION_MS = Coalesce(
 )
 # Days before today of the words for a time.
 DAYS: Mapping[str, int] = {"today": 0, "yesterday": 1}
+DATE, DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}"), timedelta(days=1)
 # More than any time zone offset and WRITE_DELAY together.
 CALENDAR_MARGIN = timedelta(days=2)
 
@@ -184,7 +185,7 @@ def parse_filters(query: QueryDict) -> ListFilters:
     zone = _zone(query.get("zone", ""))
 
     def moment(name: str) -> datetime | None:
-        parsed = _bounded_time(values[name], zone)
+        parsed = _bounded_time(values[name], zone, ends=name == "until")
         if values[name] and parsed is None:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try yesterday, 2h or 2026-11-20T12:00."
         return parsed
@@ -262,10 +263,10 @@ def _zone(name: str) -> tzinfo:
         return timezone.get_current_timezone()
 
 
-def _bounded_time(text: str, zone: tzinfo) -> datetime | None:
+def _bounded_time(text: str, zone: tzinfo, *, ends: bool) -> datetime | None:
     """Parse a time. Return None for a time within `CALENDAR_MARGIN` of the first and last day of the calendar (year 9999)."""
     try:
-        parsed = _parse_time(text, zone)
+        parsed = _parse_time(text, zone, DAY if ends else timedelta(0))
         if parsed is not None:
             parsed = parsed.astimezone(UTC)
             _ = parsed - CALENDAR_MARGIN, parsed + CALENDAR_MARGIN
@@ -274,11 +275,14 @@ def _bounded_time(text: str, zone: tzinfo) -> datetime | None:
     return parsed
 
 
-def _parse_time(text: str, zone: tzinfo) -> datetime | None:
-    """Parse a time, an age (`2h`), or `today` or `yesterday` in `zone`. A time without an offset is in the time zone of the pages."""
+def _parse_time(text: str, zone: tzinfo, day: timedelta) -> datetime | None:
+    """Parse a time, an age (`2h`), or `today` or `yesterday` in `zone`. A time without an offset is in the time zone of the pages.
+
+    A day without a time means its midnight plus `day`.
+    """
     if text.lower() in DAYS:
         today = timezone.localtime(timezone=zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        return today - timedelta(days=DAYS[text.lower()])
+        return today - timedelta(days=DAYS[text.lower()]) + day
     try:
         age = parse_duration(text) if text else None
     except ValueError:
@@ -289,4 +293,6 @@ def _parse_time(text: str, zone: tzinfo) -> datetime | None:
         parsed = parse_datetime(text)
     except ValueError:
         return None
-    return parsed if parsed is None or parsed.tzinfo else parsed.replace(tzinfo=timezone.get_current_timezone())
+    if parsed is None or parsed.tzinfo:
+        return parsed
+    return parsed.replace(tzinfo=timezone.get_current_timezone()) + (day if DATE.fullmatch(text) else timedelta(0))

@@ -126,7 +126,7 @@ class ListTest(WebCase):
             ("first=0.5", "resp_late"),
             ("tokens=1000", "resp_long"),
             ("rate=1000", "resp_long"),
-            ("until=2026-11-19", "resp_old"),
+            ("until=2026-11-18", "resp_old"),
             ("since=2026-11-16T00:00&until=2026-11-18T00:00:00Z", "resp_old"),
             ("q=k%C3%B6ln", "resp_said"),
             ("q=from+resp_meta&status=completed", "resp_meta"),
@@ -194,7 +194,16 @@ class ListTest(WebCase):
         with mock.patch("django.utils.timezone.now", return_value=NOW):
             selected = parse_filters(QueryDict("since=Yesterday&until=today"))
         midnight = timezone.localtime(NOW).replace(hour=0, minute=0, second=0, microsecond=0)
-        self.assertEqual((selected.since, selected.until), (midnight - timedelta(days=1), midnight))
+        self.assertEqual((selected.since, selected.until), (midnight - timedelta(days=1), midnight + timedelta(days=1)))
+
+    def test_last_day_is_included(self) -> None:
+        for text, end in (
+            ("2026-11-19", datetime(2026, 11, 20, tzinfo=UTC)),
+            ("2026-11-19T00:00", datetime(2026, 11, 19, tzinfo=UTC)),
+            ("9999-12-31", None),
+        ):
+            with self.subTest(until=text):
+                self.assertEqual(parse_filters(QueryDict(f"until={text}")).until, end)
 
     def test_days_are_those_of_the_zone_in_the_query(self) -> None:
         with mock.patch("django.utils.timezone.now", return_value=datetime(2026, 11, 20, 23, 30, tzinfo=UTC)):
