@@ -16,8 +16,11 @@ from responses_app.store.cluster import direct_link, start_locks
 from responses_app.store.cluster.start_locks import StartLocks
 from tests.support.waiting import eventually, run_ready_tasks
 
-COUNT_SQL = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted"
-END_SQL = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'"
+# Locks of this database alone: other tests hold locks in databases of the same server.
+HELD = """FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted AND datname = current_database()"""
+COUNT_SQL = f"SELECT count(*) {HELD}"
+END_SQL = f"SELECT pg_terminate_backend(pid) {HELD}"
 
 
 async def ask(sql: str) -> Any:
