@@ -83,9 +83,10 @@ pending = UnstoredEnds()
 def _settle(ends: Sequence[UnstoredEnd]) -> None:
     """Settle the reservations of requests. A reservation without a row was released, so all of the usage is added."""
     rows = [end.reserved.row for end in ends if end.reserved.row is not None]
-    closed = {row for (row,) in execute_prepared(CLOSE_SQL, [rows])} if rows else set()
+    # Reservations that count still; those of requests with a log have no row.
+    open_rows = {None, *(row for (row,) in execute_prepared(CLOSE_SQL, [rows]))} if rows else {None}
     charged = [
-        (charge if end.reserved.row in (None, *closed) else replace(charge, reserved=0), end.spent.amounts)
+        (charge if end.reserved.row in open_rows else replace(charge, reserved=0), end.spent.amounts)
         for end in ends
         for charge in end.reserved.charges
     ]
