@@ -22,7 +22,7 @@ from responses_app.engine_interface import (
 )
 from responses_app.engines.socket import codec
 from responses_app.engines.socket.connection import EngineConnection
-from responses_app.engines.vllm.token_joiner import TokenJoiner
+from responses_app.engines.token_joiner import TokenJoiner
 from responses_app.utils.backoff import Backoff
 from responses_app.utils.unix_socket import connectable
 

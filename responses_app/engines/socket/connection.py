@@ -28,6 +28,7 @@ class EngineConnection(asyncio.Protocol):
         self._streams: dict[int, RequestStream] = {}
         self._splitter = FrameSplitter()
         self._received_s = monotonic()
+        self._is_engine_healthy = True
         self._answer: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -66,14 +67,17 @@ class EngineConnection(asyncio.Protocol):
         self._write(encode([[codec.PING]]))
 
     async def answers(self, fresh_s: float, limit_s: float) -> bool:
-        """Return True if data came less than `fresh_s` seconds ago, or comes within `limit_s` seconds after a ping."""
+        """Return True if data came less than `fresh_s` seconds ago, or comes within `limit_s` seconds after a ping.
+
+        False if the engine was not healthy at the last ping.
+        """
         if not self.is_open or monotonic() - self._received_s < fresh_s:
-            return self.is_open
+            return self.is_open and self._is_engine_healthy
         if self._answer is None:
             self._answer = asyncio.get_running_loop().create_future()
             self._write(encode([[codec.PING]]))
         done, _ = await asyncio.wait({self._answer}, timeout=limit_s)
-        return bool(done) and self.is_open
+        return bool(done) and self.is_open and self._is_engine_healthy
 
     async def wait_closed(self, limit_s: float) -> None:
         """Wait until the connection is closed, at most `limit_s` seconds."""
@@ -105,7 +109,6 @@ class EngineConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Pass the messages of complete frames to their streams. Close the connection after an invalid message."""
         self._received_s = monotonic()
-        self._end_wait()
         try:
             for messages, _ in self._splitter.feed(data):
                 for message in messages:
@@ -114,10 +117,13 @@ class EngineConnection(asyncio.Protocol):
             logger.exception("the engine worker sent no valid message, its connection is closed")
             if self._transport is not None:
                 self._transport.abort()
+        self._end_wait()
 
     def _receive(self, message: list[Any]) -> None:
         kind = message[0]
         if kind == codec.PONG:
+            # A worker of an earlier version sends no health.
+            self._is_engine_healthy = len(message) < 2 or bool(message[1])
             return
         if kind == codec.MODEL:
             self.described.set_result(message[1])

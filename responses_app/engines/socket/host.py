@@ -18,6 +18,8 @@ from responses_app.engines.socket.frames import FrameSplitter, InvalidFrame, enc
 
 logger = logging.getLogger(__name__)
 
+PINGS = 0  # Clients count their streams from 1.
+
 
 class EngineHost:
     """Host of a started engine. Access is limited by the mode of the socket."""
@@ -104,7 +106,7 @@ class _Connection(asyncio.Protocol):
                 if task := self._streams.get(stream):
                     task.cancel()
             case [codec.PING]:
-                self._send([codec.PONG])
+                self._begin(PINGS, self._answer_ping())
             case _:
                 raise InvalidFrame(f"unknown message {message[:1]!r}")
 
@@ -125,6 +127,10 @@ class _Connection(asyncio.Protocol):
             self._send([codec.COUNTED, stream, await self._engine.count_tokens(request.prompt, request.images)])
         except Exception as error:
             self._send_error(stream, error)
+
+    async def _answer_ping(self) -> None:
+        """Answer with the health of the engine, whose core may hang. Clients of an earlier version read the kind alone."""
+        self._send([codec.PONG, await self._engine.is_healthy()])
 
     def _send_error(self, stream: int, error: Exception) -> None:
         if not isinstance(error, EngineError):

@@ -19,13 +19,14 @@ from responses_app.engine_interface import (
     prefill_by_generating,
 )
 from responses_app.engines.adapters import adapter_options, split_adapters
+from responses_app.engines.token_joiner import TokenJoiner
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.compile_queue import CompileQueue
+from responses_app.engines.vllm.core_watch import CoreWatch, step_limit_s
 from responses_app.engines.vllm.outputs import processed_chunks
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
 from responses_app.engines.vllm.socket_folder import SocketFolder
 from responses_app.engines.vllm.startup import VllmStartup
-from responses_app.engines.vllm.token_joiner import TokenJoiner
 from responses_app.engines.vllm.token_streams import TokenStreams
 from responses_app.utils.backoff import Backoff
 
@@ -55,6 +56,7 @@ class InProcessVllm:
         self._options = {**plain, **adapter_options(self._adapters, plain)}
         self._llm: Any = None
         self._token_streams: TokenStreams | None = None
+        self._core_watch: CoreWatch | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: VllmStartup | None = None
         self._running: set[str] = set()
@@ -107,8 +109,9 @@ class InProcessVllm:
         await prefill_by_generating(self, request)
 
     async def is_healthy(self) -> bool:
-        """Return True while the core runs."""
-        return self._llm is not None and not self._llm.errored
+        """Return True while the core runs and does not hang."""
+        is_away = self._core_watch is None or self._core_watch.is_away
+        return self._llm is not None and not self._llm.errored and not is_away
 
     async def close(self) -> None:
         """End running requests with `abort`, then the core and all child processes. Abandon a startup under way."""
@@ -167,7 +170,7 @@ class InProcessVllm:
             raise
         except Exception as error:
             raise EngineUnavailable(f"vLLM does not start: {error}") from error
-        self._loading = None
+        cores, self._loading = self._loading.cores, None
         # Before the first request: vLLM's output handler then waits for the next output already.
         self._token_streams = TokenStreams(llm)
         try:
@@ -177,6 +180,7 @@ class InProcessVllm:
             await self._unload()
             raise
         await _warm_up(llm)
+        self._core_watch = CoreWatch(llm.engine_core.is_scheduler_paused_async, list(cores), step_limit_s())
         return llm
 
     async def _load_adapters(self, llm: Any) -> None:
@@ -200,6 +204,9 @@ class InProcessVllm:
     async def _unload(self) -> None:
         llm, self._llm = self._llm, None
         streams, self._token_streams = self._token_streams, None
+        watch, self._core_watch = self._core_watch, None
+        if watch is not None:
+            watch.stop()
         if llm is None:
             return
         if not llm.errored:
@@ -214,13 +221,15 @@ class InProcessVllm:
         self._folder.remove()
 
     async def _watch(self) -> None:
-        """Restart the core after every death; generations wait for the restart."""
+        """Restart the core after every death; generations wait for the restart. The watch kills a core that hangs for long."""
         while True:
             await asyncio.sleep(WATCH_S)
             if self._llm is None or self._llm.errored:
                 logger.error("the vLLM core has died, it is started again")
                 await self._unload()
                 await self._restart()
+            elif self._core_watch is not None:
+                self._core_watch.tick()
 
     async def _restart(self) -> None:
         backoff = Backoff(RESTART_PAUSES_S)

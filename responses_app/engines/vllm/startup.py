@@ -34,7 +34,7 @@ class VllmStartup:
     def __init__(self, model: str, options: Mapping[str, str], folder: SocketFolder) -> None:
         self._folder = folder
         self._abandoned = False
-        self._cores: set[BaseProcess] = set()
+        self.cores: set[BaseProcess] = set()
         self._work = asyncio.create_task(self._run(model, options), name=f"vllm start of {model}")
 
     async def llm(self) -> Any:
@@ -64,9 +64,9 @@ class VllmStartup:
             loading = asyncio.ensure_future(asyncio.to_thread(load, model, options))
             with _restore_environment(RESTORED_VARIABLES):
                 self._folder.make()
-                while not loading.done() and not (self._cores and starts_concurrently(options)):
+                while not loading.done() and not (self.cores and starts_concurrently(options)):
                     await asyncio.wait({loading}, timeout=POLL_S)
-                    self._cores |= set(active_children()) - earlier_children
+                    self.cores |= set(active_children()) - earlier_children
                     self._kill_if_abandoned()
         while not loading.done():
             await asyncio.wait({loading}, timeout=POLL_S)
@@ -76,8 +76,8 @@ class VllmStartup:
     def _kill_if_abandoned(self) -> None:
         """Kill the core of an abandoned startup, so that the loading thread, which cannot be stopped, fails."""
         if self._abandoned:
-            for core in filter(BaseProcess.is_alive, self._cores):
-                _kill_tree(core)
+            for core in filter(BaseProcess.is_alive, self.cores):
+                kill_tree(core)
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ def _restore_environment(names: tuple[str, ...]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _kill_tree(core: BaseProcess) -> None:
+def kill_tree(core: BaseProcess) -> None:
     """Kill the core and its workers, which ignore its end. SIGSTOP first prevents the core from starting more workers."""
     import psutil
 

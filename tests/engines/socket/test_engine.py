@@ -208,6 +208,24 @@ def test_idle_worker_answers_health_checks(path: Path) -> None:
     use(path, work, recording([1]))
 
 
+def test_worker_whose_engine_hangs_is_not_healthy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def is_healthy() -> bool:
+        return states.pop(0)
+
+    async def work(engine: SocketEngine, host: EngineHost) -> None:
+        monkeypatch.setattr(host.engine, "is_healthy", is_healthy)
+        engine._watch_s = 0.0
+        assert not await engine.is_healthy()
+        engine._watch_s = 60.0
+        assert not await engine.is_healthy(), "the last answer is fresh"
+        assert tokens(await collect(engine, make_request())) == [1]
+        engine._watch_s = 0.0
+        assert await engine.is_healthy()
+
+    states = [False, True]
+    use(path, work, recording([1]))
+
+
 @pytest.mark.parametrize("content", [HEADER.pack(2, 0) + b"{}", encode([["generate", 1, {}]]), encode([["what"]])])
 def test_connection_with_invalid_messages_is_closed_and_others_go_on(path: Path, content: bytes) -> None:
     async def work(engine: SocketEngine, _host: EngineHost) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import multiprocessing
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, RequestRejected
+from responses_app.engine_interface import Chunk, Constraint, Engine, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine, orphan_guard
 from responses_app.engines.socket.client import SocketEngine
 from responses_app.engines.socket.host import EngineHost
+from responses_app.engines.vllm import core_watch
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.engines.vllm.socket_folder import PREFIX
@@ -237,6 +239,63 @@ def test_cancelled_simultaneous_starts_leave_no_process(runner: asyncio.Runner, 
     runner.run(main())
     assert left({process_identity(pid) for pid in started()}) == []
     assert runner.run(engine.is_healthy())
+
+
+@pytest.fixture
+def prompt_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a core that hangs noticed at once."""
+    monkeypatch.setattr(core_watch, "PING_EVERY_S", 0.5)
+    monkeypatch.setattr(core_watch, "AWAY_S", 1.0)
+
+
+@pytest.mark.usefixtures("prompt_watch")
+def test_hung_core_is_reported_and_its_requests_go_on_with_it(
+    runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path
+) -> None:
+    async def main() -> tuple[list[Chunk], list[Chunk]]:
+        host, client = EngineHost(engine), SocketEngine(str(tmp_path / "engine.sock"), watch_s=0.1)
+        await host.start(unix_socket.listen(tmp_path / "engine.sock"))
+        await client.start()
+        long = asyncio.create_task(collect(client, make_request(max_tokens=300, sampling={"ignore_eos": True})))
+        await eventually(engine.running)
+        core = processes()["VLLM::EngineCore"]
+        os.kill(core, signal.SIGSTOP)
+        try:
+            await eventually(lambda: is_unhealthy(client))
+            assert not await engine.is_healthy()
+            late = asyncio.create_task(collect(client, make_request(max_tokens=2, sampling={"ignore_eos": True})))
+        finally:
+            os.kill(core, signal.SIGCONT)
+        await eventually(client.is_healthy)
+        assert processes()["VLLM::EngineCore"] == core
+        answers = await long, await late
+        await client.close()
+        await host.close()
+        return answers
+
+    assert [len(tokens(chunks)) for chunks in runner.run(main())] == [300, 2]
+
+
+async def is_unhealthy(engine: Engine) -> bool:
+    return not await engine.is_healthy()
+
+
+@pytest.mark.usefixtures("prompt_watch")
+def test_core_that_hangs_for_long_is_restarted(
+    runner: asyncio.Runner, engine: InProcessVllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core_watch, "KILL_S", 2.0)
+
+    async def main() -> list[Chunk]:
+        core = processes()["VLLM::EngineCore"]
+        os.kill(core, signal.SIGSTOP)
+        with pytest.raises(EngineUnavailable):
+            await collect(engine, make_request())
+        await eventually(engine.is_healthy, limit_s=START_LIMIT_S, poll_s=0.2)
+        assert processes()["VLLM::EngineCore"] != core
+        return await collect(engine, make_request(max_tokens=2, sampling={"ignore_eos": True}))
+
+    assert len(tokens(runner.run(main()))) == 2
 
 
 def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InProcessVllm) -> None:

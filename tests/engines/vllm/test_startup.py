@@ -67,7 +67,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeVllm]:
     yield vllm
     vllm.up.set()
     for process in vllm.cores.values():
-        startup._kill_tree(process)
+        startup.kill_tree(process)
         process.join()
 
 

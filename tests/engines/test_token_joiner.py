@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responses_app.engines.vllm.token_joiner import BUSY_SHARE, QUIET_SHARE, TICK_S, WINDOW_S, TokenJoiner
+from responses_app.engines.token_joiner import BUSY_SHARE, QUIET_SHARE, TICK_S, WINDOW_S, TokenJoiner
 
 
 class JoinTimes:
