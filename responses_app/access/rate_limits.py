@@ -34,14 +34,17 @@ logger = logging.getLogger("responses.limits")
 MINUTE_S = 60.0
 # Seconds until a failed release is repeated. The next release repeats it too, but may never come: its key can be full.
 RETRY_S = 5.0
+# End of the bucket. One more than a minute away is from before the clock of the database was set back: it would refuse all requests.
+FULL_UNTIL = """CASE WHEN rate_limit_until <= clock_timestamp() + make_interval(secs => %(minute)s)
+  THEN greatest(rate_limit_until, clock_timestamp()) ELSE clock_timestamp() END"""
 # Leaky bucket (GCRA) in one column, refilled within a minute. The row lock of the update makes the count below exact.
-SPEND = """
+SPEND = f"""
 WITH one AS (SELECT make_interval(secs => %(minute)s / requests_per_minute) AS took FROM responses_app_apikey WHERE id = %(key)s)
-UPDATE responses_app_apikey SET rate_limit_until = greatest(rate_limit_until, clock_timestamp()) + one.took FROM one
+UPDATE responses_app_apikey SET rate_limit_until = {FULL_UNTIL} + one.took FROM one
 WHERE id = %(key)s AND (one.took IS NULL
-  OR greatest(rate_limit_until, clock_timestamp()) + one.took <= clock_timestamp() + make_interval(secs => %(minute)s))
+  OR {FULL_UNTIL} + one.took <= clock_timestamp() + make_interval(secs => %(minute)s))
 RETURNING requests_per_minute, max_concurrent, extract(epoch FROM rate_limit_until - clock_timestamp())::float8
-"""
+"""  # noqa: S608 - constants
 STATE = """
 SELECT requests_per_minute, extract(epoch FROM rate_limit_until - clock_timestamp())::float8 FROM responses_app_apikey WHERE id = %(key)s
 """

@@ -84,6 +84,13 @@ class MinuteTest(LimitsCase):
             self.assertEqual((await self.post(client)).status_code, 200)
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
 
+    async def test_requests_from_before_the_clock_was_set_back_refuse_nothing(self) -> None:
+        await self.limit(requests_per_minute=1, rate_limit_until=timezone.now() + timedelta(days=1))
+        async with self.serving(record_text(HELLO)) as client:
+            self.assertEqual((await self.post(client)).status_code, 200)
+            self.refused(answer := await self.post(client), 429, "rate_limit_exceeded", None)
+            self.assertLessEqual(int(answer["Retry-After"]), 60)
+
     async def test_counting_tokens_and_compacting_are_requests_too(self) -> None:
         await self.limit(requests_per_minute=1)
         body = orjson.dumps({"model": "m", "input": "Hi"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -96,6 +97,14 @@ class AccountTest(TestCase):
         LoginAttempt.objects.update(at=timezone.now() - login_throttle.WINDOW)
         self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}).status_code, 302)
         self.assertFalse(LoginAttempt.objects.exists())
+
+    def test_attempts_from_before_the_clock_was_set_back_do_not_count(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        wrong, right = ({"username": "ada", "password": text} for text in ("wrong", "countess of lovelace"))
+        for _ in range(login_throttle.MAX_ATTEMPTS["pair"]):
+            self.client.post("/sign-in", wrong)
+        LoginAttempt.objects.update(at=timezone.now() + timedelta(days=1))
+        self.assertEqual(self.client.post("/sign-in", right).status_code, 302)
 
     def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
         wrong = {"username": "ada", "password": "wrong"}
