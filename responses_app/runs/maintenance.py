@@ -33,6 +33,7 @@ from responses_app.store.log.retention import TEMPORARY, prune, prune_by_limits
 from responses_app.store.log.rows import partitions
 from responses_app.store.storage_report.samples import latest_values, take_sample
 from responses_app.store.storage_report.samples import prune as prune_samples
+from responses_app.store.vector_stores import jobs
 from responses_app.tools.file_search.ingestion import ingest_files
 from responses_app.tools.part_checks import check_parts
 from responses_app.webhooks.delivery import deliver_webhooks
@@ -73,6 +74,7 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
         group.create_task(_every(PRUNE_EVERY_S, partitions_due))
+        group.create_task(_every(PRUNE_EVERY_S, mend_due))
         group.create_task(_every(MERGE_EVERY_S, search_index_due))
         group.create_task(_every(USAGE_EVERY_S, usage_due))
         group.create_task(_every(RETENTION_EVERY_S, retention_due))
@@ -115,6 +117,12 @@ def prune_due(now: datetime) -> Iterator[int]:
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)
+
+
+def mend_due(now: datetime) -> Iterator[int]:
+    """Let webhooks and files to ingest be due that a clock which was set back since has put off; yield the number of each."""
+    yield webhooks.mend_due(now)
+    yield jobs.mend_due()
 
 
 def partitions_due(now: datetime) -> Iterator[int]:

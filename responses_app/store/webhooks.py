@@ -39,6 +39,12 @@ due AS MATERIALIZED (
 UPDATE responses_app_webhookdelivery SET claim = %(claim)s, due_at = %(until)s
 WHERE id = (SELECT id FROM due ORDER BY due_at, id LIMIT 1) RETURNING id
 """
+# Longest wait of a delivery, by the number of its attempts.
+_LONGEST: Final = [2 * LEASE, *(max(LEASE, pause * (1 + JITTER)) + LEASE for pause in PAUSES)]
+_MEND_SQL: Final = """
+UPDATE responses_app_webhookdelivery SET due_at = CASE WHEN claim IS NULL THEN %(now)s ELSE %(until)s END
+WHERE status = 'pending' AND due_at > %(now)s + (%(longest)s::interval[])[attempts + 1]
+"""
 
 
 class TooManyEndpoints(Exception):
@@ -64,6 +70,13 @@ def claim_next(now: datetime, full: Collection[str] = ()) -> WebhookDelivery | N
         cursor.execute(_CLAIM_SQL, values)
         row = cursor.fetchone()
     return None if row is None else WebhookDelivery.objects.select_related("endpoint").filter(pk=row[0]).first()
+
+
+def mend_due(now: datetime) -> int:
+    """Let deliveries be due that wait longer than any pause: the clock was set back since. Return their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MEND_SQL, {"now": now, "until": now + LEASE, "longest": _LONGEST})
+        return int(cursor.rowcount)
 
 
 def release(row: WebhookDelivery, now: datetime) -> None:

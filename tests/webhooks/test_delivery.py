@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import openai
 import pytest
@@ -13,6 +14,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from responses_app.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
+from responses_app.runs import maintenance
 from responses_app.store import webhooks
 from responses_app.store.cluster.clock import shared_clock
 from responses_app.store.db import call_in_thread
@@ -106,6 +108,34 @@ def test_host_with_a_wrong_clock_leaves_deliveries_of_other_hosts_and_signs_with
             assert int(request.headers["webhook-timestamp"]) < (now - ahead / 2).timestamp()
     finally:
         shared_clock.note(now, now, now)
+
+
+def test_deliveries_of_a_clock_that_was_set_back_are_due_again(clock: DateClock) -> None:
+    endpoint, _ = make_endpoint("http://127.0.0.1:9")
+    waiting, claimed, retried = (make_delivery(endpoint, clock.now + timedelta(days=1), name) for name in "123")
+    WebhookDelivery.objects.filter(pk=claimed.pk).update(claim=uuid4())
+    # The longest pause, which may be longer than the jump, is left.
+    last = len(webhooks.PAUSES)
+    WebhookDelivery.objects.filter(pk=retried.pk).update(attempts=last, due_at=clock.now + webhooks.PAUSES[-1])
+    assert [*maintenance.mend_due(clock.now)] == [2, 0]
+    due = dict(WebhookDelivery.objects.values_list("pk", "due_at"))
+    assert due == {
+        waiting.pk: clock.now,
+        claimed.pk: clock.now + webhooks.LEASE,
+        retried.pk: clock.now + webhooks.PAUSES[-1],
+    }
+
+
+def test_no_pause_between_attempts_is_cut(clock: DateClock) -> None:
+    with webhook_receiver() as receiver:
+        receiver.statuses = [500]
+        endpoint, _ = make_endpoint(receiver.url)
+        row = make_delivery(endpoint, clock.now)
+        for _ in webhooks.PAUSES:
+            assert deliver(clock) == 1
+            row.refresh_from_db()
+            assert [*maintenance.mend_due(clock.now)] == [0, 0]
+            clock.now = row.due_at
 
 
 def test_both_secrets_are_valid_during_a_rotation(clock: DateClock) -> None:

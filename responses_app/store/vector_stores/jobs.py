@@ -72,6 +72,11 @@ _FAIL_SQL = """
 UPDATE responses_app_vectorstorefile SET status = 'failed', claim = NULL, error_code = %(code)s, error_message = %(message)s
 WHERE status = 'in_progress' AND due_at <= clock_timestamp() AND attempts >= %(attempts)s
 """
+# Files that wait longer than any pause: the clock was set back since. Their claims last for a whole lease.
+_MEND_SQL = """
+UPDATE responses_app_vectorstorefile SET due_at = clock_timestamp() + make_interval(secs => %s)
+WHERE status = 'in_progress' AND due_at > clock_timestamp() + make_interval(secs => %s)
+"""
 _INSERT_SQL = """
 INSERT INTO responses_app_filechunk (store_file_id, store_id, position, start, tokens, text, search, embedding)
 VALUES (%s, %s, %s, %s, %s, %s, array_to_tsvector(ARRAY[%s]) || to_tsvector(%s::regconfig, %s), %s)
@@ -108,6 +113,13 @@ def claim_next(full: Collection[str] = ()) -> VectorStoreFile | None:
                 return VectorStoreFile.objects.select_related("store", "file").filter(pk=row[0]).first()
         cursor.execute(_FAIL_SQL, {"code": SERVER_ERROR, "message": CRASHED, "attempts": MAX_ATTEMPTS})
     return None
+
+
+def mend_due() -> int:
+    """Let files be due soon whose time is further away than any pause. Return their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MEND_SQL, [LEASE_S, 2 * max(*RETRY_PAUSES_S, LEASE_S, OUTAGE_PAUSE_S)])
+        return int(cursor.rowcount)
 
 
 def renew(job: VectorStoreFile) -> bool:

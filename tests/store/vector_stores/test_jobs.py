@@ -60,6 +60,15 @@ class JobsTest(TestCase):
         self.assertTrue(jobs.renew(job))
         self.assertIsNone(jobs.claim_next())
 
+    def test_lease_from_before_the_clock_was_set_back_ends(self) -> None:
+        add_file(self.store)
+        job = claim()
+        self.assertEqual(jobs.mend_due(), 0)
+        VectorStoreFile.objects.update(due_at=timezone.now() + timedelta(days=1))
+        self.assertEqual(jobs.mend_due(), 1)
+        job.refresh_from_db()
+        self.assertLessEqual(job.due_at, timezone.now() + timedelta(seconds=jobs.LEASE_S))
+
     def test_new_chunks_replace_the_earlier(self) -> None:
         added = add_text(self.store, "Before.")
         store_files.add(self.store, [NewStoreFile(added.file.uid, {"new": True})], MANY)
