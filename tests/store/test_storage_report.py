@@ -96,6 +96,11 @@ class StorageReportTest(WebCase):
             take_sample(NOW)
         self.assertIn("1 logs wait for archiving, the oldest for", log.output[0])
 
+    def test_samples_from_before_the_clock_was_set_back_are_deleted(self) -> None:
+        take_sample(NOW + timedelta(days=1))
+        self.assertIsNotNone(take_sample(NOW))
+        self.assertEqual(StorageSample.objects.get().taken_at, NOW)
+
     def test_old_samples_are_thinned_to_hours(self) -> None:
         hour = (NOW - timedelta(days=3)).replace(minute=0)
         for time in (hour, hour + timedelta(minutes=1), NOW - timedelta(days=500), NOW - timedelta(hours=1)):

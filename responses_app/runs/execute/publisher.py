@@ -66,7 +66,8 @@ class DurablePublisher:
         self._recorder, self._log = recorder, log
         self._wait_for_commit = settings.RESPONSES_DURABILITY != "terminal"
         self._coalesces = settings.RESPONSES_COALESCE_DELTAS and self._wait_for_commit
-        self._created = 0.0 if log is None else log.row.created_at.timestamp()
+        # Of a clock that no change of the time of this host moves.
+        self._created = 0.0 if log is None else time.monotonic() - (time.time() - log.row.created_at.timestamp())
         # Milliseconds since the response was created, when the first generation began behind tools that ran first.
         self._generation_since_ms = 0
         self._waiting: PendingAppend | None = None
@@ -268,7 +269,7 @@ class DurablePublisher:
             self._log.row.time_to_first_token_ms = None if first is None else max(0, first - self._generation_since_ms)
 
     def _now_ms(self) -> int:
-        return int((time.time() - self._created) * 1000)
+        return int((time.monotonic() - self._created) * 1000)
 
     def _with_time(self, events: Iterable[EventFrame]) -> list[EventFrame]:
         ms = self._now_ms()

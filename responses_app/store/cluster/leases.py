@@ -70,6 +70,11 @@ UPDATE responses_app_lease SET worker = %(worker)s, epoch = epoch + 1 WHERE resp
 RETURNING response_id
 """
 
+PURGE_SQL = """
+DELETE FROM responses_app_worker WHERE heartbeat_at NOT BETWEEN clock_timestamp() - make_interval(secs => %s)
+  AND clock_timestamp() + make_interval(secs => %s)
+"""
+
 # Time since the work on a response began, by the clock of the database.
 RUNNING = ExpressionWrapper(Now() - Coalesce(F("lease__started_at"), F("created_at")), output_field=DurationField())
 
@@ -179,12 +184,9 @@ def count_waiting() -> int:
 
 
 def purge_workers() -> None:
-    """Delete the rows of workers dead for WORKER_ROW_RETENTION_S seconds."""
+    """Delete the rows of workers dead for WORKER_ROW_RETENTION_S seconds, and heartbeats of the future, which would seem alive."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM responses_app_worker WHERE heartbeat_at < clock_timestamp() - make_interval(secs => %s)",
-            [WORKER_ROW_RETENTION_S],
-        )
+        cursor.execute(PURGE_SQL, [WORKER_ROW_RETENTION_S, WORKER_TIMEOUT_S])
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ def read_sample(now: datetime) -> StorageSample:
 
 def take_sample(now: datetime) -> StorageSample | None:
     """Save a sample unless another process has saved one within a minute; warn if archiving is late. Return the sample."""
+    # A sample of the future is one from before the clock was set back, and would be the latest until then.
+    StorageSample.objects.filter(taken_at__gt=now + EVERY).delete()
     if StorageSample.objects.filter(taken_at__gt=now - EVERY).exists():
         return None
     sample = read_sample(now)

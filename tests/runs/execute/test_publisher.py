@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -83,6 +84,15 @@ class PublisherTest(ApiCase):
             await eventually(lambda: run.broadcast.frames[-1].type.endswith(".delta"))
             run.cancel()
             await self.ended(run)
+
+    async def test_times_of_events_do_not_follow_a_jump_of_the_clock(self) -> None:
+        async with self.gated_run() as (run, gate):
+            with patch("time.time", return_value=time.time() - 86_400):
+                run.cancel()
+                gate.opened.set()
+                await self.ended(run)
+            times = [frame.ms for frame in run.broadcast.frames]
+            self.assertEqual((times, min(times) >= 0), (sorted(times), True))
 
     @asynccontextmanager
     async def opening_run(self) -> AsyncIterator[tuple[Run, GatedLogWriter, asyncio.Future[Any]]]:

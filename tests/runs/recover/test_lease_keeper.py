@@ -103,6 +103,13 @@ class LeaseKeeperTest(TransactionTestCase):
         claimed = await sync_to_async(leases.claim)(uuid4(), ["m"], max_waiting=0, max_started=9, heartbeat_fresh=True)
         self.assertEqual(claimed, [row.pk])
 
+    async def test_heartbeats_of_the_future_and_old_ones_are_purged(self) -> None:
+        now = timezone.now()
+        for name, age in {"alive": 0, "ahead": -86_400, "dead": 60, "forgotten": 2 * 86_400}.items():
+            await Worker.objects.acreate(uid=uuid4(), name=name, heartbeat_at=now - timedelta(seconds=age))
+        await sync_to_async(leases.purge_workers)()
+        self.assertEqual({row.name async for row in Worker.objects.all()}, {"alive", "dead"})
+
     async def test_run_without_committed_events_is_not_lost(self) -> None:
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
         recorder = LogWriter()

@@ -64,6 +64,13 @@ def test_heartbeat_corrects_the_time_of_maintenance(shared_clock: SharedClock) -
     assert is_right(times[1])
 
 
+def test_jump_of_the_clock_of_the_host_changes_nothing() -> None:
+    shared, now = SharedClock(), datetime.now(UTC)
+    shared.note(now, now, now)
+    with mock.patch.object(clock, "datetime", WrongDate):
+        assert abs(shared.now() - datetime.now(UTC)) < AHEAD / 2
+
+
 def test_slow_comparison_is_ignored() -> None:
     shared, now = SharedClock(), datetime.now(UTC)
     shared.note(now - AHEAD, now - timedelta(seconds=20), now)
