@@ -19,7 +19,7 @@ PING_EVERY_S = 5.0
 AWAY_S = 60.0
 BUSY_S = 0.05
 # After so many it is killed, and so is a core whose step exceeds the limit of vLLM.
-KILL_S = 300.0
+KILL_S = 180.0
 # A longer pause between two ticks is a pause of this process, not of the core.
 MAX_TICK_S = 2.0
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing import active_children
 from typing import Any
 
 from responses_app.engines.vllm.args import InvalidEngineOption, engine_fields, set_env
+from responses_app.engines.vllm.core_watch import CoreWatch, step_limit_s
 from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.utils import imports
 
 # Exit code of a permanent failure: a restart would fail the same way.
 EXIT_PERMANENT = 78
+# Status of `GET /health` while the core hangs: the server is a gateway of the core.
+STATUS_CORE_AWAY = 504
 # Options required by the `http:` engine. The access log would have a line per request, in a file without readers.
 SERVER_OPTIONS = {"enable_scale_out": True, "enable_prompt_tokens_details": True, "disable_uvicorn_access_log": True}
 
@@ -63,7 +67,25 @@ def _run(arguments: Any) -> None:
     import uvloop
     from vllm.entrypoints.launchers.api_server.entry import run_server
 
+    watch_core()
     uvloop.run(run_server(arguments))
+
+
+def watch_core() -> None:
+    """Have each `GET /health` look for a core that hangs. vLLM itself notices a core that ends."""
+    from starlette.exceptions import HTTPException
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    async def check_health(llm: Any) -> None:
+        await check_processes(llm)
+        if not watches:
+            watches.append(CoreWatch(llm.is_paused, active_children(), step_limit_s()))
+        watches[0].tick()
+        if watches[0].is_away:
+            raise HTTPException(STATUS_CORE_AWAY, "The core of the engine does not answer.")
+
+    check_processes, watches = AsyncLLM.check_health, list[CoreWatch]()
+    AsyncLLM.check_health = check_health
 
 
 if __name__ == imports.SPAWNED:

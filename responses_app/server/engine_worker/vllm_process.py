@@ -108,12 +108,15 @@ class VllmProcess:
             await asyncio.sleep(START_POLL_S)
 
     async def _while_well(self) -> None:
-        """Check the server every WATCH seconds. Raises VllmFailed if the server is broken, or has not answered for HUNG_LIMIT seconds."""
+        """Check the server every WATCH seconds. Raises VllmFailed if the server is broken, or has not answered for HUNG_LIMIT seconds.
+
+        The server itself kills a core that hangs.
+        """
         detector, status = FailureDetector(1, HUNG_LIMIT), 0
         while not detector.is_dead:
             await asyncio.sleep(WATCH)
             status = await self._health()
-            detector.record(status < 500 if status else None)
+            detector.record(status < 500 or status == vllm_server.STATUS_CORE_AWAY if status else None)
         raise VllmFailed(
             f"vLLM reports a failure (HTTP {status})" if status else f"vLLM has not answered for {HUNG_LIMIT:.0f} s"
         )

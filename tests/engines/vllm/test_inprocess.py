@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 
@@ -19,7 +20,7 @@ from responses_app.engine_interface import Chunk, Constraint, Engine, EngineUnav
 from responses_app.engines import open_engine, orphan_guard
 from responses_app.engines.socket.client import SocketEngine
 from responses_app.engines.socket.host import EngineHost
-from responses_app.engines.vllm import core_watch
+from responses_app.engines.vllm import core_watch, server
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from responses_app.engines.vllm.socket_folder import PREFIX
@@ -274,6 +275,39 @@ def test_hung_core_is_reported_and_its_requests_go_on_with_it(
         return answers
 
     assert [len(tokens(chunks)) for chunks in runner.run(main())] == [300, 2]
+
+
+@pytest.mark.usefixtures("prompt_watch")
+def test_health_of_vllms_server_is_that_of_the_core(
+    runner: asyncio.Runner, engine: InProcessVllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vllm.entrypoints.serve.exception_handling import register
+    from vllm.entrypoints.serve.instrumentator import health
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    # Restores the method after the test.
+    monkeypatch.setattr(AsyncLLM, "check_health", AsyncLLM.check_health)
+    server.watch_core()
+    app = register.FastAPI()
+    app.include_router(health.router)
+    register.init_exception_handler(app)
+    app.state.engine_client = engine._llm
+
+    async def main() -> None:
+        async def answers(status: int) -> bool:
+            return (await client.get("/health")).status_code == status
+
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://core") as client:
+            assert await answers(200)
+            core = processes()["VLLM::EngineCore"]
+            os.kill(core, signal.SIGSTOP)
+            try:
+                await eventually(lambda: answers(server.STATUS_CORE_AWAY), poll_s=0.1)
+            finally:
+                os.kill(core, signal.SIGCONT)
+            await eventually(lambda: answers(200), poll_s=0.1)
+
+    runner.run(main())
 
 
 async def is_unhealthy(engine: Engine) -> bool:
