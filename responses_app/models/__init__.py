@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from responses_app.models.accounts import AuditEntry, LoginAttempt, Membership, Role, SavedView
-from responses_app.models.chat_threads import MAX_PRESET_NAME_CHARS, MAX_THREAD_TITLE_CHARS, ChatPreset, ChatThread
+from responses_app.models.chat_threads import BRANCH, MAX_PRESET_NAME_CHARS, MAX_THREAD_TITLE_CHARS, ChatPreset, ChatThread
 from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus, StoredFile
@@ -38,6 +38,7 @@ from responses_app.models.webhooks import MAX_WEBHOOK_NAME_CHARS, DeliveryStatus
 from responses_app.models.workers import Lease, StorageSample, Worker
 
 __all__ = [
+    "BRANCH",
     "CONVERSATION_LOCK",
     "MAX_CONCURRENT",
     "MAX_FILENAME_CHARS",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+# Metadata key of a thread that started by editing or regenerating a first message: the id of the original first response.
+BRANCH = "branch_of"
 MAX_THREAD_TITLE_CHARS = 200
 MAX_PRESET_NAME_CHARS = 60
 

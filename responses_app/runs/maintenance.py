@@ -23,7 +23,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.pacing import Pacing
 from responses_app.store import audit_log, refused_requests, search_index, webhooks
 from responses_app.store.cluster.clock import shared_clock
-from responses_app.store.content import approvals, orphans
+from responses_app.store.content import approvals, chat_threads, orphans
 from responses_app.store.db import count_sessions, in_background
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.files.storage import StorageUnavailable
@@ -137,8 +137,9 @@ def search_index_due(_now: datetime) -> Iterator[int]:
 
 
 def retention_due(now: datetime) -> Iterator[int]:
-    """Erase responses after the retention of their key or project; yield the size of each batch."""
+    """Erase responses after the retention of their key or project, and choices for threads without one; yield the size of each batch."""
     yield from prune_by_limits(now)
+    yield from (count for _, count in chat_threads.prune())
 
 
 def usage_due(now: datetime) -> Iterator[int]:

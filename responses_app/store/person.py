@@ -12,6 +12,7 @@ import orjson
 from django.db.models import QuerySet
 
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response, StoredRequest, WebhookDelivery
+from responses_app.store.content import chat_threads
 from responses_app.store.content.erasure import Counts, cancel_running, chunks, count_rows, erase_responses
 from responses_app.store.log import reader
 
@@ -55,3 +56,4 @@ def erase_person(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
         ConversationItem.objects.filter(item__response__in=chunk).delete()
         yield from erase_responses(Response.objects.filter(pk__in=chunk))
     yield "webhook deliveries", WebhookDelivery.objects.filter(response_uid__in=uids.values()).delete()[0]
+    yield from chat_threads.prune()

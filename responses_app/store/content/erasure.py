@@ -28,7 +28,7 @@ from responses_app.models import (
     WebhookEndpoint,
 )
 from responses_app.store.cluster import leases
-from responses_app.store.content import orphans
+from responses_app.store.content import chat_threads, orphans
 from responses_app.store.content.batches import change_in_batches
 from responses_app.store.content.deletion import delete_rows
 from responses_app.store.files import container_files, files
@@ -105,6 +105,7 @@ def erase_project(project: str) -> Iterator[tuple[str, int]]:
     yield from _delete_in_batches("refused requests", RefusedRequest.objects.filter(project=project))
     yield from _delete_in_batches("webhook endpoints", WebhookEndpoint.objects.filter(project=project))
     yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
+    yield from chat_threads.prune()
 
 
 def erase_keys(project: str) -> Iterator[tuple[str, int]]:
@@ -126,6 +127,7 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
         yield from erase_responses(Response.objects.filter(pk__in=chunk))
     sum(orphans.erase(project, keys, waits=True))
     yield "items", len(keys) - Item.objects.filter(pk__in=keys).count()
+    yield from chat_threads.prune()
 
 
 def erase_responses(rows: QuerySet[Response]) -> Iterator[tuple[str, int]]:

@@ -17,7 +17,7 @@ from django.db.models.lookups import Exact
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 
-from responses_app.models import ChatThread, Direction, Item, Response
+from responses_app.models import BRANCH, ChatThread, Direction, Item, Response
 from responses_app.utils.user_model import User
 from responses_app.web.responses import search as responses_search
 
@@ -35,8 +35,6 @@ OUTER_TEXT = Concat(BEGINNING, Case(When(Exact(PICTURE_AT, 0), then=Value("")), 
 MAX_TITLE_CHARS = 80
 # A search returns at most this number of responses, the newest ones.
 MAX_SEARCH_RESULTS = 1000
-# Metadata key of a thread that started by editing or regenerating a first message: the id of the original first response.
-BRANCH = "branch_of"
 # The text of a message in JSON, which may be truncated.
 TEXT = re.compile(r'"(?:text|content)": ?"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)')
 ROLE = re.compile(r'"role": ?"(\w+)"')

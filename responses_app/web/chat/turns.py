@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import orjson
 from django.db.models import Q
 
-from responses_app.models import Direction, Item, Response, Status
+from responses_app.models import BRANCH, Direction, Item, Response, Status
 from responses_app.store.log import reader
-from responses_app.web.chat.threads import BRANCH
 from responses_app.web.render.item_blocks import ItemBlock
 from responses_app.web.response import items as response_items
 from responses_app.web.response.outcome import ending

@@ -16,8 +16,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 from django.test import AsyncClient, Client
+from django.utils import timezone
 
-from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
+from responses_app.models import BRANCH, ApiKey, ChatThread, Conversation, Image, Item, LoginAttempt, Membership, Response
+from responses_app.runs import maintenance
 from responses_app.store.content import erasure
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text, sse
 from tests.support.engines.held_engine import HeldEngine
@@ -161,6 +163,18 @@ class EraseCommandTest(ApiCase):
         with self.assertLogs("responses.batches", "WARNING"), self.assertRaisesRegex(CommandError, "1 responses could not"):
             erase("--project", "p", "--yes")
         self.assertEqual(Response.objects.get().uid, "resp_damaged")
+
+    def test_titles_and_links_of_chats_end_with_the_last_response_of_their_thread(self) -> None:
+        ada = User.objects.create_user("ada")
+        for uid in ("resp_gone", "resp_root", "resp_other"):
+            ChatThread.objects.create(user=ada, project="p", thread=uid, title=f"{MARK} {uid}", share_key="key", shared_uid=uid)
+        # A branch of the first message and a later turn keep their thread.
+        stored_response(log_frames(1), "resp_branch", metadata={BRANCH: "resp_root"}, thread="resp_branch")
+        stored_response(log_frames(1), "resp_later", thread="resp_other")
+        list(maintenance.retention_due(timezone.now()))
+        self.assertEqual({row.thread for row in ChatThread.objects.all()}, {"resp_root", "resp_other"})
+        self.assertIn("2 choices for chat threads", erase("--project", "p", "--yes"))
+        self.assertNotIn(MARK, contents())
 
     async def test_a_response_that_begins_meanwhile_is_left_with_all_that_it_needs(self) -> None:
         self.engine = HeldEngine()
