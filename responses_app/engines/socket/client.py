@@ -151,16 +151,20 @@ class SocketEngine:
 
     async def connect(self) -> None:
         """Connect, and read the facts of the model. Raises EngineUnreachable."""
-        loop = asyncio.get_running_loop()
+        loop, connection = asyncio.get_running_loop(), None
         try:
             async with asyncio.timeout(CONNECT_S):
                 _, connection = await loop.create_unix_connection(EngineConnection, self._address)
                 facts = await connection.described
         except (OSError, TimeoutError, EngineError) as error:
             raise EngineUnreachable(f"no engine worker answers at {self.path} ({type(error).__name__})") from error
-        self._max_model_len = int(facts["max_model_len"])
-        self._supports_images = bool(facts["supports_images"])
-        self._connection = connection
+        else:
+            self._max_model_len = int(facts["max_model_len"])
+            self._supports_images = bool(facts["supports_images"])
+            self._connection = connection
+        finally:
+            if connection is not None and connection is not self._connection:
+                await connection.close()
 
     async def _keep(self) -> None:
         """Connect again after the end of a connection, and end connections to a worker that hangs."""

@@ -14,7 +14,7 @@ import pytest
 from responses_app.engine_interface import Chunk, EngineOverloaded, EngineUnavailable, EngineUnreachable, RequestRejected
 from responses_app.engines import open_engine
 from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens, recording
-from responses_app.engines.socket import codec
+from responses_app.engines.socket import client, codec
 from responses_app.engines.socket.client import SocketEngine, answers
 from responses_app.engines.socket.frames import HEADER, FrameSplitter, encode
 from responses_app.engines.socket.host import EngineHost
@@ -146,6 +146,23 @@ def test_start_without_a_worker_needs_the_context_length(path: Path) -> None:
         await engine.close()
         assert not await answers(path, 1.0)
 
+    asyncio.run(main())
+
+
+def test_connection_to_a_worker_that_hangs_is_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert await reader.read() == b""
+        writer.close()
+        ended.set()
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(accept, path):
+            with pytest.raises(EngineUnreachable, match="TimeoutError"):
+                await SocketEngine(str(path)).connect()
+            await asyncio.wait_for(ended.wait(), 60)
+
+    monkeypatch.setattr(client, "CONNECT_S", 0.05)
+    ended = asyncio.Event()
     asyncio.run(main())
 
 
