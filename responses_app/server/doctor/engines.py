@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import asyncio
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -12,16 +11,16 @@ import httpx2
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.engine_interface import EngineUnavailable
+from responses_app.engine_interface import EngineUnavailable, EngineUnreachable
 from responses_app.engines.http.client import KEY_REFUSED
 from responses_app.engines.http.codec import parse_models
+from responses_app.engines.socket.client import SocketEngine
 from responses_app.engines.urls import location, split_urls
 from responses_app.installation.data_dir import SERVE, data_dir, running_server
 from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
 from responses_app.runs.models import models_from_settings
 from responses_app.server.bootstrap.installed import describe_missing_libraries
 from responses_app.server.doctor.findings import FAILED, OK, WARNING, Check, CheckResults
-from responses_app.utils.unix_socket import connectable
 
 LIMIT_S: Final = 5.0
 NO_MODELS: Final = f"RESPONSES_MODELS is empty. {SERVE} sets it from --model; for another ASGI server, set name=engine-url."
@@ -72,7 +71,7 @@ def engine_problem(url: str) -> str | None:
         return _http_problem(url)
     path = Path(unquote(parts.path))
     if parts.scheme == "unix":
-        return _socket_problem(path)
+        return asyncio.run(_socket_problem(path))
     if parts.scheme == "script" and not path.exists():
         return "has no file of recordings. Correct the path."
     return None
@@ -113,11 +112,15 @@ def _model_problem(content: bytes, model: str) -> str | None:
     return None
 
 
-def _socket_problem(path: Path) -> str | None:
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(LIMIT_S)
-        try:
-            probe.connect(connectable(os.fspath(path)))
-        except OSError as error:
-            return f"does not accept a connection ({error.strerror or error}). Start {SERVE}, which starts the worker."
+async def _socket_problem(path: Path) -> str | None:
+    """Ask a worker for the facts of its model, and for its health."""
+    engine = SocketEngine(str(path), watch_s=0.0)
+    try:
+        await engine.connect()
+        if not await engine.is_healthy():
+            return "has a vLLM that hangs or starts again. Look into the log of the worker."
+    except EngineUnreachable as error:
+        return f"cannot be used: {error}. Start {SERVE}, which starts the worker."
+    finally:
+        await engine.close()
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -21,6 +22,9 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 
+from responses_app.engines.replay.engine import ReplayEngine, recording
+from responses_app.engines.socket import client
+from responses_app.engines.socket.host import EngineHost
 from responses_app.installation import data_dir
 from responses_app.installation.data_dir import lock
 from responses_app.installation.database_url import SUPERUSER
@@ -268,6 +272,38 @@ def test_engines_that_are_away_are_named(tmp_path: Path) -> None:
     assert [finding.status for finding in findings] == [FAILED] * 3
     for finding, remedy in zip(findings, ("Start the engine", "Start bin/serve", "Correct the path"), strict=True):
         assert remedy in finding.message
+
+
+class HungReplay(ReplayEngine):
+    """Engine that is started and not healthy."""
+
+    async def is_healthy(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(("kind", "status"), [(ReplayEngine, OK), (HungReplay, FAILED)])
+def test_worker_whose_engine_hangs_is_named(tmp_path: Path, kind: type[ReplayEngine], status: str) -> None:
+    async def main() -> tuple[str, str]:
+        engine = kind([recording([1])])
+        await engine.start()
+        worker = EngineHost(engine)
+        await worker.start(unix_socket.listen(tmp_path / "engine.sock"))
+        finding = await asyncio.to_thread(only, engines.check_engines)
+        await worker.close()
+        return finding
+
+    with override_settings(RESPONSES_MODELS=f"a=unix://{tmp_path}/engine.sock"):
+        reported, message = asyncio.run(main())
+    assert reported == status
+    assert ("vLLM that hangs" in message) == (status == FAILED)
+
+
+def test_worker_that_accepts_and_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel accepts connections of a stopped process."""
+    monkeypatch.setattr(client, "CONNECT_S", 0.05)
+    with unix_socket.listen(tmp_path / "engine.sock"), override_settings(RESPONSES_MODELS=f"a=unix://{tmp_path}/engine.sock"):
+        status, message = only(engines.check_engines)
+    assert (status, "TimeoutError" in message) == (FAILED, True)
 
 
 class ListingEngine(SilentHandler):
