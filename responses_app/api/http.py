@@ -92,12 +92,12 @@ def shared_view(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpRe
     return api_view(public=False, **{method: in_share(handler) for method, handler in handlers.items()})
 
 
-def in_share(handler: Handler) -> Handler:
-    """Return `handler` with a wait for a place of the project. Raises RateLimited."""
+def in_share(handler: Handler, shares: Callable[[], ProjectShares] | None = None) -> Handler:
+    """Return `handler` with a wait for a place of the project among `shares`, by default `resource_shares`. Raises RateLimited."""
 
     async def handle(request: HttpRequest, key: ApiKey, **path: str) -> HttpResponseBase:
         try:
-            async with resource_shares().place(key.project):
+            async with (shares or resource_shares)().place(key.project):
                 return await handler(request, key, **path)
         except ShareExceeded:
             raise RateLimited(SHARE_IS_FULL) from None

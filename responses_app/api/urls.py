@@ -7,6 +7,7 @@ from django.urls import re_path
 from responses_app.api.formats import chat_completions, message_files, messages
 from responses_app.api.formats.message_files import by_version
 from responses_app.api.http import api_view, in_share, shared_view
+from responses_app.api.storage_share import in_storage_share
 from responses_app.api.unknown_urls import not_found
 from responses_app.api.views import (
     container_files,
@@ -61,21 +62,30 @@ urlpatterns = [
     ),
     re_path(
         API + r"files/?$",
-        shared_view(GET=by_version(files.index, message_files.index), POST=by_version(files.create, message_files.create)),
+        api_view(
+            GET=in_share(by_version(files.index, message_files.index)),
+            POST=in_storage_share(by_version(files.create, message_files.create)),
+        ),
         name="api-files",
     ),
     re_path(
         FILE + r"/?$",
-        shared_view(
-            GET=by_version(files.retrieve, message_files.retrieve), DELETE=by_version(files.delete, message_files.delete)
+        api_view(
+            GET=in_share(by_version(files.retrieve, message_files.retrieve)),
+            DELETE=in_storage_share(by_version(files.delete, message_files.delete)),
         ),
     ),
-    re_path(FILE + r"/content/?$", shared_view(GET=files.content)),
+    re_path(FILE + r"/content/?$", api_view(GET=in_storage_share(files.content))),
     re_path(API + r"containers/?$", shared_view(GET=containers.index, POST=containers.create)),
-    re_path(CONTAINER + r"/?$", shared_view(GET=containers.retrieve, DELETE=containers.delete)),
-    re_path(CONTAINER + r"/files/?$", shared_view(GET=container_files.index, POST=container_files.create)),
-    re_path(CONTAINER_FILE + r"/?$", shared_view(GET=container_files.retrieve, DELETE=container_files.delete)),
-    re_path(CONTAINER_FILE + r"/content/?$", shared_view(GET=container_files.content)),
+    re_path(CONTAINER + r"/?$", api_view(GET=in_share(containers.retrieve), DELETE=in_storage_share(containers.delete))),
+    re_path(
+        CONTAINER + r"/files/?$", api_view(GET=in_share(container_files.index), POST=in_storage_share(container_files.create))
+    ),
+    re_path(
+        CONTAINER_FILE + r"/?$",
+        api_view(GET=in_share(container_files.retrieve), DELETE=in_storage_share(container_files.delete)),
+    ),
+    re_path(CONTAINER_FILE + r"/content/?$", api_view(GET=in_storage_share(container_files.content))),
     re_path(
         API + r"vector_stores/?$",
         shared_view(GET=vector_stores.index, POST=vector_stores.create),

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import rate_limits
 from responses_app.api import query
 from responses_app.api.http import Handler, json_response
+from responses_app.api.storage_share import call_in_thread
 from responses_app.api.views import files as views
 from responses_app.api_formats.messages.message import VERSION_HEADER
 from responses_app.api_formats.paths import RequestPaths
@@ -81,7 +81,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """DELETE /v1/files/{id}."""
     del request
-    await sync_to_async(files.delete)(await views.find(key.project, uid))
+    await call_in_thread(key.project, files.delete, await views.find(key.project, uid))
     return json_response({"id": uid, "type": "file_deleted"})
 
 

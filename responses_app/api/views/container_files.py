@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -16,12 +15,12 @@ from django.utils import timezone
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
+from responses_app.api.storage_share import call_in_thread
 from responses_app.api.views.containers import find
-from responses_app.api.views.files import check_filename, file_response, threads
+from responses_app.api.views.files import check_filename, file_response
 from responses_app.errors import InvalidRequest, NotFound, PayloadTooLarge, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
-from responses_app.store.db import release_connection
 from responses_app.store.files import container_files, files, quota
 from responses_app.store.files.pending import part_path
 from responses_app.tools.code_interpreter import sandboxes
@@ -47,8 +46,7 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     async with rate_limits.admit(key) as ticket:
         content_type = request.headers.get("Content-Type", "")
         if content_type.lower().startswith("multipart/"):
-            receive = partial(_receive, container, content_type, body_stream(request))
-            row = await asyncio.wrap_future(threads.submit(receive))
+            row = await call_in_thread(key.project, _receive, container, content_type, body_stream(request))
         else:
             data = await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES + 1)
             if len(data) > MAX_JSON_BYTES:
@@ -81,7 +79,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str, file: str) -> Http
     del request
     row = await _find_file(key.project, uid, file)
     await sandboxes.delete_file(row.container, row.path)
-    await sync_to_async(container_files.delete)(row)
+    await call_in_thread(key.project, container_files.delete, row)
     return json_response({"id": file, "object": "container.file.deleted", "deleted": True})
 
 
@@ -104,7 +102,6 @@ def _receive(container: Container, content_type: str, body: Readable) -> Contain
         container_files.insert(row)
     finally:
         path.unlink(missing_ok=True)
-        release_connection()
     return row
 
 

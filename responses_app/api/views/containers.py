@@ -13,6 +13,7 @@ from django.utils import timezone
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
+from responses_app.api.storage_share import call_in_thread
 from responses_app.errors import NotFound, unknown_file
 from responses_app.models import ApiKey, Container, File
 from responses_app.runs.ids import is_id, new_id
@@ -71,7 +72,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     del request
     row = await find(key.project, uid)
     await sandboxes.end_container(row)
-    await sync_to_async(container_files.delete_container)(row)
+    await call_in_thread(key.project, container_files.delete_container, row)
     return json_response({"id": uid, "object": "container.deleted", "deleted": True})
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 import orjson
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -21,11 +17,11 @@ from django.http.response import HttpResponseBase
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
+from responses_app.api.storage_share import call_in_thread
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import MAX_FILENAME_CHARS, ApiKey, File, FilePurpose
 from responses_app.protocol.ids import PREFIXES
 from responses_app.runs.ids import is_id, new_id
-from responses_app.store.db import release_connection
 from responses_app.store.files import files, quota, storage
 from responses_app.store.files.pending import part_path, pending
 from responses_app.validation.errors import invalid_value
@@ -38,9 +34,6 @@ MIN_EXPIRY_S, MAX_EXPIRY_S = 3600, 30 * 24 * 3600
 ANCHOR, SECONDS = "expires_after[anchor]", "expires_after[seconds]"
 FIELDS: Final = frozenset({"purpose", ANCHOR, SECONDS})
 INTEGER: Final = re.compile(r"[0-9]{1,12}")
-
-# Uploads that a process parses and stores at a time. Others wait on the disk.
-threads = ThreadPoolExecutor(4, "upload")
 
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -76,7 +69,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """DELETE /v1/files/{id}."""
     del request
-    await sync_to_async(files.delete)(await find(key.project, uid))
+    await call_in_thread(key.project, files.delete, await find(key.project, uid))
     return json_response({"id": uid, "object": "file", "deleted": True})
 
 
@@ -110,9 +103,8 @@ async def receive(
 
     `known` are the names of the fields of the form besides the file; `translate` returns these under the names in `FIELDS`.
     """
-    work = partial(_receive, project, request.headers.get("Content-Type", ""), body_stream(request), known, translate)
-    # In a thread of its own: a file is added or removed as a whole, also if the client disconnects.
-    return await asyncio.wrap_future(threads.submit(work))
+    content_type = request.headers.get("Content-Type", "")
+    return await call_in_thread(project, _receive, project, content_type, body_stream(request), known, translate)
 
 
 def _receive(
@@ -123,22 +115,19 @@ def _receive(
     translate: Callable[[FormFields], FormFields],
 ) -> File:
     """Parse the form, store the file and insert the row. Raises ApiError, WriteRefused."""
-    try:
+    quota.check_disk()
+    quota.check_files(project, 0)
+    uid = new_id(PREFIXES["file"])
+    with pending(uid):
+        path = part_path(uid)
+        form = parse_form(content_type, body, path, known, settings.RESPONSES_FILE_MIB * quota.MIB)
+        row = _row(uid, project, replace(form, fields=translate(form.fields)))
         quota.check_disk()
-        quota.check_files(project, 0)
-        uid = new_id(PREFIXES["file"])
-        with pending(uid):
-            path = part_path(uid)
-            form = parse_form(content_type, body, path, known, settings.RESPONSES_FILE_MIB * quota.MIB)
-            row = _row(uid, project, replace(form, fields=translate(form.fields)))
-            quota.check_disk()
-            quota.check_files(project, row.bytes)
-            storage.save(path, uid)
-            # Uploads at the same time have passed the check too. This one counts again, in turn.
-            files.create(row)
-        return row
-    finally:
-        release_connection()
+        quota.check_files(project, row.bytes)
+        storage.save(path, uid)
+        # Uploads at the same time have passed the check too. This one counts again, in turn.
+        files.create(row)
+    return row
 
 
 def _row(uid: str, project: str, form: FileForm) -> File:

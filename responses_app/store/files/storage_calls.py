@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
@@ -20,6 +22,8 @@ SAVE_LIMIT_S: Final = 300.0
 # Limit of all calls while an earlier one is overdue and none has ended since: the storage probably hangs.
 # While all threads have such calls it is 0.
 OVERDUE_LIMIT_S: Final = 0.2
+# Calls that take longer are slow.
+SLOW_S: Final = 0.01
 
 
 class CallOverdue(Exception):
@@ -73,6 +77,17 @@ def _run(call: Future[Any], function: Callable[..., Any], args: tuple[Any, ...])
 
 _threads = _Threads()
 _overdue = set[Future[Any]]()
+_slow_context: ContextVar[Callable[[], AbstractContextManager[None]]] = ContextVar("slow context", default=nullcontext)
+
+
+@contextmanager
+def slow_calls_in(context: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Enter `context()` in this thread during the part of each `call` after SLOW_S seconds."""
+    token = _slow_context.set(context)
+    try:
+        yield
+    finally:
+        _slow_context.reset(token)
 
 
 def call(function: Callable[..., T], *args: Any, limit_s: float | None = None) -> T:
@@ -81,7 +96,11 @@ def call(function: Callable[..., T], *args: Any, limit_s: float | None = None) -
     `limit_s` is ANSWER_LIMIT_S by default.
     """
     future = _threads.submit(function, *args)
-    wait([future], _current_limit(limit_s))
+    current_limit_s = _current_limit(limit_s)
+    wait([future], min(current_limit_s, SLOW_S))
+    if not future.done() and current_limit_s > SLOW_S:
+        with _slow_context.get()():
+            wait([future], current_limit_s - SLOW_S)
     return _result(future)
 
 
