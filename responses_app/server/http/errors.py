@@ -99,7 +99,8 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         request, server = self.requests[-1], self.factory.server
         path = self._decoded_path()
         request.is_upload = server.gate.is_upload(self._command.decode("latin1"), path)
-        if _is_websocket(request) or not server.gate.is_api(path):
+        request.is_keyless = not server.gate.is_api(path)
+        if _is_websocket(request) or request.is_keyless:
             self._let_in(server.budget.of_address(self._client_address()), PAGE_BODY_LIMIT)
             return
         authorization = _authorization(request)

@@ -32,7 +32,7 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
     stage = HEAD
     limit = BODY_LIMIT
     charge: Charge | None = None
-    is_upload = False
+    is_upload = is_keyless = False
     content: Any
     upload: IO[bytes] | None = None
 

@@ -21,6 +21,8 @@ WAITING_S = 1.0
 BODY_GRACE = 60.0
 BODY_RATE = 1024
 BODY_LONGEST = 600.0
+# Seconds that the body of a request without a key may take, as the form of a page.
+PAGE_LONGEST = 30.0
 # Seconds that the upload of a file may take.
 UPLOAD_LONGEST = 3600.0
 # Seconds that a rejected client may continue to send, so that the client can read the answer.
@@ -166,7 +168,7 @@ class LimitedConnection(CoalescingConnection):
             self._stage_start = (self.request_count, stage), now
         seconds = now - self._stage_start[1]
         if stage == BODY and request is not None:
-            return _behind(request.received, seconds, UPLOAD_LONGEST if request.is_upload else BODY_LONGEST)
+            return _behind(request.received, seconds, _longest(request))
         limits = {IDLE: IDLE_LIMIT if self.request_count else HEAD_LIMIT, HEAD: HEAD_LIMIT, LINGER: LINGER_LONGEST}
         return seconds > limits.get(stage, seconds)
 
@@ -174,6 +176,13 @@ class LimitedConnection(CoalescingConnection):
         """Return True for a WebSocket message that arrives too slowly. Silent connections are checked by pings."""
         since = getattr(self.protocol, "since", None)
         return since is not None and _behind(self.protocol.received, now - since, BODY_LONGEST)
+
+
+def _longest(request: Any) -> float:
+    """Return the seconds that the body of a request may take."""
+    if request.is_upload:
+        return UPLOAD_LONGEST
+    return PAGE_LONGEST if request.is_keyless else BODY_LONGEST
 
 
 def _behind(received: int, seconds: float, longest: float) -> bool:

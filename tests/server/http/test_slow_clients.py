@@ -42,6 +42,11 @@ def call(echo: Echo, text: str = "") -> socket.socket:
     return client
 
 
+def read_all(client: socket.socket) -> bytes:
+    with client.makefile("rb") as stream:
+        return stream.read()
+
+
 def ask(path: str) -> str:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -96,6 +101,20 @@ def test_body_at_the_minimum_rate_is_accepted(strict: Echo) -> None:
 
     answer = plain_http.post(f"http://127.0.0.1:{strict.port}/length", content=slowly(), timeout=60)
     assert answer.json() == {"length": pieces * 4096}
+
+
+def test_body_of_a_page_has_less_time_than_one_of_the_api() -> None:
+    echo = Echo(PAGE_LONGEST=0.0)
+    body = "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\nConnection: close\r\n\r\nhalf"
+    try:
+        with call(echo, body.format("/length")) as api, call(echo, body.format("/page")) as page:
+            refusal = read_all(page)
+            assert refusal.startswith(b"HTTP/1.1 408 ")
+            assert b"The body of your request has not come in time." in refusal
+            api.sendall(b"half")
+            assert b'{"length": 8}' in read_all(api)
+    finally:
+        echo.end()
 
 
 @pytest.mark.parametrize("path", ["/flood", "/large"])

@@ -11,9 +11,8 @@ class OpenGate:
     """Gate of an application without keys: all clients share a single account."""
 
     def is_api(self, path: str) -> bool:
-        """Return True: every path accepts long bodies."""
-        del path
-        return True
+        """Return True for all paths but `/page`."""
+        return path != "/page"
 
     def is_upload(self, method: str, path: str) -> bool:
         """Return True for the path `/upload`."""
