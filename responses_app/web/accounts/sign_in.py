@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -25,7 +26,7 @@ from responses_app.utils.user_model import User
 from responses_app.web.accounts import login_throttle
 
 OPERATOR = "operator"
-SALT = "sign-in link"
+SALT = "sign-in link with password"
 VALID_SECONDS = 15 * 60
 LINK_REFUSED = f"This sign-in link has expired or was already used. Sign in below, or run {MANAGE} signin for a new link."
 NO_PASSWORDS = "This server accepts no passwords. Sign in with the sign-in provider."
@@ -88,8 +89,12 @@ def operator() -> User:
 
 
 def link(user: User) -> str:
-    """Return the path of a sign-in link for `user`. The link contains `last_login` and is invalid after the first use."""
-    return reverse("sign-in-link", args=[signing.dumps([user.pk, _stamp(user.last_login)], salt=SALT)])
+    """Return the path of a sign-in link for `user`.
+
+    The link contains `last_login` and a digest of the password: it is invalid after the first use, and after a new password.
+    """
+    value = [user.pk, _stamp(user.last_login), user.get_session_auth_hash()]
+    return reverse("sign-in-link", args=[signing.dumps(value, salt=SALT)])
 
 
 @never_cache
@@ -109,12 +114,18 @@ def with_link(request: HttpRequest, token: str) -> HttpResponse:
 def _redeem(token: str) -> User | None:
     """Return the user of `token`, or None for an invalid token. The UPDATE matches only the first of concurrent uses."""
     try:
-        pk, stamp = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
+        pk, stamp, digest = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
     except signing.BadSignature:
         return None
+    user = User.objects.filter(pk=pk).first()
+    if user is None:
+        return None
+    digests = user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()
+    if not any(constant_time_compare(digest, one) for one in digests):
+        return None
     last_login = datetime.fromisoformat(stamp) if stamp else None
-    is_valid = User.objects.filter(pk=pk, is_active=True, last_login=last_login).update(last_login=timezone.now())
-    return User.objects.get(pk=pk) if is_valid else None
+    unused = User.objects.filter(pk=pk, is_active=True, password=user.password, last_login=last_login)
+    return User.objects.get(pk=pk) if unused.update(last_login=timezone.now()) else None
 
 
 def _stamp(moment: datetime | None) -> str:

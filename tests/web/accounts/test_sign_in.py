@@ -45,6 +45,16 @@ class LinkTest(TestCase):
         self.client.get(sign_in.link(sign_in.operator()))
         self.assertIn("_auth_user_id", self.client.session)
 
+    def test_link_ends_with_a_new_password(self) -> None:
+        ada = User.objects.create_user("ada", password="countess of lovelace")
+        link = sign_in.link(ada)
+        ada.set_password("analytical engine")
+        ada.save()
+        self.assertContains(self.client.get(link, follow=True), "has expired or was already used")
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.get(sign_in.link(ada))
+        self.assertEqual(self.client.session["_auth_user_id"], str(ada.pk))
+
     def test_used_link_says_nothing_to_a_signed_in_person(self) -> None:
         link = sign_in.link(sign_in.operator())
         self.client.get(link)
