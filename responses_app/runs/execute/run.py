@@ -261,10 +261,10 @@ class Run:
             if self.queued:
                 await self.publisher.wait_durable()
                 return True
-        if self._resume.broken is not None:
-            return await self._endings.fail("server_error", self._resume.broken)
         if self._resume.cancelled:
             return await self._endings.cancel()
+        if self._resume.broken is not None:
+            return await self._endings.fail("server_error", self._resume.broken)
         if self.writer.is_queued:
             self._output.publish(self.writer.start(), starts=True)
         return await self._generate()

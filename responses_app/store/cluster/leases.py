@@ -39,11 +39,14 @@ RETURNING extract(epoch FROM heartbeat_at)::float8, (
 )
 """
 # A lease is free without a worker or with a dead worker. A heartbeat of the future is one from before the clock was set back. A
-# waiting response needs capacity, a cancelled response does not.
+# waiting response needs capacity, a cancelled response does not, nor a process of its model if there is none.
 CLAIM_SQL = """
 UPDATE responses_app_lease SET worker = %(worker)s, epoch = epoch + 1 WHERE response_id IN (
     SELECT lease.response_id FROM responses_app_lease lease
-    WHERE {state} AND lease.model = ANY(%(models)s) AND lease.worker IS DISTINCT FROM %(worker)s AND NOT EXISTS (
+    WHERE {state} AND (lease.model = ANY(%(models)s) OR lease.cancelled AND NOT EXISTS (
+        SELECT FROM responses_app_worker worker WHERE lease.model = ANY(worker.served_models)
+        AND worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s)
+    )) AND lease.worker IS DISTINCT FROM %(worker)s AND NOT EXISTS (
         SELECT FROM responses_app_worker worker WHERE worker.uid = lease.worker
         AND worker.heartbeat_at BETWEEN clock_timestamp() - make_interval(secs => %(dead)s)
             AND clock_timestamp() + make_interval(secs => %(dead)s)

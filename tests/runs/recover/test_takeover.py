@@ -279,6 +279,17 @@ class TakeoverTest(ApiCase):
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertIn("no server serves the model 'gone'", last["error"]["message"])
 
+    async def test_response_of_an_unserved_model_can_be_cancelled(self) -> None:
+        async with self.two(slow()) as (client, second):
+            uid = await self.begin(client)
+            await self.hub.close()
+            await self.engine.start()
+            await Lease.objects.aupdate(model="gone")
+            await second.start()
+            manager.set_current(second)
+            answer = await client.post(f"/v1/responses/{uid}/cancel")
+            self.assertEqual((answer.status_code, orjson.loads(answer.content)["status"]), (200, "cancelled"))
+
     async def test_a_log_that_does_not_come_out_the_same_is_closed_as_it_is(self) -> None:
         async with self.two(slow()) as (client, second):
             uid = await self.begin(client)
