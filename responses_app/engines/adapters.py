@@ -102,7 +102,7 @@ class AdapterEngine:
         return self._engine.generate(replace(request, lora=self._name))
 
     async def prefill(self, request: GenerateRequest) -> None:
-        """Process the prompt with the adapter: each adapter has prefixes of its own."""
+        """Process the prompt with the adapter: adapters share no prefixes."""
         await self._engine.prefill(replace(request, lora=self._name))
 
     async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:

@@ -130,7 +130,7 @@ def _parse_number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def _start_wait_s(query: Mapping[str, str]) -> float:
-    """Return the seconds to wait for the server at its start. Raises ValueError."""
+    """Return the seconds to wait for the server at the start. Raises ValueError."""
     text = query.get("start_wait")
     if text is None:
         return default_start_wait_s()

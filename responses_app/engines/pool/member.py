@@ -1,4 +1,4 @@
-"""Member of a pool: an engine with its availability and its counts."""
+"""Member of a pool: an engine with availability and counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Availability:
         return self._clock() >= self._next_check_s
 
     def fail(self) -> None:
-        """Take the engine out until the next health check, after a longer pause than the last one."""
+        """Take the engine out until the next health check, after a longer pause than before."""
         self.is_up = False
         self._next_check_s = self._clock() + self._backoff.next_pause_s()
 

@@ -1,4 +1,4 @@
-"""Start of a pool: all engines side by side, and a check that they serve the same model."""
+"""Start of a pool: all engines side by side, and a check that all serve the same model."""
 
 from __future__ import annotations
 

@@ -181,14 +181,14 @@ class SocketEngine:
                 await asyncio.sleep(backoff.next_pause_s())
 
 
-async def answers(path: Path, limit_s: float) -> bool:
-    """Return True if a worker accepts a connection and describes the model within `limit_s` seconds."""
-    engine = SocketEngine(str(path))
+async def health(path: Path, limit_s: float) -> bool | None:
+    """Return whether the engine of a worker is healthy; None if no worker describes its model within `limit_s` seconds."""
+    engine = SocketEngine(str(path), watch_s=0.0)
     try:
         async with asyncio.timeout(limit_s):
             await engine.connect()
+            return await engine.is_healthy()
     except (EngineUnavailable, TimeoutError):
-        return False
+        return None
     finally:
         await engine.close()
-    return True

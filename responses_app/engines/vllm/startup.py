@@ -103,7 +103,7 @@ def _restore_environment(names: tuple[str, ...]) -> Iterator[None]:
 
 
 def kill_tree(core: BaseProcess) -> None:
-    """Kill the core and its workers, which ignore its end. SIGSTOP first prevents the core from starting more workers."""
+    """Kill the core and the workers, which ignore the end of the core. SIGSTOP first prevents the core from starting more workers."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):

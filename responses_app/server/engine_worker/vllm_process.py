@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import subprocess
@@ -13,13 +14,16 @@ from typing import Any
 
 from responses_app.engines.http.health import FailureDetector
 from responses_app.engines.socket import server as socket_server
-from responses_app.engines.socket.client import answers
+from responses_app.engines.socket.client import health
 from responses_app.engines.vllm import server as vllm_server
+from responses_app.engines.vllm.core_watch import AWAY_S
 from responses_app.engines.vllm.socket_folder import PATH_LIMIT, PATH_VARIABLE
 from responses_app.installation.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.supervision.process_tree import command_line, descendants, describe_exit, first_ended
+
+logger = logging.getLogger("responses.engine")
 
 START_LIMIT = 3600.0  # Seconds; the start may download large weights.
 START_POLL_S = 0.2
@@ -45,10 +49,11 @@ class VllmProcess:
         self.log = folder / "vllm.log"
         self._sockets = folder / "run"
         self._server: subprocess.Popen[bytes] | None = None
+        self._is_core_away = False
 
     async def run(self, ready: Callable[[], None]) -> None:
         """Start the server, call `ready` when requests are accepted, and watch the server. Always raises VllmFailed."""
-        server = self._start()
+        server, self._is_core_away = self._start(), False
         await self._unless_ended([server.pid], self._until_ready())
         ready()
         # Any of these processes can die alone. Then nothing is generated, and vLLM reports the failure after seconds.
@@ -96,7 +101,7 @@ class VllmProcess:
 
     def _failure(self, pid: int) -> VllmFailed:
         if self._server is None or pid != self._server.pid:
-            return VllmFailed("a process of vLLM's core has died")
+            return VllmFailed("vLLM's core hung, and was killed" if self._is_core_away else "a process of vLLM's core has died")
         code = self._server.wait()
         return VllmFailed(f"the vLLM server {describe_exit(code)}", hopeless=code == vllm_server.EXIT_PERMANENT)
 
@@ -116,15 +121,26 @@ class VllmProcess:
         while not detector.is_dead:
             await asyncio.sleep(WATCH)
             status = await self._health()
-            detector.record(status < 500 or status == vllm_server.STATUS_CORE_AWAY if status else None)
+            is_core_away = status == vllm_server.STATUS_CORE_AWAY
+            detector.record(status < 500 or is_core_away if status else None)
+            if status:
+                self._log_change(is_core_away)
         raise VllmFailed(
             f"vLLM reports a failure (HTTP {status})" if status else f"vLLM has not answered for {HUNG_LIMIT:.0f} s"
         )
 
+    def _log_change(self, is_core_away: bool) -> None:
+        if is_core_away and not self._is_core_away:
+            logger.warning("%s: vLLM's core has not answered for %.0f s", self.plan.name, AWAY_S)
+        elif self._is_core_away and not is_core_away:
+            logger.info("%s: vLLM's core answers again", self.plan.name)
+        self._is_core_away = is_core_away
+
     async def _health(self) -> int:
-        """Return the status of `GET /health`, or 0 without an answer. A worker with a socket has 200 or no answer."""
+        """Return the status of `GET /health`, or 0 without an answer. The health of a worker with a socket is shown as a status."""
         if self.plan.socket is not None:
-            return 200 if await answers(self.plan.socket, ANSWER_LIMIT) else 0
+            is_healthy = await health(self.plan.socket, ANSWER_LIMIT)
+            return 0 if is_healthy is None else 200 if is_healthy else vllm_server.STATUS_CORE_AWAY
         try:
             async with asyncio.timeout(ANSWER_LIMIT):
                 reader, writer = await asyncio.open_connection(reachable(self.plan.host), self.plan.port)

@@ -15,7 +15,7 @@ from responses_app.engine_interface import Chunk, EngineOverloaded, EngineUnavai
 from responses_app.engines import open_engine
 from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens, recording
 from responses_app.engines.socket import client, codec
-from responses_app.engines.socket.client import SocketEngine, answers
+from responses_app.engines.socket.client import SocketEngine, health
 from responses_app.engines.socket.frames import HEADER, FrameSplitter, encode
 from responses_app.engines.socket.host import EngineHost
 from responses_app.utils import unix_socket
@@ -144,7 +144,7 @@ def test_start_without_a_worker_needs_the_context_length(path: Path) -> None:
         await engine.start()
         assert (engine.max_model_len, await engine.is_healthy()) == (99, False)
         await engine.close()
-        assert not await answers(path, 1.0)
+        assert await health(path, 1.0) is None
 
     asyncio.run(main())
 
