@@ -104,6 +104,7 @@ def test_recorded_files_exist() -> None:
 
 def test_slow_tests_are_those_with_slow_parameters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     progress = SuiteProgress(io.StringIO(), lambda: 0.0, record=True)
+    monkeypatch.setattr(slow_tests, "SLOW_S", 0.2)
     for module in (file_seconds, slow_tests):
         monkeypatch.setattr(module, "TABLE", tmp_path / f"{module.__name__}.json")
     progress.collected(TESTS)

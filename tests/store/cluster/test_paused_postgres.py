@@ -25,6 +25,9 @@ from responses_app.utils.watched_connection import WatchedConnection
 from tests.support.server.processes import family
 from tests.support.waiting import eventually
 
+# It starts a Postgres of its own, and waits for limits of time.
+pytestmark = pytest.mark.slow
+
 SHORT_S = 0.1
 
 
