@@ -214,8 +214,8 @@ class PrometheusObserver(Observer):
         self._sockets.set(count)
 
     def started(self, waited_s: float) -> None:
-        """Observe the wait of a start."""
-        self._queue.observe(waited_s)
+        """Observe the wait of a start. It is negative if the host that queued the response has a clock that is ahead."""
+        self._queue.observe(max(waited_s, 0.0))
 
     def committed(self, seconds: float) -> None:
         """Observe a commit."""

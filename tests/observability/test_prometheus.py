@@ -50,6 +50,12 @@ def test_tokens_are_counted_by_type(metrics: Metrics) -> None:
     assert counts == {"input": 100, "cached_input": 60, "output": 40, "reasoning": 10}
 
 
+def test_the_sum_of_waits_never_falls(metrics: Metrics) -> None:
+    for waited_s in (2.0, -300.0):
+        metrics.observer.started(waited_s)
+    assert (metrics.value("verbatim_queue_seconds_sum"), metrics.value("verbatim_queue_seconds_count")) == (2.0, 2.0)
+
+
 def test_calls_are_counted_by_kind_and_outcome(metrics: Metrics) -> None:
     output = [
         {"type": "message", "status": "completed"},
