@@ -16,6 +16,9 @@ from responses_app.runs.models import ServedModel, parse_models, start_all
 from tests.support.dialects.checkpoints import byte_tokenizer_json, write_files
 from tests.support.dialects.parser_driver import CHATML
 
+# They import transformers.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
