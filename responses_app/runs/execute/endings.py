@@ -74,7 +74,7 @@ class RunEndings:
 
         `fill` adds an empty message to an answer without items. A completed response names the `stop_sequence` that ended its text.
         """
-        now, usage = int(time.time()), self._usage()
+        now, usage = int(self._time()), self._usage()
         if finish == "stop":
             fields = self._final_fields() if stop_sequence is None else {**self._final_fields(), "stop_sequence": stop_sequence}
             return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, **fields))
@@ -103,7 +103,7 @@ class RunEndings:
 
     async def end_early(self, reason: str) -> bool:
         """End as incomplete for `reason`: the client continues with more input, or the running time is over."""
-        now, usage = int(time.time()), self._usage()
+        now, usage = int(self._time()), self._usage()
         return await self._end(self._writer.end_incomplete(reason, now=now, usage=usage, **self._final_fields()))
 
     async def settle(self) -> bool:
@@ -153,7 +153,12 @@ class RunEndings:
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response
         error = response["error"] or {}
-        return Ending(response["status"], datetime.now(UTC), response["output"], response["usage"], error.get("code", ""))
+        ended_at = datetime.fromtimestamp(self._time(), UTC)
+        return Ending(response["status"], ended_at, response["output"], response["usage"], error.get("code", ""))
+
+    def _time(self) -> float:
+        """Return the time, at least that of the creation: the host that created the response may have a clock that is ahead."""
+        return max(time.time(), float(self._writer.response["created_at"]))
 
     def _partial_usage(self) -> dict[str, Any] | None:
         """Return the usage of a run that ends early; None if the run has not started."""

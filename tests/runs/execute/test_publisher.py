@@ -94,6 +94,16 @@ class PublisherTest(ApiCase):
             times = [frame.ms for frame in run.broadcast.frames]
             self.assertEqual((times, min(times) >= 0), (sorted(times), True))
 
+    async def test_a_response_does_not_end_before_its_creation(self) -> None:
+        async with self.gated_run() as (run, gate):
+            with patch("time.time", return_value=time.time() - 86_400):
+                run.cancel()
+                gate.opened.set()
+                await self.ended(run)
+            row = await Response.objects.aget(uid=run.uid)
+            assert row.ended_at is not None
+            self.assertEqual(row.ended_at.timestamp(), run.writer.response["created_at"])
+
     @asynccontextmanager
     async def opening_run(self) -> AsyncIterator[tuple[Run, GatedLogWriter, asyncio.Future[Any]]]:
         """Yield a run that has taken all its tokens while its opening is being committed, and the answer to the client."""
