@@ -1,4 +1,4 @@
-"""What a web process holds after thousands of responses: memory, open files, threads and connections, read now and then."""
+"""Memory, open files, threads and connections of a web process over thousands of responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn of an agent costs before the first event: a chain of tool calls over a WebSocket, and over HTTP with previous_response_id.
+"""Cost of a turn of an agent before the first event: a chain of tool calls over a WebSocket, and over HTTP with previous_response_id.
 
     python -m bench.turns [--turns 30] [--chains 5] [--model NAME=SOURCE]
 

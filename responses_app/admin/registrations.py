@@ -252,7 +252,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 
 
 class AccountSelect(AutocompleteSelect):
-    """Search of an account. Its only name for screen readers is the text within, which Django leaves empty."""
+    """Search of an account. The only name for screen readers is the text within, which Django leaves empty."""
 
     def build_attrs(self, base_attrs: Any, extra_attrs: Any = None) -> dict[str, Any]:
         """Return the attributes, with a text for the empty field."""

@@ -88,7 +88,7 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
 
 
 def shared_view(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
-    """Return a view whose requests wait for a place of their project: many requests of a project delay those of no other."""
+    """Return a view whose requests wait for a place of their project: many requests of a project delay no other project."""
     return api_view(public=False, **{method: in_share(handler) for method, handler in handlers.items()})
 
 

@@ -47,7 +47,7 @@ class RunOwner:
 
 @dataclass(frozen=True, slots=True)
 class KnownContext:
-    """What the caller knows of the context that a request continues: the items, and a cache of the tokens of the prompt.
+    """Context that a request continues, as far as the caller knows: the items, and a cache of the tokens of the prompt.
 
     `reserve` reserves what the prepared request may use of the limits of its key, before anything is stored. `slot` is the concurrency
     slot of the request, which ends when the row of the response begins.

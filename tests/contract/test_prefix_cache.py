@@ -1,4 +1,4 @@
-"""What `cached_tokens` of a real engine tells a project about the prompts of another: nothing."""
+"""What `cached_tokens` of a real engine tells a project: nothing about the prompts of another."""
 
 from __future__ import annotations
 

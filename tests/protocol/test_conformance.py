@@ -1,4 +1,4 @@
-"""The judge judged: clean streams pass, and for every rule deliberately broken ones are caught by name."""
+"""Tests of the stream validator: clean streams pass, and broken ones are caught for every rule, by its name."""
 
 from __future__ import annotations
 
@@ -532,7 +532,7 @@ rubbish = junk | st.builds(
 @settings(max_examples=20, deadline=None)
 @given(speeches(), st.data())
 def test_validator_never_raises_on_changed_events(response: tuple[list[Delta], str], data: st.DataObject) -> None:
-    """Whatever stands where, the judge answers."""
+    """The validator answers with any value at any path."""
     events: list[Any] = json.loads(json.dumps(write_response(*response)[0]))
     for _ in range(3):
         event = data.draw(st.sampled_from(events))

@@ -1,4 +1,4 @@
-"""What is refused before anything runs: status, code, param and sentence, and no row left behind (checklist A and B)."""
+"""Requests that are refused before anything runs: status, code, param and sentence, and no row left behind (checklist A and B)."""
 
 from __future__ import annotations
 

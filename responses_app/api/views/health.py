@@ -57,7 +57,7 @@ class PartHealth:
 
 
 async def live(request: HttpRequest) -> HttpResponseBase:
-    """GET /health/live: 200 while the process answers, also while it drains."""
+    """GET /health/live: 200 while the process answers, also while draining."""
     del request
     return json_response({"status": "live"})
 

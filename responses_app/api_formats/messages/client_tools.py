@@ -43,7 +43,7 @@ ACTIONS: Final = (*OLD_ACTIONS, "left_mouse_down", "left_mouse_up", "triple_clic
 
 
 class ToolOptions(Cacheable):
-    """Fields of all tools besides those of an MCP server."""
+    """Fields of all tools but MCP servers."""
 
     allowed_callers: Array[Literal["direct"]] | None = None
     # A deferred tool is offered when a result refers to it.

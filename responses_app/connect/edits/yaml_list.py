@@ -1,4 +1,4 @@
-"""Edits of a list of objects in a YAML file: the file itself, or one of its keys."""
+"""Edits of a list of objects in a YAML file, which is the whole file or the value of a key."""
 
 from __future__ import annotations
 

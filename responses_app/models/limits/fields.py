@@ -23,7 +23,7 @@ NANO: Final = 10**9
 
 
 class Amount(StrEnum):
-    """What a counted limit counts."""
+    """Kind of use that a limit counts."""
 
     TOKENS = "tokens"
     CALLS = "tool calls"

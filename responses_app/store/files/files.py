@@ -63,7 +63,7 @@ async def page(
 
 
 def delete(row: File) -> None:
-    """Delete a file: the row, then the bytes unless a container has them. What stops in between leaves a mark for the clean-up."""
+    """Delete a file: the row, then the bytes unless a container has them. A stop in between leaves a mark for the clean-up."""
     with deletion(row.storage_name):
         row.delete()
         delete_unreferenced(row.storage_name)

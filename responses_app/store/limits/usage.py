@@ -39,7 +39,7 @@ SELECT count(*) FROM merged
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a response has used. `cost` is in billionths of the currency unit, and `cached_tokens` are part of `input_tokens`."""
+    """Usage of a response. `cost` is in billionths of the currency unit, and `cached_tokens` are part of `input_tokens`."""
 
     input_tokens: int = 0
     cached_tokens: int = 0

@@ -112,7 +112,7 @@ class Column:
 
     @property
     def problems(self) -> Sequence[ProblemNotice]:
-        """What is invalid in the output: calls and texts."""
+        """Invalid calls and texts of the output."""
         return [notice for step in self.turn.steps for notice in problem_notices(step.snapshot)] if self.turn else ()
 
     @property

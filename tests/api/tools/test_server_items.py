@@ -1,4 +1,4 @@
-"""What another server did and a client brings along: searches, code, pictures, MCP calls; kept whole, and told to the model."""
+"""Input items of tools that another server ran: searches, code, pictures, MCP calls; stored whole and shown to the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listener hears of a run, and that it hears of silence too."""
+"""Events of a run that a listener gets, and heartbeats while there are none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def frame(number: int) -> EventFrame:
 
 
 class BroadcastTest(IsolatedAsyncioTestCase):
-    async def test_silence_is_told_again_and_again_and_counts_from_the_last_frame(self) -> None:
+    async def test_heartbeats_repeat_and_their_interval_counts_from_the_last_frame(self) -> None:
         feed, loop = Broadcast(), asyncio.get_running_loop()
         async with aclosing(feed.subscribe(pause=PAUSE)) as batches:
             feed.broadcast([frame(0)])
@@ -37,7 +37,7 @@ class BroadcastTest(IsolatedAsyncioTestCase):
             loop.call_soon(feed.end)
             self.assertEqual([batch async for batch in batches], [])
 
-    async def test_any_number_of_listeners_hear_all_of_it_from_where_they_want(self) -> None:
+    async def test_any_number_of_listeners_get_all_frames_from_their_start(self) -> None:
         feed, loop = Broadcast([frame(0)]), asyncio.get_running_loop()
 
         async def all_of(after: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What --model and --engine come to."""
+"""Models that --model and --engine mean."""
 
 from __future__ import annotations
 

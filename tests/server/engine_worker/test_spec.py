@@ -1,4 +1,4 @@
-"""What a worker is asked to run, and under which URL it is reached."""
+"""Model and URL of a worker."""
 
 from __future__ import annotations
 

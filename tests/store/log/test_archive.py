@@ -1,4 +1,4 @@
-"""A sealed log reads as it did before, for whoever comes then or is in the middle of it; sealing twice at a time happens once."""
+"""An archived log reads as before, for new and present readers; two archivers at a time archive a log once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is old enough goes, in batches; what is left answers as before."""
+"""Old responses are deleted in batches; all others answer as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API's tests share: a key, a hub whose engine replays a tape in harmony, and readers for what comes back."""
+"""Shared parts of the API tests: a key, a hub whose engine replays a tape in harmony, and readers for what comes back."""
 
 from __future__ import annotations
 
