@@ -125,7 +125,7 @@ class FieldCalls(SectionSyntax):
         """Read a text without quotes. At the end of the generation the text ends too, unless cut off. Raises EndOfText."""
         parts, is_string = list[str](), is_text(schema)
         is_at_key = re.compile(
-            rf"\s*{re.escape(self.key_begin.strip())}\s*({'|'.join(map(re.escape, calls.properties(name))) or _WORD.pattern})"
+            rf"{re.escape(self.key_begin.strip())}\s*({'|'.join(map(re.escape, calls.properties(name))) or _WORD.pattern})"
             rf"\s*{re.escape(self.key_end.strip())}"
         )
 
@@ -142,21 +142,19 @@ class FieldCalls(SectionSyntax):
         calls.write('"' if is_string else "")
         with ended(reader, end, lambda: "".join(parts)):
             while (yield from reader.pass_until(Markers("\n", self._end), emit)) == "\n":
-                yield from self._wait_for_line(reader)
-                if is_at_key.match(reader.unread) or reader.unread.lstrip().startswith(self._end):
+                line = yield from self._next_line(reader)
+                if is_at_key.match(line) or line.startswith(self._end):
                     break
                 emit("\n")
             else:
                 reader.at -= len(self._end)
 
-    def _wait_for_line(self, reader: Reader) -> Steps[None]:
-        """Wait until the text behind a line break decides if a key or the end of the call follows."""
+    def _next_line(self, reader: Reader) -> Steps[str]:
+        """Return the next line that is not empty, as soon as it decides if a key or the end of the call follows."""
         while True:
-            following_text = reader.unread.lstrip()
-            if "\n" in following_text or len(following_text) >= _MAX_KEY or following_text.startswith(self._end):
-                return
-            if reader.closed:
-                return
+            line, line_end, _ = reader.unread.lstrip()[:_MAX_KEY].partition("\n")
+            if line_end or len(line) == _MAX_KEY or line.startswith(self._end) or reader.closed:
+                return line
             yield from reader.wait()
 
     # Grammar

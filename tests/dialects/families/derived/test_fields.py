@@ -86,6 +86,13 @@ def test_a_text_may_have_several_lines(form: str) -> None:
     assert read_by_letters(output_for(form), case) == list(case.expected)
 
 
+def test_key_is_in_the_line_of_its_beginning() -> None:
+    output, text = output_for("lines of a list"), "[ACT]\ntool: unknown\n- place: Oslo\n-\n unit: south\n[/ACT]"
+    for pieces in (list(text), [text]):
+        arguments = "".join(delta.text for delta in parse(output, pieces) if isinstance(delta, Arguments))
+        assert json.loads(arguments) == {"place": "Oslo\n-\n unit: south"}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_arguments_arrive_in_parts(form: str) -> None:
     text = written(form, **{"name": OSLO[0], **OSLO[1]}).partition("Oslo")[0] + "Oslo is"
