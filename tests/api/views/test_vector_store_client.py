@@ -8,6 +8,7 @@ from pathlib import Path
 
 import openai
 import pytest
+from openai.types import VectorStore
 
 from tests.support.server.processes import named
 from tests.support.server.serve_command import END_LIMIT, Server
@@ -99,12 +100,18 @@ def test_ingestion_survives_a_kill(tmp_path: Path, tape: str) -> None:
         text = "".join(f"Line {n} about foxes and dens.\n" for n in range(15_000))
         files = [upload(client, f"{n}.txt", text) for n in range(4)]
         store = client.vector_stores.create(file_ids=files)
-        wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.completed >= 1, limit_s=120)
+        stored: list[VectorStore] = []
+
+        def is_one_completed() -> bool:
+            stored.append(client.vector_stores.retrieve(store.id))
+            return stored[-1].file_counts.completed >= 1
+
+        wait_until(is_one_completed, limit_s=120)
         os.kill(named(first.process.pid, "responses_app.server.processes.main"), signal.SIGKILL)
+        assert stored[-1].file_counts.in_progress > 0, "the server was killed in the middle"
         first.process.wait(END_LIMIT)
         second = Server(first.folder, "--engine", tape)
         client = connect(second.ready())
-        assert client.vector_stores.retrieve(store.id).file_counts.in_progress > 0, "the server was killed in the middle"
         wait_until(lambda: client.vector_stores.retrieve(store.id).status == "completed", limit_s=120)
         assert client.vector_stores.retrieve(store.id).file_counts.completed == len(files)
         for file_id in files:
