@@ -263,13 +263,18 @@ class TakeoverTest(ApiCase):
             part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
             self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
 
+    async def begin_unserved(self, client: AsyncClient, second: RunManager) -> str:
+        """Begin a response in a process that ends, of a model that `second` does not serve."""
+        uid = await self.begin(client)
+        await self.hub.close()
+        await self.engine.start()
+        await Lease.objects.aupdate(model="gone")
+        await second.start()
+        return uid
+
     async def test_response_of_an_unserved_model_fails_finally(self) -> None:
         async with self.two(slow()) as (client, second):
-            uid = await self.begin(client)
-            await self.hub.close()
-            await self.engine.start()
-            await Lease.objects.aupdate(model="gone")
-            await second.start()
+            uid = await self.begin_unserved(client, second)
             with (
                 patch("responses_app.store.cluster.leases.MAX_UNSERVED_S", 0.3),
                 patch("responses_app.runs.recover.lease_keeper.TIDY_EVERY", 0.0),
@@ -281,11 +286,7 @@ class TakeoverTest(ApiCase):
 
     async def test_response_of_an_unserved_model_can_be_cancelled(self) -> None:
         async with self.two(slow()) as (client, second):
-            uid = await self.begin(client)
-            await self.hub.close()
-            await self.engine.start()
-            await Lease.objects.aupdate(model="gone")
-            await second.start()
+            uid = await self.begin_unserved(client, second)
             manager.set_current(second)
             answer = await client.post(f"/v1/responses/{uid}/cancel")
             self.assertEqual((answer.status_code, orjson.loads(answer.content)["status"]), (200, "cancelled"))
