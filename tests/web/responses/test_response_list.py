@@ -323,7 +323,7 @@ class ListTest(WebCase):
         refuse(1, NOW + timedelta(minutes=5.5), code="older_one")
         refuse(1, NOW - timedelta(days=1), code="first_one")
         newest = self.page("/responses")
-        self.assertRegex(newest, r'(?s)responses/resp_59".*Refused 400.*responses/resp_58"')
+        self.assertRegex(newest, r'(?s)responses/resp_59".*class="badge status">Refused 400.*responses/resp_58"')
         older = re.search(r'href="\?(after=\d+)" rel="next"', newest)
         assert older is not None
         last = self.page(f"/responses?{older[1]}")
