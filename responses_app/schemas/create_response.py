@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from django.conf import settings
 from pydantic import Field
@@ -67,6 +67,16 @@ class RetentionRatio(StrictModel):
 class CreateResponse(StrictModel):
     """Schema of the body; `schemas.parsing` parses the input items and the tools."""
 
+    other_names: ClassVar[Mapping[str, str]] = {
+        "messages": "input",
+        "system": "instructions",
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "reasoning_effort": "reasoning.effort",
+        "response_format": "text.format",
+        "verbosity": "text.verbosity",
+        "functions": "tools",
+    }
     model: str
     input: Any = None
     instructions: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -63,6 +63,8 @@ class StrictModel(BaseModel):
     """Schema without type coercion and without unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+    # Names that other APIs have for a field, which an error about the unknown name mentions.
+    other_names: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -87,7 +89,7 @@ def validate(model: type[Model], raw: object, loc: Loc = ()) -> Model:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise translate(error, loc, model.model_fields) from error
+        raise translate(error, loc, model.model_fields, model.other_names) from error
 
 
 class Caller(StrictModel):

@@ -78,8 +78,13 @@ def json_path(loc: Loc) -> str:
     return text
 
 
-def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ()) -> InvalidRequest:
-    """Convert the first validation error to an API error; errors about unknown fields come last."""
+def translate(
+    error: ValidationError, base: Loc = (), known: Iterable[str] = (), other_names: Mapping[str, str] | None = None
+) -> InvalidRequest:
+    """Convert the first validation error to an API error; errors about unknown fields come last.
+
+    `other_names` are names that other APIs have for one of the `known` fields.
+    """
     findings = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "extra_forbidden")
     finding: Mapping[str, Any] = findings[0]
     loc = (*base, *finding["loc"])
@@ -90,7 +95,7 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
     if kind == "missing":
         return missing(loc)
     if kind == "extra_forbidden":
-        return unknown_parameter(where, str(loc[-1]), known)
+        return unknown_parameter(where, str(loc[-1]), known, (other_names or {}).get(where))
     if kind in BOUNDS:
         return _bound(where, kind, finding["input"], context)
     if kind in LENGTHS:
@@ -148,10 +153,13 @@ def invalid_value(where: str, value: object, allowed: Iterable[str] | str) -> In
     )
 
 
-def unknown_parameter(where: str, name: str = "", known: Iterable[str] = ()) -> InvalidRequest:
-    """Return the error for a parameter that does not exist, with the one of the `known` names that is nearest to `name`."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+def unknown_parameter(where: str, name: str = "", known: Iterable[str] = (), meant: str | None = None) -> InvalidRequest:
+    """Return the error for a parameter that does not exist.
+
+    The message has the parameter that is `meant`, or the one of the `known` names that is nearest to `name`.
+    """
+    meant = meant or next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+    hint = f" Did you mean '{meant}'?" if meant else ""
     return InvalidRequest(f"Unknown parameter: '{where}'.{hint}", param=where, code="unknown_parameter")
 
 

@@ -131,6 +131,8 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"truncation": "middle"}, "invalid_value", "truncation", ""),
     ({"stream": "yes"}, "invalid_type", "stream", ""),
     ({"strem": True}, "unknown_parameter", "strem", "Did you mean 'stream'?"),
+    ({"reasoning_effort": "low"}, "unknown_parameter", "reasoning_effort", "Did you mean 'reasoning.effort'?"),
+    ({"messages": []}, "unknown_parameter", "messages", "Did you mean 'input'?"),
     ({"stream_options": {"x": 1}}, "unknown_parameter", "stream_options.x", ""),
     ({"background": "yes"}, "invalid_type", "background", ""),
     ({"conversation": "x"}, "invalid_value", "conversation", "begins with 'conv'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -155,6 +155,12 @@ class TemplateOptions(StrictModel):
 class ChatCompletionRequest(StrictModel):
     """Schema of the body; `messages` are validated one by one, and values that mean the same in Responses are validated there."""
 
+    other_names: ClassVar[Mapping[str, str]] = {
+        "input": "messages",
+        "instructions": "messages",
+        "reasoning": "reasoning_effort",
+        "text": "response_format",
+    }
     messages: Annotated[list[Any], Field(min_length=1, max_length=ARRAY_LIMIT)]
     model: str | None = None
     stream: bool | None = None

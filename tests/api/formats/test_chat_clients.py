@@ -61,6 +61,50 @@ class ChatClientsTest(ApiCase):
             response = await self.chat(client, messages=[{"role": "user", "content": parts[1:]}])
             self.refused(response, 400, "unknown_parameter", "messages[0].content[0].role")
 
+    async def test_the_error_for_a_parameter_of_responses_names_that_of_chat_completions(self) -> None:
+        async with self.serving() as client:
+            for name, meant in (("instructions", "messages"), ("text", "response_format")):
+                response = await self.chat(client, messages=[HI], **{name: {}})
+                self.refused(response, 400, "unknown_parameter", name, f"Did you mean '{meant}'?")
+
+    async def test_both_requests_of_open_webui_for_a_tool_loop_have_the_same_prompt(self) -> None:
+        """Bodies of Open WebUI 0.12: the type of its connection chooses the API."""
+        call = {"name": "get_weather", "arguments": '{"city":"Paris"}'}
+        function = {"name": "get_weather", "description": "Weather of a city.", "parameters": TOOL["parameters"]}
+        messages: list[Message] = [
+            {"role": "system", "content": "Short."},
+            {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "call_0", "type": "function", "function": call}]},
+            {"role": "tool", "tool_call_id": "call_0", "content": "Paris: sunny"},
+            {"role": "assistant", "content": "It is sunny."},
+            {"role": "user", "content": "And then?"},
+        ]
+        items: list[Message] = [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Weather?"}]},
+            {"type": "function_call", "call_id": "call_0", **call},
+            {"type": "function_call_output", "call_id": "call_0", "output": "Paris: sunny"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is sunny."}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And then?"}]},
+        ]
+        options = {"model": "m", "temperature": 0.5, "top_k": 40, "min_p": 0.05, "seed": 42, "stream": True}
+        chat = {"messages": messages, "stream_options": {"include_usage": True}, "max_tokens": 1000}
+        responses = {"input": items, "instructions": "Short.", "max_output_tokens": 1000}
+        tool = {"type": "function", **function, "strict": False}
+        async with self.serving(*[record_text(THOUGHT)] * 2) as client:
+            bodies: list[tuple[str, Message]] = [
+                ("chat/completions", {**options, **chat, "tools": [{"type": "function", "function": function}]}),
+                ("responses", {**options, **responses, "tools": [tool]}),
+            ]
+            for path, body in bodies:
+                response: Any = await client.post(f"/v1/{path}", orjson.dumps(body), content_type="application/json")
+                self.assertEqual(response.status_code, 200)
+                streamed = b"".join([chunk async for chunk in response.streaming_content])
+                self.assertIn(b'"total_tokens":', streamed)
+                self.assertTrue(streamed.endswith(b"data: [DONE]\n\n"))
+            first, second = self.engine.requests
+            self.assertEqual(first.prompt, second.prompt)
+            self.assertEqual(first.sampling, second.sampling)
+
     async def test_a_call_of_a_tool_that_the_model_invented_may_be_sent_back(self) -> None:
         invented = WEATHER.replace("functions.get_weather", "functions.mcp__weather.get:now")
         async with self.serving(*[record_text(text) for text in (invented, THOUGHT) * 2]) as client:
