@@ -18,7 +18,7 @@ register = template.Library()
 @register.filter
 def full_time(moment: datetime) -> str:
     """Return the date, the time and the name of the zone: 2026-11-22 11:35:01 UTC."""
-    return formatted(timezone.localtime(moment), "Y-m-d H:i:s T")
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 @register.filter

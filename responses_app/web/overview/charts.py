@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import floor, log10
 
-from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange
+from responses_app.web.overview.figures import Overview, ResponseFigures
 from responses_app.web.overview.percentiles import PERCENTS
+from responses_app.web.overview.time_range import TimeRange
 
 WIDTH, PANEL, GAP = 600.0, 80.0, 12.0
 MIN_BAR = 1.5
@@ -86,7 +87,7 @@ def chart(overview: Overview, time_range: TimeRange, refused: Sequence[int]) -> 
     # Durations are in milliseconds, rates per 1,000 s.
     scales = [_scale(end if panel < len(bars) else end / 1000) for panel, end in enumerate(ends)]
     axis = [
-        (WIDTH * part / AXIS_PARTS, time_range.since + time_range.slots * time_range.step * part / AXIS_PARTS)
+        (WIDTH * part / AXIS_PARTS, time_range.axis_start + time_range.slots * time_range.step * part / AXIS_PARTS)
         for part in range(AXIS_PARTS)
     ]
     return Chart(slots, round(width, 1), count * PANEL, shapes, grid, scales, axis)

@@ -1,20 +1,27 @@
-"""Figures of the responses of a time range, in total and by time, model, key, project and API format: one query, with bounded cost."""
+"""Figures of the responses of a time range, in total and by time, model, key, project and API format, with bounded cost.
+
+Parts of the range are kept in memory. A part is counted again if other rows are stored than before, which a query that reads no more
+than the version of each row finds: every change of a row gives it another `xmin`.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
-from django.db.models import F, FloatField, Func, QuerySet
+from django.db.models import BigIntegerField, F, FloatField, Func, Q, QuerySet
 
 from responses_app.models import RefusedRequest, Response, Status
 from responses_app.store.replica import read_connection
+from responses_app.web.overview.part_cache import PartCache
 from responses_app.web.overview.percentiles import STEPS, Distribution
+from responses_app.web.overview.time_range import TimeRange
 from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
 # Only the newest responses are counted, to bound the cost of the query.
@@ -35,7 +42,7 @@ COLUMNS = (
     "tools",
     "api_format",
 )
-# In the query of the responses, whose limit keeps Postgres from computing it again for each use.
+# In the query of the responses, whose offset keeps Postgres from computing it again for each use.
 TOTAL_MS = Func(
     F("ended_at"),
     F("created_at"),
@@ -43,12 +50,15 @@ TOTAL_MS = Func(
     template="date_part('epoch', %(expressions)s) * 1000",
     output_field=FloatField(),
 )
+# Number of the transaction that wrote a row. The rows of a part have their count and the sum of these numbers as a signature: whatever
+# is deleted, changed or added, as many rows have a higher sum than before.
+XMIN = Func(template='"responses_app_response".xmin::text::bigint', output_field=BigIntegerField())
 # `{shown}` is the query of the responses. The codes of each group are one value of 2 bytes each, because 100,000 values of their own
 # would take longer to fetch than to count. Milliseconds, and tokens per 1,000 s. The generation time is that of `ResponseStats`.
 FIGURES = """
-WITH shown AS (SELECT * FROM ({shown}) AS responses,
+WITH shown AS (SELECT * FROM ({shown} OFFSET 0) AS responses,
   LATERAL (SELECT coalesce(generation_ms, CASE WHEN tools = '{{}}' THEN total_ms - time_to_first_token_ms END) AS rate_ms) AS part)
-SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, api_format,
+SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, api_format, sum(xmin)::bigint,
   count(*), count(*) FILTER (WHERE status = '{failed}'), sum(input_tokens), sum(cached_tokens), sum(output_tokens),
   string_agg(int2send(round({steps} * ln(greatest(time_to_first_token_ms, 1)::float8))::int2), '')
     FILTER (WHERE time_to_first_token_ms IS NOT NULL),
@@ -57,26 +67,20 @@ SELECT width_bucket(created_at, %s::timestamptz[]) - 1, model, key_id, project, 
   string_agg(int2send(round({steps} * ln(greatest(total_ms, 1)))::int2), '') FILTER (WHERE ended_at IS NOT NULL)
 FROM shown GROUP BY 1, 2, 3, 4, 5
 """
+# The signature and the first row of each part.
+SIGNATURES = """
+WITH shown AS ({shown})
+SELECT width_bucket(created_at, %s::timestamptz[]) - 1, min(id), count(*), sum(xmin)::bigint FROM shown GROUP BY 1
+"""
 # `{shown}` is the query of the refused requests: rows, and the requests of each part of the time range and key.
 REFUSALS = """
 WITH shown AS ({shown})
 SELECT width_bucket(created_at, %s::timestamptz[]) - 1, key_id, count(*), sum(count)::bigint FROM shown GROUP BY 1, 2
 """
+MAX_CACHE_BYTES: Final = 32 << 20
+# Estimates of the memory of a row of the query without its codes, and of the distributions of a part.
+ROW_BYTES, PART_BYTES = 600, 50_000
 Name = TypeVar("Name", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRange:
-    """Time range of the page: from `since`, in `slots` parts of `step`."""
-
-    name: str
-    since: datetime
-    step: timedelta
-    slots: int
-
-    def start_of(self, slot: int) -> datetime:
-        """Return the time at which a part begins."""
-        return self.since + slot * self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +106,33 @@ class ResponseFigures:
     @classmethod
     def merged(cls, parts: Sequence[ResponseFigures]) -> ResponseFigures:
         """Add figures."""
+        if len(parts) == 1:
+            return parts[0]
         sums = ("requests", "failed", "input_tokens", "cached_tokens", "output_tokens")
         return cls(
             *(sum(getattr(part, name) for part in parts) for name in sums),
             *(Distribution.merged(getattr(part, name) for part in parts) for name in ("first", "rate", "total")),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPart:
+    """Counted part of a time range: the rows of the query, their sum, and the signature of the responses."""
+
+    rows: Sequence[tuple[Any, ...]]
+    figures: ResponseFigures
+    signature: tuple[int, int]
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[tuple[Any, ...]]) -> CountedPart:
+        """Add the rows of the query."""
+        figures = ResponseFigures.of_rows([row[6:] for row in rows])
+        return cls(rows, figures, (figures.requests, sum(row[5] for row in rows)))
+
+    @property
+    def size(self) -> int:
+        """Memory in bytes, estimated."""
+        return PART_BYTES + sum(ROW_BYTES + sum(len(codes or b"") for codes in row[-3:]) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +170,8 @@ def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> Refu
     """Count the requests in the newest `MAX_REFUSED` rows of refused requests, which must be of the time range."""
     slots, keys, number_of_rows = [0] * time_range.slots, defaultdict[int, int](int), 0
     newest = rows.select_related(None).order_by("-pk").values("created_at", "key_id", "count")[:MAX_REFUSED]
-    for slot, key, part, requests in _fetch(REFUSALS, newest, time_range):
+    starts = [time_range.start_of(slot) for slot in range(time_range.slots)]
+    for slot, key, part, requests in _fetch(REFUSALS, newest, starts):
         number_of_rows += part
         slots[slot] += requests
         if key is not None:
@@ -152,24 +179,33 @@ def count_refused(rows: QuerySet[RefusedRequest], time_range: TimeRange) -> Refu
     return Refusals(slots, keys, number_of_rows >= MAX_REFUSED)
 
 
-def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:
-    """Count the newest `MAX_COUNTED` of the responses, which must be of the time range."""
-    counts = _fetch(FIGURES, rows.order_by("-pk").values(*COLUMNS, total_ms=TOTAL_MS)[:MAX_COUNTED], time_range)
-    by_slot = _grouped(counts, _slot)
-    slots = [
-        ResponseFigures.of_rows(by_slot[slot]) if slot in by_slot else ResponseFigures() for slot in range(time_range.slots)
-    ]
-    cells = {cell: ResponseFigures.of_rows(parts) for cell, parts in _grouped(counts, _cell).items()}
+def count(rows: QuerySet[Response], time_range: TimeRange, of_any_time: QuerySet[Response] | None = None) -> Overview:
+    """Count the newest `MAX_COUNTED` of the responses, which must be of the time range.
+
+    `of_any_time` has the other filters of `rows`. With these, a part whose rows have not changed is not counted again.
+    """
+    parts = _parts(rows, time_range, None if of_any_time is None else _sql(of_any_time))
+    by_slot = defaultdict[int, list[ResponseFigures]](list)
+    by_cell = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
+    for number, part in parts.items():
+        by_slot[min(number, time_range.slots - 1)].append(part.figures)
+        for row in part.rows:
+            by_cell[row[1:5]].append(row[6:])
+    slots = [ResponseFigures.merged(by_slot[slot]) for slot in range(time_range.slots)]
+    total = ResponseFigures.merged(slots)
+    cells = {cell: ResponseFigures.of_rows(rows_of_cell) for cell, rows_of_cell in by_cell.items()}
 
     def merged(name_of: Callable[[tuple[Any, ...]], Name]) -> dict[Name, ResponseFigures]:
-        parts = defaultdict[Name, list[ResponseFigures]](list)
+        groups = defaultdict[Name, list[ResponseFigures]](list)
         for cell, figures in cells.items():
-            parts[name_of(cell)].append(figures)
-        sums = {name: ResponseFigures.merged(of_name) for name, of_name in parts.items()}
+            groups[name_of(cell)].append(figures)
+        sums = {
+            name: total if len(of_name) == len(cells) else ResponseFigures.merged(of_name) for name, of_name in groups.items()
+        }
         return dict(sorted(sums.items(), key=lambda pair: -pair[1].requests))
 
     return Overview(
-        ResponseFigures.merged(slots),
+        total,
         slots,
         merged(lambda cell: cell[0]),
         merged(lambda cell: cell[1]),
@@ -178,34 +214,67 @@ def count(rows: QuerySet[Response], time_range: TimeRange) -> Overview:
     )
 
 
-def _slot(row: tuple[Any, ...]) -> int:
-    return int(row[0])
+def _parts(rows: QuerySet[Response], time_range: TimeRange, filters: tuple[str, Any] | None) -> dict[int, CountedPart]:
+    """Return the parts with responses, by number, each from the cache or counted."""
+    bounds = time_range.part_bounds
+    keys = [(repr(filters), *ends) for ends in pairwise(bounds)]
+    cached = {number: part for number, key in enumerate(keys) if filters and (part := _cache.get(key))}
+    newest = rows.order_by("-pk")[:MAX_COUNTED]
+    unchanged: dict[int, CountedPart] = {}
+    if cached:
+        signatures = _fetch(SIGNATURES, newest.values("id", "created_at", xmin=XMIN), bounds[:-1])
+        unchanged = {
+            number: part
+            for number, _, *signature in signatures
+            if (part := cached.get(number)) and part.signature == tuple(signature)
+        }
+        changed = {number for number, *_ in signatures} - unchanged.keys()
+        if not changed:
+            return unchanged
+        newest = rows.filter(_within(changed, bounds), pk__gte=min(pk for _, pk, *_ in signatures)).order_by()
+    by_part = defaultdict[int, list[tuple[Any, ...]]](list)
+    for row in _fetch(FIGURES, newest.values(*COLUMNS, total_ms=TOTAL_MS, xmin=XMIN), bounds[:-1]):
+        by_part[row[0]].append(row)
+    parts = {number: CountedPart.of_rows(rows_of_part) for number, rows_of_part in by_part.items()}
+    if filters:
+        for number, part in parts.items():
+            _cache.put(keys[number], part, part.size)
+    return {**unchanged, **parts}
 
 
-def _cell(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return row[1:5]
+def _within(parts: Collection[int], bounds: Sequence[datetime]) -> Q:
+    """Return the condition for responses of these parts. The last part has no end. Adjacent parts make one range of times."""
+    condition, last = Q(), len(bounds) - 2
+    for first in parts:
+        if first - 1 not in parts:
+            end = next(number for number in range(first, last + 1) if number + 1 not in parts)
+            times = Q(created_at__gte=bounds[first])
+            condition |= times if end == last else times & Q(created_at__lt=bounds[end + 1])
+    return condition
 
 
-def _fetch(sql: str, rows: QuerySet[Any, Any], time_range: TimeRange) -> list[tuple[Any, ...]]:
-    """Run a query of this module over the rows."""
+def _sql(rows: QuerySet[Any, Any]) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the query of the rows with its parameters; None if it can match nothing, for which Django raises."""
     try:
-        shown, params = rows.query.sql_with_params()
+        return rows.query.sql_with_params()
     except EmptyResultSet:
-        # Django raises if the query can match nothing.
+        return None
+
+
+def _fetch(sql: str, rows: QuerySet[Any, Any], starts: Sequence[datetime]) -> list[tuple[Any, ...]]:
+    """Run a query of this module over the rows, in parts with these starts."""
+    query = _sql(rows)
+    if query is None:
         return []
+    shown, params = query
     sql = sql.format(shown=shown, failed=Status.FAILED.value, steps=STEPS, shortest=MIN_RATE_TIME_S * 1000)
     connection = read_connection()
     with transaction.atomic(connection.alias), connection.cursor() as cursor:
         # Postgres cannot estimate the number of groups, and would sort all rows by group instead of hashing them.
         cursor.execute("SET LOCAL work_mem = '64MB'; SET LOCAL enable_sort = off")
-        cursor.execute(sql, [*params, [time_range.start_of(slot) for slot in range(time_range.slots)]])
+        cursor.execute(sql, [*params, list(starts)])
         counts: list[tuple[Any, ...]] = cursor.fetchall()
         return counts
 
 
-def _grouped(rows: Iterable[tuple[Any, ...]], key: Callable[[tuple[Any, ...]], Name]) -> dict[Name, list[tuple[Any, ...]]]:
-    """Return the figures of the rows by group."""
-    groups = defaultdict[Name, list[tuple[Any, ...]]](list)
-    for row in rows:
-        groups[key(row)].append(row[5:])
-    return groups
+_cache: Final = PartCache[CountedPart](MAX_CACHE_BYTES)

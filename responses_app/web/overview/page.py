@@ -19,9 +19,10 @@ from responses_app.access.permissions import NO_PROJECT, projects, projects_with
 from responses_app.dialects.families.detection import Detection
 from responses_app.engines.pool.member import MemberStatus
 from responses_app.models import ApiFormat, ApiKey, Response, Role, Status
-from responses_app.web.overview.charts import Chart, chart
-from responses_app.web.overview.figures import Overview, ResponseFigures, TimeRange, count, count_refused
+from responses_app.web.overview.charts import Chart, Slot, chart
+from responses_app.web.overview.figures import Overview, ResponseFigures, count, count_refused
 from responses_app.web.overview.percentiles import STEPS
+from responses_app.web.overview.time_range import TimeRange
 from responses_app.web.responses.filters import API_FORMATS, REFUSED, RUNNING, parse_filters
 from responses_app.web.responses.refused import matching_refusals
 from responses_app.web.responses.response_list import LARGE_COLUMNS
@@ -109,26 +110,28 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     visible = visible_responses(request.user)
     # The range ends with the current second, as the links have times in whole seconds.
     end = timezone.now().replace(microsecond=0) + timedelta(seconds=1)
-    time_range = TimeRange(name, end - parts * step, step, parts)
+    time_range = TimeRange.until(end, name, step, parts)
     counted = {**narrowing, "since": f"{time_range.since.astimezone(UTC):{TIME_FORMAT}}"}
-    shown = _narrowed(visible, counted)
-    overview = count(shown, time_range)
+    of_any_time, shown = _narrowed(visible, narrowing), _narrowed(visible, counted)
+    overview = count(shown, time_range, of_any_time)
     refusals = matching_refusals(request.user, parse_filters(QueryDict(urlencode(counted))))
     # A refused request has no model and no API format.
     if narrowing.keys() & {"model", "format"}:
         refusals = refusals.none()
     refused = count_refused(refusals, time_range)
     drawn = chart(overview, time_range, refused.slots)
+    own_projects = projects(request.user)
+    names = _key_names(own_projects)
     return {
         "section": "overview",
-        "projects": projects(request.user),
+        "projects": own_projects,
         "no_project": NO_PROJECT,
         "may_chat": bool(projects_with_role(request.user, Role.MEMBER)),
         "list": reverse("responses"),
         "ranges": [(one, label, urlencode({**narrowing, "range": one})) for one, (label, _, _) in RANGES.items()],
         "selected": name,
         "narrowing": narrowing,
-        "key_name": _key_names(request).get(_number(narrowing.get("key", "")), ""),
+        "key_name": names.get(_number(narrowing.get("key", "")), ""),
         "format_name": "" if filters.api_format is None else ApiFormat(filters.api_format).label,
         "overview": overview,
         "total": cells(overview.total, query),
@@ -136,8 +139,8 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
         "is_refused_partial": refused.is_partial,
         "chart": drawn,
         "times": _times(drawn, narrowing),
-        "groups": _groups(request, overview, query, refused.keys),
-        "running": rows(_newest(_narrowed(visible, narrowing).filter(ended_at=None), MAX_RUNNING)),
+        "groups": _groups(names, overview, query, refused.keys),
+        "running": rows(_newest(of_any_time.filter(ended_at=None), MAX_RUNNING)),
         "running_query": urlencode({**narrowing, "status": RUNNING}),
         "failures": _failures(shown.filter(status=Status.FAILED)),
         "failures_query": urlencode({**query, "status": Status.FAILED}),
@@ -145,32 +148,29 @@ def overview_context(request: HttpRequest, served: Sequence[ServedEngine]) -> di
     }
 
 
+def numbers(figures: ResponseFigures) -> list[str]:
+    """Return the numbers of a table row. Durations are in seconds."""
+    counts = (figures.requests, figures.failed, figures.input_tokens, figures.output_tokens)
+    return [*(f"{number:,}" for number in counts), *(significant(value) for _, value in _percentiles(figures))]
+
+
 def cells(figures: ResponseFigures, query: Mapping[str, str]) -> list[LinkedNumber]:
-    """Return the numbers of a table row, each with the query of its responses. Durations are in seconds."""
+    """Return the numbers of a table row, each with the query of its responses."""
     # Most numbers of a row lead to the same list.
     same = urlencode(query)
-
-    def cell(text: str, **more: str) -> LinkedNumber:
-        return LinkedNumber(text, urlencode({**query, **more}) if more else same)
-
-    first, rate, total = (
-        [None if value is None else value / 1000 for value in one.percentiles]
-        for one in (figures.first, figures.rate, figures.total)
-    )
-    return [
-        cell(f"{figures.requests:,}"),
-        cell(f"{figures.failed:,}", status=Status.FAILED),
-        cell(f"{figures.input_tokens:,}"),
-        cell(f"{figures.output_tokens:,}"),
-        *(cell(significant(value), **_minimum("first", value)) for value in first),
-        *(cell(significant(value), **_minimum("rate", value)) for value in rate),
-        *(cell(significant(value), **_minimum("seconds", value)) for value in total),
-    ]
+    more = ["", f"&status={Status.FAILED.value}", "", "", *(_minimum(name, value) for name, value in _percentiles(figures))]
+    return [LinkedNumber(text, same + narrower) for text, narrower in zip(numbers(figures), more, strict=True)]
 
 
-def _minimum(name: str, value: float | None) -> dict[str, str]:
+def _percentiles(figures: ResponseFigures) -> list[tuple[str, float | None]]:
+    """Return each percentile with the filter by its minimum, in seconds or tokens per second."""
+    distributions = (("first", figures.first), ("rate", figures.rate), ("seconds", figures.total))
+    return [(name, value and value / 1000) for name, one in distributions for value in one.percentiles]
+
+
+def _minimum(name: str, value: float | None) -> str:
     """Return the filter by a percentile, which is exact to PRECISION. It is rounded down, so that the list has the percentile."""
-    return {} if value is None else {name: f"{floor(value / PRECISION * 1000) / 1000:.3f}"}
+    return "" if value is None else f"&{name}={floor(value / PRECISION * 1000) / 1000:.3f}"
 
 
 def significant(value: float | None) -> str:
@@ -200,18 +200,22 @@ def cached_share(figures: ResponseFigures) -> int | None:
     return round(100 * figures.cached_tokens / figures.input_tokens) if figures.input_tokens else None
 
 
-def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Any, str, list[LinkedNumber]]]:
+def _times(drawn: Chart, narrowing: Mapping[str, str]) -> list[tuple[Slot, str, list[str]]]:
     """Return for each part of the time axis: the part, the query of its responses, and its numbers."""
-    times = []
-    for slot in drawn.slots:
-        between = {"since": f"{slot.since:{TIME_FORMAT}}", "until": f"{slot.until:{TIME_FORMAT}}"}
-        query = {**narrowing, **between}
-        times.append((slot, urlencode(query), cells(slot.figures, query)))
-    return times
+    narrowed = urlencode(narrowing) + "&" if narrowing else ""
+    return [
+        (
+            slot,
+            narrowed + urlencode({"since": f"{slot.since:{TIME_FORMAT}}", "until": f"{slot.until:{TIME_FORMAT}}"}),
+            numbers(slot.figures),
+        )
+        for slot in drawn.slots
+    ]
 
 
-def _groups(request: HttpRequest, overview: Overview, query: Mapping[str, str], refused: Mapping[int, int]) -> list[Group]:
-    names = _key_names(request)
+def _groups(
+    names: Mapping[int | None, str], overview: Overview, query: Mapping[str, str], refused: Mapping[int, int]
+) -> list[Group]:
     by_key = {pk: overview.keys.get(pk, ResponseFigures()) for pk in (*overview.keys, *refused) if pk is not None}
     groups = [
         _group("Model", "model", [(name, name, figures) for name, figures in overview.models.items()], query),
@@ -262,8 +266,8 @@ def _narrowed(responses: QuerySet[Response], query: Mapping[str, str]) -> QueryS
     return narrowed if filters.api_format is None else narrowed.filter(api_format=filters.api_format)
 
 
-def _key_names(request: HttpRequest) -> dict[int | None, str]:
-    keys = ApiKey.objects.filter(project__in=projects(request.user)).values_list("pk", "name", "prefix")
+def _key_names(of_projects: Sequence[str]) -> dict[int | None, str]:
+    keys = ApiKey.objects.filter(project__in=of_projects).values_list("pk", "name", "prefix")
     return {pk: f"{name} ({prefix}…)" for pk, name, prefix in keys}
 
 

@@ -90,6 +90,8 @@ class ResponseRow:
 
 def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries, and one more if a response has failed or is incomplete."""
+    if not responses:
+        return []
     texts = excerpts([row.pk for row in responses])
     asked, answered = ([texts.get((row.pk, side), "") for row in responses] for side in Direction.values)
     ends = last_snapshots([row.pk for row in responses if row.status in (Status.FAILED, Status.INCOMPLETE)])

@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from datetime import timedelta
-from typing import Any
 from unittest import mock
 from urllib.parse import parse_qsl
 
@@ -16,45 +15,19 @@ from django.utils import timezone
 
 from responses_app.models import ApiKey, Membership, RefusedRequest, Response
 from responses_app.web.overview.charts import chart, scale_end
-from responses_app.web.overview.figures import ResponseFigures, TimeRange, count
+from responses_app.web.overview.figures import ResponseFigures, count
 from responses_app.web.overview.page import cells
 from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
 from responses_app.web.responses.rows import ResponseStats
+from tests.support.web.overview_responses import DAY, RANGE_START, stored
 from tests.support.web.page_case import WebCase
 from tests.support.web.response_ids import UID
-
-RANGE_START = timezone.now().replace(microsecond=0) - timedelta(days=1)
-DAY = TimeRange("24h", RANGE_START, timedelta(hours=1), 24)
 
 
 def nearest_rank(values: list[float]) -> list[float]:
     """Return the percentiles of `PERCENTS`, each a value of the list."""
     ordered = sorted(values)
     return [ordered[math.ceil(len(ordered) * percent / 100) - 1] for percent in PERCENTS]
-
-
-def stored(number: int, **fields: Any) -> Response:
-    """Return an unsaved response with figures that depend on the number, as irregular as the digits of a product."""
-
-    def spread(prime: int, end: int) -> int:
-        return (number + 1) * prime * prime % 99_991 % end
-
-    created_at = fields.pop("created_at", RANGE_START + timedelta(milliseconds=number * 143_999))
-    defaults: dict[str, Any] = {
-        "project": "pq"[spread(7901, 2)],
-        "model": ("small", "large")[spread(7907, 2)],
-        "status": ("completed", "completed", "failed")[spread(7919, 3)],
-        "input_tokens": spread(7927, 1000),
-        "cached_tokens": spread(7933, 100),
-        "output_tokens": spread(7937, 500),
-        "time_to_first_token_ms": spread(7951, 4000) or None if spread(7949, 3) else None,
-        "generation_ms": spread(7963, 9000) if spread(7949, 2) else None,
-        "tools": ["f"] if spread(7993, 2) else [],
-        "api_format": ("", "messages")[spread(8011, 2)],
-        "ended_at": created_at + timedelta(milliseconds=spread(8009, 90_000)),
-    }
-    uid = f"resp_{number}"
-    return Response(uid=uid, thread=uid, created_at=created_at, **{**defaults, **fields})
 
 
 class FiguresTest(WebCase):
@@ -88,7 +61,7 @@ class FiguresTest(WebCase):
                 for slot, figures in enumerate(overview.slots)
             ),
         ]
-        self.assertEqual(len(groups), 1 + 2 + 2 + 2 + 2 + 24)
+        self.assertEqual(len(groups), 1 + 2 + 2 + 2 + 2 + DAY.slots)
         for figures, of_group in groups:
             stats = [ResponseStats(row) for row in of_group]
             self.assertEqual(figures.requests, len(of_group))
