@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ KEY = "YOUR_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Configuration of a client as the page shows it: files by path, and environment variables."""
+    """Configuration of a client as the page shows it: files by path, and environment variables with values for a shell."""
 
     agent: Agent
     files: list[tuple[str, str]]
@@ -54,4 +55,5 @@ def _configurations(connection: Connection) -> Iterator[Configuration]:
     for name, agent in AGENTS.items():
         files = [(str(file.path), file.edit("").rstrip()) for file in agent.files(connection, Path("~"), {})]
         command = f"{PROGRAM} connect {name} --url {connection.root} --model {model}{' --write' if files else ''}"
-        yield Configuration(agent, files, agent.variables(connection), command, agent.start.replace("MODEL", model))
+        variables = {variable: shlex.quote(value) for variable, value in agent.variables(connection).items()}
+        yield Configuration(agent, files, variables, command, agent.start.replace("MODEL", model))

@@ -221,6 +221,23 @@ def test_aider_has_the_facts_about_the_model(tmp_path: Path) -> None:
     assert facts[f"openai/{SEES.name}"]["max_input_tokens"] == 32768
 
 
+@pytest.mark.parametrize(
+    ("model", "capabilities"),
+    [
+        (SEES, {"usage": True, "vision": True}),
+        (PLAIN, {"usage": True, "vision": False, "builtin_tools": False}),
+        (ModelFacts("demo-chat", 32768, supports_images=True), {"usage": True, "vision": True, "builtin_tools": False}),
+    ],
+)
+def test_open_webui_has_the_abilities_of_the_model(model: ModelFacts, capabilities: dict[str, bool]) -> None:
+    variables = dict(AGENTS["open-webui"].variables(Connection("http://127.0.0.1:8000/v1", KEY, model)))
+    metadata = json.loads(variables.pop("DEFAULT_MODEL_METADATA"))
+    assert (metadata, variables) == (
+        {"capabilities": capabilities},
+        {"OPENAI_API_BASE_URL": "http://127.0.0.1:8000/v1", "OPENAI_API_KEY": KEY},
+    )
+
+
 @pytest.mark.parametrize("agent", sorted(set(AGENTS) - CHAT - MESSAGES))
 def test_check_sends_an_effort_that_the_model_takes(agent: str) -> None:
     assert "reasoning" not in request_body(PLAIN, agent)

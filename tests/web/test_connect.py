@@ -28,6 +28,7 @@ class ConnectPageTest(ApiCase):
                 "131,072 tokens of context, efforts low, medium, high, takes no pictures", page.replace("</strong>", "")
             )
             self.assertIn("YOUR_API_KEY", page)
+            self.assertIn("export DEFAULT_MODEL_METADATA=&#x27;{&quot;capabilities&quot;: {", page)
             self.assertContains(await client.get("/", headers={"accept": "text/html"}), 'href="/connect"')
 
     async def test_the_page_of_the_keys_leads_here_and_a_server_without_models_says_so(self) -> None:

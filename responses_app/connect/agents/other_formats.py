@@ -12,6 +12,10 @@ import yaml
 from responses_app.connect.connection import Agent, ConfigFile, Connection
 from responses_app.connect.edits import jsonc, yaml_list
 from responses_app.connect.edits.errors import CannotEdit
+from responses_app.demo.build import FOLDERS
+
+# Tokens of the 36 functions that Open WebUI adds to each request, with a large vocabulary.
+BUILTIN_TOOLS_TOKENS: Final = 4300
 
 
 def _claude_code(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
@@ -88,6 +92,19 @@ def _aider(connection: Connection, home: Path, _environ: Mapping[str, str]) -> S
     return [ConfigFile(path, lambda text: jsonc.set_value(text, [f"openai/{model.name}"], facts))]
 
 
+def _open_webui_variables(connection: Connection) -> Mapping[str, str]:
+    model = connection.model
+    capabilities = {"usage": True, "vision": model.supports_images}
+    if model.context_window < 2 * BUILTIN_TOOLS_TOKENS or model.name in FOLDERS:
+        # A demo model gives no sensible answer behind so many functions.
+        capabilities["builtin_tools"] = False
+    return {
+        "OPENAI_API_BASE_URL": connection.base_url,
+        "OPENAI_API_KEY": connection.key,
+        "DEFAULT_MODEL_METADATA": json.dumps({"capabilities": capabilities}),
+    }
+
+
 CLAUDE_CODE: Final = Agent(
     "claude-code",
     "Claude Code",
@@ -109,6 +126,6 @@ OPEN_WEBUI: Final = Agent(
     "Open WebUI",
     lambda *_: (),
     "open-webui serve",
-    lambda connection: {"OPENAI_API_BASE_URL": connection.base_url, "OPENAI_API_KEY": connection.key},
-    note="Open WebUI reads the variables at its first start, and its settings later.",
+    _open_webui_variables,
+    note="Open WebUI reads the variables at its first start only. Later, enter address and key in its settings, in Connections.",
 )

@@ -51,7 +51,9 @@ class Command(BaseCommand):
                     self._write(changes)
         except (ConnectionProblem, CannotEdit) as problem:
             raise CommandError(escaped(str(problem))) from problem
-        self._finish(chosen, connection, answer, write)
+        self._finish(chosen, connection, answer)
+        if changes and not write:
+            self.stdout.write("Nothing was written: add --write to write the files.")
         if not (write or present):
             page = f"{base_url.removesuffix('/v1')}/keys"
             self.stdout.write(f'The key is new: delete "connect {agent}" at {page} if you do not use it.')
@@ -71,7 +73,7 @@ class Command(BaseCommand):
                 raise CommandError(f"{change.path} cannot be written: {error.strerror}.") from error
             self.stdout.write(f"{change.path} was written." + (f" The old file is {backup}." if backup else ""))
 
-    def _finish(self, agent: Agent, connection: Connection, answer: str, write: bool) -> None:
+    def _finish(self, agent: Agent, connection: Connection, answer: str) -> None:
         model, variables = connection.model, agent.variables(connection)
         for name, value in variables.items():
             self.stdout.write(f"export {name}={shlex.quote(value)}")
@@ -85,8 +87,6 @@ class Command(BaseCommand):
         ):
             if line:
                 self.stdout.write(line)
-        if not write and agent.name != "openai-python":
-            self.stdout.write("Nothing was written: add --write to write the files.")
 
 
 def _known_key(agent: Agent, project: str, home: Path) -> str | None:

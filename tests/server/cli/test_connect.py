@@ -94,6 +94,7 @@ def test_connect_without_write_prints_all_and_writes_nothing(shared: Server, tmp
     assert "The key is new" not in connect_with_key(shared.key, tmp_path, "opencode", "--url", shared.url)
     exports = connect_with_key(shared.key, tmp_path, "openai-python", "--url", shared.url)
     assert f"export OPENAI_BASE_URL={shared.url}/v1" in exports
+    assert "Nothing was written" not in connect_with_key(shared.key, tmp_path, "open-webui", "--url", shared.url)
 
 
 def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None:
