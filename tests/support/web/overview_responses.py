@@ -10,7 +10,8 @@ from django.utils import timezone
 from responses_app.models import Response
 from responses_app.web.overview.time_range import TimeRange
 
-RANGE_START = timezone.now().replace(microsecond=0) - timedelta(days=1)
+# Twenty minutes past an hour, so that the first and the last hour have responses at any time of the clock.
+RANGE_START = timezone.now().replace(minute=20, second=0, microsecond=0) - timedelta(days=1, hours=1)
 DAY = TimeRange.until(RANGE_START + timedelta(days=1), "24h", timedelta(hours=1), 24)
 
 
