@@ -50,9 +50,10 @@ TOTAL_MS = Func(
     template="date_part('epoch', %(expressions)s) * 1000",
     output_field=FloatField(),
 )
-# Number of the transaction that wrote a row. The rows of a part have their count and the sum of these numbers as a signature: whatever
-# is deleted, changed or added, as many rows have a higher sum than before.
-XMIN = Func(template='"responses_app_response".xmin::text::bigint', output_field=BigIntegerField())
+# Number of the transaction that wrote a row, less a constant: `age` is faster than the only cast, by way of text. The rows of a part
+# have their count and the sum of these numbers as a signature: whatever is deleted, changed or added, as many rows have a higher sum
+# than before.
+XMIN = Func(template="age('3'::xid)::bigint - age(\"responses_app_response\".xmin)", output_field=BigIntegerField())
 # `{shown}` is the query of the responses. The codes of each group are one value of 2 bytes each, because 100,000 values of their own
 # would take longer to fetch than to count. Milliseconds, and tokens per 1,000 s. The generation time is that of `ResponseStats`.
 FIGURES = """
