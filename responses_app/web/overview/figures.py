@@ -7,11 +7,11 @@ than the version of each row finds: every change of a row gives it another `xmin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias
 
 from django.core.exceptions import EmptyResultSet
 from django.db import transaction
@@ -78,10 +78,12 @@ REFUSALS = """
 WITH shown AS ({shown})
 SELECT width_bucket(created_at, %s::timestamptz[]) - 1, key_id, count(*), sum(count)::bigint FROM shown GROUP BY 1, 2
 """
-MAX_CACHE_BYTES: Final = 32 << 20
-# Estimates of the memory of a row of the query without its codes, and of the distributions of a part.
-ROW_BYTES, PART_BYTES = 600, 50_000
-Name = TypeVar("Name", bound=Hashable)
+MAX_CACHE_BYTES: Final = 24 << 20
+MAX_CELL_CACHE_BYTES: Final = 8 << 20
+# Estimates of the memory of a row of the query without its codes, and of figures with their distributions.
+ROW_BYTES, FIGURES_BYTES = 600, 50_000
+# Model, key, project and API format.
+Cell: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +120,22 @@ class ResponseFigures:
 
 @dataclass(frozen=True, slots=True)
 class CountedPart:
-    """Counted part of a time range: the rows of the query, their sum, and the signature of the responses."""
+    """Counted part of a time range: the rows of the query and their sum. Its version is its key with the signature of its responses."""
 
     rows: Sequence[tuple[Any, ...]]
     figures: ResponseFigures
-    signature: tuple[int, int]
+    version: tuple[Any, ...]
 
     @classmethod
-    def of_rows(cls, rows: Sequence[tuple[Any, ...]]) -> CountedPart:
+    def of_rows(cls, key: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> CountedPart:
         """Add the rows of the query."""
         figures = ResponseFigures.of_rows([row[6:] for row in rows])
-        return cls(rows, figures, (figures.requests, sum(row[5] for row in rows)))
+        return cls(rows, figures, (*key, figures.requests, sum(row[5] for row in rows)))
 
     @property
     def size(self) -> int:
         """Memory in bytes, estimated."""
-        return PART_BYTES + sum(ROW_BYTES + sum(len(codes or b"") for codes in row[-3:]) for row in self.rows)
+        return FIGURES_BYTES + sum(ROW_BYTES + sum(len(codes or b"") for codes in row[-3:]) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,38 +187,48 @@ def count(rows: QuerySet[Response], time_range: TimeRange, of_any_time: QuerySet
 
     `of_any_time` has the other filters of `rows`. With these, a part whose rows have not changed is not counted again.
     """
-    parts = _parts(rows, time_range, None if of_any_time is None else _sql(of_any_time))
+    unchanged, changed = _parts(rows, time_range, None if of_any_time is None else _sql(of_any_time))
     by_slot = defaultdict[int, list[ResponseFigures]](list)
-    by_cell = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
-    for number, part in parts.items():
+    for number, part in (unchanged | changed).items():
         by_slot[min(number, time_range.slots - 1)].append(part.figures)
-        for row in part.rows:
-            by_cell[row[1:5]].append(row[6:])
     slots = [ResponseFigures.merged(by_slot[slot]) for slot in range(time_range.slots)]
     total = ResponseFigures.merged(slots)
-    cells = {cell: ResponseFigures.of_rows(rows_of_cell) for cell, rows_of_cell in by_cell.items()}
+    cells = _cells(list(unchanged.values()), list(changed.values()))
 
-    def merged(name_of: Callable[[tuple[Any, ...]], Name]) -> dict[Name, ResponseFigures]:
-        groups = defaultdict[Name, list[ResponseFigures]](list)
+    def merged(position: int) -> dict[Any, ResponseFigures]:
+        groups = defaultdict[Any, list[ResponseFigures]](list)
         for cell, figures in cells.items():
-            groups[name_of(cell)].append(figures)
-        sums = {
-            name: total if len(of_name) == len(cells) else ResponseFigures.merged(of_name) for name, of_name in groups.items()
-        }
+            groups[cell[position]].append(figures)
+        # A single group is the total.
+        sums = {name: ResponseFigures.merged(group) if len(groups) > 1 else total for name, group in groups.items()}
         return dict(sorted(sums.items(), key=lambda pair: -pair[1].requests))
 
-    return Overview(
-        total,
-        slots,
-        merged(lambda cell: cell[0]),
-        merged(lambda cell: cell[1]),
-        merged(lambda cell: cell[2]),
-        merged(lambda cell: cell[3]),
-    )
+    return Overview(total, slots, *(merged(position) for position in range(4)))
 
 
-def _parts(rows: QuerySet[Response], time_range: TimeRange, filters: tuple[str, Any] | None) -> dict[int, CountedPart]:
-    """Return the parts with responses, by number, each from the cache or counted."""
+def _cells(unchanged: Sequence[CountedPart], changed: Sequence[CountedPart]) -> dict[Cell, ResponseFigures]:
+    """Return the figures of each cell, those in the unchanged parts from the cache."""
+    if unchanged and changed:
+        parts = (_cells(unchanged, []), _cells([], changed))
+        return {cell: ResponseFigures.merged([part[cell] for part in parts if cell in part]) for cell in parts[0] | parts[1]}
+    key = tuple(part.version for part in unchanged)
+    cached = _cell_cache.get(key) if key else None
+    if cached is not None:
+        return cached
+    by_cell = defaultdict[Cell, list[tuple[Any, ...]]](list)
+    for part in (*unchanged, *changed):
+        for row in part.rows:
+            by_cell[row[1:5]].append(row[6:])
+    cells = {cell: ResponseFigures.of_rows(rows) for cell, rows in by_cell.items()}
+    if key:
+        _cell_cache.put(key, cells, FIGURES_BYTES * len(cells))
+    return cells
+
+
+def _parts(
+    rows: QuerySet[Response], time_range: TimeRange, filters: tuple[str, Any] | None
+) -> tuple[dict[int, CountedPart], dict[int, CountedPart]]:
+    """Return the parts with responses, by number: those from the cache, and those that were counted."""
     bounds = time_range.part_bounds
     keys = [(repr(filters), *ends) for ends in pairwise(bounds)]
     cached = {number: part for number, key in enumerate(keys) if filters and (part := _cache.get(key))}
@@ -227,20 +239,20 @@ def _parts(rows: QuerySet[Response], time_range: TimeRange, filters: tuple[str, 
         unchanged = {
             number: part
             for number, _, *signature in signatures
-            if (part := cached.get(number)) and part.signature == tuple(signature)
+            if (part := cached.get(number)) and part.version == (*keys[number], *signature)
         }
         changed = {number for number, *_ in signatures} - unchanged.keys()
         if not changed:
-            return unchanged
+            return unchanged, {}
         newest = rows.filter(_within(changed, bounds), pk__gte=min(pk for _, pk, *_ in signatures)).order_by()
     by_part = defaultdict[int, list[tuple[Any, ...]]](list)
     for row in _fetch(FIGURES, newest.values(*COLUMNS, total_ms=TOTAL_MS, xmin=XMIN), bounds[:-1]):
         by_part[row[0]].append(row)
-    parts = {number: CountedPart.of_rows(rows_of_part) for number, rows_of_part in by_part.items()}
+    parts = {number: CountedPart.of_rows(keys[number], rows_of_part) for number, rows_of_part in by_part.items()}
     if filters:
         for number, part in parts.items():
             _cache.put(keys[number], part, part.size)
-    return {**unchanged, **parts}
+    return unchanged, parts
 
 
 def _within(parts: Collection[int], bounds: Sequence[datetime]) -> Q:
@@ -279,3 +291,4 @@ def _fetch(sql: str, rows: QuerySet[Any, Any], starts: Sequence[datetime]) -> li
 
 
 _cache: Final = PartCache[CountedPart](MAX_CACHE_BYTES)
+_cell_cache: Final = PartCache[dict[Cell, ResponseFigures]](MAX_CELL_CACHE_BYTES)

@@ -64,7 +64,8 @@ class CachedPartsTest(WebCase):
                 self.counted += [row[6] for row in rows]
             return rows
 
-        for name, value in (("_cache", self.cache), ("_fetch", fetch)):
+        cells = PartCache[Any](figures.MAX_CELL_CACHE_BYTES)
+        for name, value in (("_cache", self.cache), ("_cell_cache", cells), ("_fetch", fetch)):
             patch = mock.patch.object(figures, name, value)
             patch.start()
             self.addCleanup(patch.stop)
@@ -173,12 +174,13 @@ class CachedPartsTest(WebCase):
         self.assertEqual(parts.get("e"), "e")
         # A part is as large as its rows and codes.
         small, large = (
-            CountedPart.of_rows([(0, "m", None, "p", "", 1, 9, 0, 1, 1, 1, codes, None, codes)]) for codes in (b"", b"ab" * 9)
+            CountedPart.of_rows((), [(0, "m", None, "p", "", 1, 9, 0, 1, 1, 1, codes, None, codes)])
+            for codes in (b"", b"ab" * 9)
         )
         self.assertEqual(large.size - small.size, 36)
 
     def test_figures_are_right_without_room_for_all_parts(self) -> None:
-        with mock.patch.object(figures, "_cache", PartCache[CountedPart](figures.PART_BYTES * 5)):
+        with mock.patch.object(figures, "_cache", PartCache[CountedPart](figures.FIGURES_BYTES * 5)):
             for _ in range(2):
                 self.assertGreater(self.check(), 0)
 
