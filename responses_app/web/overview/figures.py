@@ -21,7 +21,7 @@ from responses_app.models import RefusedRequest, Response, Status
 from responses_app.store.replica import read_connection
 from responses_app.web.overview.part_cache import PartCache
 from responses_app.web.overview.percentiles import STEPS, Distribution
-from responses_app.web.overview.time_range import TimeRange
+from responses_app.web.overview.time_range import TimeRange, newest_rows
 from responses_app.web.responses.rows import MIN_RATE_TIME_S
 
 # Only the newest responses are counted, to bound the cost of the query.
@@ -232,7 +232,7 @@ def _parts(
     bounds = time_range.part_bounds
     keys = [(repr(filters), *ends) for ends in pairwise(bounds)]
     cached = {number: part for number, key in enumerate(keys) if filters and (part := _cache.get(key))}
-    newest = rows.order_by("-pk")[:MAX_COUNTED]
+    newest = newest_rows(rows, time_range.since, MAX_COUNTED)
     unchanged: dict[int, CountedPart] = {}
     if cached:
         signatures = _fetch(SIGNATURES, newest.values("id", "created_at", xmin=XMIN), bounds[:-1])

@@ -1,9 +1,14 @@
-"""Time range of the overview page, and its parts: the slots of the time axis."""
+"""Time range of the overview page, its parts, and its newest responses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from django.db.models import QuerySet
+
+from responses_app.models import Response
+from responses_app.web.responses.filters import WRITE_DELAY, first_key_from
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The last slot, in which responses begin, is counted in so many parts: then a new response makes few of the others count again.
@@ -39,3 +44,15 @@ class TimeRange:
         """Starts of the parts that are counted, and the end of the last: the slots, of which the last is divided."""
         starts = [self.axis_start + slot * self.step for slot in range(self.slots)]
         return [*starts, *(starts[-1] + part * self.step / LAST_PARTS for part in range(1, LAST_PARTS + 1))]
+
+
+def newest_rows(rows: QuerySet[Response], since: datetime, limit: int) -> QuerySet[Response]:
+    """Return the newest `limit` of the rows, which begin at `since`, in any order.
+
+    If there cannot be more, the query has no limit: Postgres reads the rows in a third less time where it may choose the order.
+    """
+    first = first_key_from(since - WRITE_DELAY)
+    last = Response.objects.order_by("-pk").values_list("pk", flat=True).first()
+    if first is not None and last is not None and last - first < limit:
+        return rows.filter(pk__gte=first).order_by()
+    return rows.order_by("-pk")[:limit]

@@ -157,16 +157,16 @@ class ListFilters:
     def _within_times(self, rows: QuerySet[Response]) -> QuerySet[Response]:
         """Filter by creation time, and by the range of keys around the time, because the list is ordered by key."""
         if self.since is not None:
-            low = _first_key_from(self.since - WRITE_DELAY)
+            low = first_key_from(self.since - WRITE_DELAY)
             rows = rows.filter(created_at__gte=self.since, pk__gte=MAX_BIGINT if low is None else low)
         if self.until is not None:
             rows = rows.filter(created_at__lt=self.until)
-            high = _first_key_from(self.until + WRITE_DELAY)
+            high = first_key_from(self.until + WRITE_DELAY)
             rows = rows if high is None else rows.filter(pk__lt=high)
         return rows
 
 
-def _first_key_from(moment: datetime) -> int | None:
+def first_key_from(moment: datetime) -> int | None:
     """Return the key of the first response created at or after `moment`."""
     rows = Response.objects.filter(created_at__gte=moment).order_by("created_at")
     return rows.values_list("pk", flat=True).first()

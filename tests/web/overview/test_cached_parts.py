@@ -159,6 +159,7 @@ class CachedPartsTest(WebCase):
                 with transaction.atomic():
                     stored(700 + bound, created_at=NOW - timedelta(seconds=1)).save()
                 self.check()
+                self.assertEqual(count(Response.objects.all(), DAY).total.requests, bound)
 
     def test_memory_is_bounded(self) -> None:
         parts = PartCache[str](100)
