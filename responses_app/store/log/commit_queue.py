@@ -54,11 +54,20 @@ class CommitQueue:
             await self._wait_for_appends(is_load)
             if batch := self._take_waiting():
                 is_load, began = _is_load(batch), time.monotonic()
-                await self._commit(batch)
+                await self._commit_or_refuse(batch)
                 # The next batch may come much later: free the memory of this batch now.
                 batch.clear()
                 if is_load and not self._closing:
                     await _sleep_until(began + min(INTERVAL_FACTOR * (time.monotonic() - began), MAX_INTERVAL_S))
+
+    async def _commit_or_refuse(self, batch: Batch) -> None:
+        """Commit; an error that `commit` did not expect refuses the batch. Without this task all later appends would wait for ever."""
+        try:
+            await self._commit(batch)
+        except Exception as error:
+            log.exception("appends cannot be written")
+            for _, on_durable in batch:
+                on_durable(error)
 
     async def _wait_for_appends(self, is_load: bool) -> None:
         if not self._wake.is_set():

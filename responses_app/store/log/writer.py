@@ -123,12 +123,12 @@ class LogWriter:
                 await self._commit(appends)
             except DatabaseError as error:
                 # If only the reply to the first commit was lost, the retry collides with the rows of the first try.
-                if (
-                    retried
-                    and isinstance(error, (IntegrityError, Fenced, ConversationLocked))
-                    and await sync_to_async(was_committed)(appends)
-                ):
-                    return None
+                if retried and isinstance(error, (IntegrityError, Fenced, ConversationLocked)):
+                    try:
+                        if await sync_to_async(was_committed)(appends):
+                            return None
+                    except DatabaseError as lost:
+                        error = lost
                 # Code on the same thread may have opened a new connection, so a working connection does not prove that the error
                 # is permanent: the type of the error counts too.
                 works = await sync_to_async(check_connection)()

@@ -86,3 +86,18 @@ class CommitQueueTest(SimpleTestCase):
         await commits.add(deltas())
         await commits.queue.close()
         self.assertEqual((commits.sizes, moved.done()), ([1], False))
+
+    async def test_an_unexpected_error_of_a_commit_refuses_its_appends_alone(self) -> None:
+        commits = Commits()
+        commit = commits.queue._commit
+
+        async def fail(_batch: Batch) -> None:
+            raise RuntimeError
+
+        commits.queue._commit = fail
+        async with asyncio.timeout(LIMIT_S):
+            with self.assertLogs("responses.log", "ERROR"):
+                self.assertIsInstance(await commits.add(deltas()), RuntimeError)
+            commits.queue._commit = commit
+            self.assertIsNone(await commits.add(deltas()))
+            await commits.queue.close()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 from django.db import IntegrityError, OperationalError, connections
 from django.test import TestCase, TransactionTestCase
+from psycopg.pq import ExecStatus
 
 from responses_app.models import Event
 from responses_app.store.log import reader
 from responses_app.store.log.records import Append, ResponseLog
+from responses_app.store.log.rows import loop_connection
 from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.event_connection import EventConnection
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import frame, log
 from tests.support.store.stored_events import row_frames
-from tests.support.waiting import eventually
+from tests.support.waiting import LIMIT_S, eventually
 
 WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
 
@@ -65,6 +68,10 @@ class EventConnectionTest(TransactionTestCase):
         self.assertEqual(await self.numbers(), [0, 1])
         link.close()
 
+    async def test_commit_without_an_answer_is_no_success(self) -> None:
+        with self.assertRaises(psycopg.OperationalError):
+            EventConnection._check([], ExecStatus.COMMAND_OK)
+
     async def test_connection_lost_between_commits_is_opened_again(self) -> None:
         link = EventConnection()
         await link.commit([Append(self.log, [frame(0)])])
@@ -89,6 +96,34 @@ class EventConnectionTest(TransactionTestCase):
             with self.assertRaises(OperationalError):
                 await commit
         await link.commit([Append(self.log, [frame(1)])])
+        self.assertEqual(await self.numbers(), [0, 1])
+        link.close()
+
+    async def test_connection_whose_end_the_loop_does_not_report_is_an_error_of_the_commit(self) -> None:
+        link = EventConnection()
+        await link.commit([Append(self.log, [frame(0)])])
+        with psycopg.connect(**place()) as other, patch.object(loop_connection, "SILENCE_S", 0.1):
+            other.execute("LOCK TABLE responses_app_event")
+            commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            asyncio.get_running_loop().remove_reader(link._socket)
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            with self.assertRaises(OperationalError):
+                await asyncio.wait_for(commit, LIMIT_S)
+        await link.commit([Append(self.log, [frame(1)])])
+        self.assertEqual(await self.numbers(), [0, 1])
+        link.close()
+
+    async def test_answer_that_the_loop_does_not_report_ends_the_commit(self) -> None:
+        link = EventConnection()
+        await link.commit([Append(self.log, [frame(0)])])
+        with patch.object(loop_connection, "SILENCE_S", 0.1):
+            with psycopg.connect(**place()) as other:
+                other.execute("LOCK TABLE responses_app_event")
+                commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
+                await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+                asyncio.get_running_loop().remove_reader(link._socket)
+            await asyncio.wait_for(commit, LIMIT_S)
         self.assertEqual(await self.numbers(), [0, 1])
         link.close()
 

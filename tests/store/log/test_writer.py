@@ -10,7 +10,7 @@ from django.test import TestCase
 
 from responses_app.models import Event, Item, Response
 from responses_app.store.log import reader
-from responses_app.store.log.group_commit import write
+from responses_app.store.log.group_commit import was_committed, write
 from responses_app.store.log.records import Append, Ending, Route
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW, USAGE, durable, frame, log
@@ -95,6 +95,28 @@ class RecorderTest(TestCase):
         self.assertEqual(len(tries), 2)
         self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
         self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1])
+        await recorder.close()
+
+    async def test_a_database_lost_again_after_a_lost_answer_is_waited_for(self) -> None:
+        recorder, one, questions = LogWriter(), log(), []
+
+        def lose_the_answer(appends: list[Append]) -> None:
+            write(appends)
+            raise OperationalError("the connection is lost")
+
+        def lose_the_question(appends: list[Append]) -> bool:
+            questions.append(appends)
+            if len(questions) == 1:
+                raise OperationalError("the connection is lost")
+            return was_committed(appends)
+
+        module = "responses_app.store.log.writer"
+        with (
+            mock.patch.multiple(module, write=lose_the_answer, check_connection=lambda: False),
+            mock.patch(f"{module}.was_committed", lose_the_question),
+        ):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        self.assertEqual(len(questions), 2)
         await recorder.close()
 
     async def test_a_connection_that_somebody_has_opened_since_does_not_make_a_loss_final(self) -> None:

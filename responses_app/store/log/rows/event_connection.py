@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGresult
 from responses_app.store.db import ASYNC_COMMIT_SQL
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_copy import COPY_SQL, MAX_COPY_BYTES, copy_rows
-from responses_app.store.log.rows.loop_connection import LoopConnection
+from responses_app.store.log.rows.loop_connection import LOST, LoopConnection
 
 
 class EventConnection(LoopConnection):
@@ -49,7 +49,9 @@ class EventConnection(LoopConnection):
 
     @staticmethod
     def _check(results: Sequence[PGresult], expected: ExecStatus) -> None:
-        """Raise the error of the first result that is not `expected`."""
+        """Raise the error of the first result that is not `expected`. A lost connection has no results."""
+        if not results:
+            raise psycopg.OperationalError(LOST)
         for result in results:
             if result.status != expected:
                 raise psycopg.errors.error_from_result(result)

@@ -22,6 +22,7 @@ from responses_app.store.log.records import Append
 from responses_app.utils.watched_connection import SILENCE_S, SILENT, WatchedConnection
 
 CONNECT_TIMEOUT_S = 5
+LOST = "the connection is lost"
 
 
 class LoopConnection(ABC):
@@ -94,13 +95,25 @@ class LoopConnection(ABC):
         self._question = asyncio.get_running_loop().create_task(self._check_silence())
 
     async def _check_silence(self) -> None:
-        """Fail the commit if it makes no progress because Postgres is silent, else check again later."""
+        """Fail the commit if it makes no progress because the connection is lost or Postgres is silent, else check again later."""
+        if self._connection is not None:
+            # In case the event loop has missed an answer, or the end of the connection.
+            self._on_readable()
         link, progress = self._connection, self._progress
-        is_silent = link is not None and await in_background(link.is_silent)
-        if is_silent and link is self._connection and progress is self._progress:
+        if link is None:
+            # While a connection is opened, nothing waits for progress.
+            self._fail(psycopg.OperationalError(LOST))
+        elif await self._is_silent(link) and link is self._connection and progress is self._progress:
             self._fail(psycopg.OperationalError(SILENT))
-        else:
-            self._watch()
+        self._watch()
+
+    @staticmethod
+    async def _is_silent(link: WatchedConnection[Any]) -> bool:
+        """Return whether Postgres gives no sign of life on a connection, or the connection is lost."""
+        try:
+            return await in_background(link.is_silent)
+        except psycopg.Error:
+            return True
 
     def _connect(self) -> WatchedConnection[Any] | None:
         """Connect with the parameters of Django's database, outside of the pool. None inside of a transaction."""
@@ -121,7 +134,7 @@ class LoopConnection(ABC):
     def _link(self) -> PGconn:
         """Connection of libpq. Raises OperationalError if the connection is lost."""
         if self._connection is None:
-            raise psycopg.OperationalError("the connection is lost")
+            raise psycopg.OperationalError(LOST)
         return self._connection.pgconn
 
     async def _next_result(self) -> PGresult | None:
