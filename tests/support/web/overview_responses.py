@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from responses_app.models import Response
+from responses_app.models import ApiKey, Response
 from responses_app.web.overview.time_range import TimeRange
 
 # Twenty minutes past an hour, so that the first and the last hour have responses at any time of the clock.
@@ -37,3 +37,11 @@ def stored(number: int, **fields: Any) -> Response:
     }
     uid = f"resp_{number}"
     return Response(uid=uid, thread=uid, created_at=created_at, **{**defaults, **fields})
+
+
+def six_hundred(key: ApiKey) -> list[Response]:
+    """Return six hundred unsaved responses of a day; those of the project `p` have `key`."""
+    rows = [stored(number) for number in range(600)]
+    for row in rows:
+        row.key = key if row.project == "p" else None
+    return rows

@@ -19,7 +19,7 @@ from responses_app.web.overview.page import numbers
 from responses_app.web.overview.part_cache import PartCache
 from responses_app.web.overview.time_range import TimeRange
 from responses_app.web.responses.filters import ListFilters
-from tests.support.web.overview_responses import DAY, RANGE_START, stored
+from tests.support.web.overview_responses import DAY, RANGE_START, six_hundred, stored
 from tests.support.web.page_case import WebCase
 
 NOW = RANGE_START + timedelta(days=1)
@@ -45,9 +45,7 @@ class CachedPartsTest(WebCase):
     @classmethod
     def setUpTestData(cls) -> None:
         cls.key, _ = ApiKey.make("of p", project="p")
-        rows = [stored(number) for number in range(600)]
-        for row in rows:
-            row.key = cls.key if row.project == "p" else None
+        rows = six_hundred(cls.key)
         rows[300].ended_at, rows[300].status = None, "in_progress"
         Response.objects.bulk_create(rows)
         cls.running = rows[300].uid

@@ -19,7 +19,7 @@ from responses_app.web.overview.figures import ResponseFigures, count
 from responses_app.web.overview.page import cells
 from responses_app.web.overview.percentiles import PERCENTS, STEPS, Distribution
 from responses_app.web.responses.rows import ResponseStats
-from tests.support.web.overview_responses import DAY, RANGE_START, stored
+from tests.support.web.overview_responses import DAY, RANGE_START, six_hundred, stored
 from tests.support.web.page_case import WebCase
 from tests.support.web.response_ids import UID
 
@@ -38,9 +38,7 @@ class FiguresTest(WebCase):
     @classmethod
     def setUpTestData(cls) -> None:
         cls.key, _ = ApiKey.make("of p", project="p")
-        rows = [stored(number) for number in range(600)]
-        for row in rows:
-            row.key = cls.key if row.project == "p" else None
+        rows = six_hundred(cls.key)
         rows.append(
             stored(601, created_at=RANGE_START + timedelta(hours=3), status="in_progress", ended_at=None, output_tokens=None)
         )
