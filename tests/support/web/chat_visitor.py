@@ -162,7 +162,6 @@ class Visitor:
         self.page.set_default_timeout(LIMIT_MS)
         expect.set_options(timeout=LIMIT_MS)
         self.errors = PageErrors(self.page)
-        self._answers_before = 0
         self.page.goto(f"{server.url}/chat")
 
     @property
@@ -180,17 +179,22 @@ class Visitor:
         """Return the article of the last response."""
         return self.answers.last
 
-    def send(self, text: str) -> None:
-        """Type a message and press Enter, once the conversation has loaded."""
+    def press_enter(self, text: str) -> int:
+        """Type a message and press Enter, once the conversation has loaded. Return the number of responses before."""
         expect(self.page.locator("form.composer .send")).to_be_enabled()
-        self._answers_before = self.answers.count()
+        count = self.answers.count()
         self.field.fill(text)
         self.field.press("Enter")
+        return count
+
+    def send(self, text: str) -> None:
+        """Send a message, and wait for the article of the response."""
+        before = self.press_enter(text)
+        # Until then, `last` is the previous response.
+        expect(self.answers.nth(before)).to_be_attached()
 
     def wait_for_end(self) -> None:
-        """Wait for the end of the last response: of the new response, if a message was sent."""
-        expect(self.answers.nth(self._answers_before)).to_be_attached()
-        self._answers_before = 0
+        """Wait for the end of the last response."""
         expect(self.last).to_have_attribute("aria-busy", "false")
 
     def send_and_wait(self, text: str, words: str) -> None:

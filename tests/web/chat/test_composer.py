@@ -52,7 +52,7 @@ def test_an_invalid_setting_in_the_closed_panel_is_shown(visitor: Visitor) -> No
     visitor.page.get_by_label("Temperature").fill("9")
     settings.locator("summary").click()
     expect(visitor.page.get_by_label("Temperature")).to_be_hidden()
-    visitor.send("greetings")
+    visitor.press_enter("greetings")
     expect(visitor.page.get_by_label("Temperature")).to_be_focused()
     problem = settings.locator("[role=alert]")
     expect(problem).to_contain_text("Temperature: Value must be less than or equal to 2")
@@ -165,7 +165,7 @@ def test_a_message_waits_for_the_script_of_its_files(visitor: Visitor) -> None:
     page.route("**/attachments.js", lambda route: held.append(route))
     with page.expect_request("**/attachments.js"):
         page.get_by_label("Attach files").set_input_files([FilePayload(name="a.txt", mimeType="text/plain", buffer=b"a")])
-    visitor.send("greetings")
+    visitor.press_enter("greetings")
     expect(page.locator(".composer .notice")).to_have_text("A file is still being uploaded.")
     expect(page.locator(".turn")).to_have_count(0)
     held[0].continue_()
