@@ -33,6 +33,8 @@ BEAT = 1.0
 # Leases to claim per heartbeat.
 MAX_CLAIMS = 128
 STOP_LIMIT = 5.0
+# Seconds that a take-over may take, up to the start of the run, before it is tried again.
+TAKEOVER_LIMIT_S = 300.0
 # After missing heartbeats for so many seconds this process may count as dead, so it must not claim the leases of other workers.
 GAP = 3 * BEAT
 TIDY_EVERY = 60.0
@@ -190,11 +192,14 @@ class LeaseKeeper:
 
     async def _takeover(self, pk: int, retake: bool) -> None:
         try:
-            if retake and not await sync_to_async(leases.renew_epoch)(self.worker, pk):
-                return
-            if self._stopped:
-                return
-            await self._adopt(pk)
+            async with asyncio.timeout(TAKEOVER_LIMIT_S):
+                if retake and not await sync_to_async(leases.renew_epoch)(self.worker, pk):
+                    return
+                if self._stopped:
+                    return
+                await self._adopt(pk)
+        except TimeoutError:
+            logger.error("response %d was not taken over within %.0f s; it is tried again", pk, TAKEOVER_LIMIT_S)
         except Error as error:
             logger.warning("response %d not taken over yet: %s", pk, str(error).strip())
         except Exception:

@@ -93,6 +93,26 @@ class LeaseKeeperTest(TransactionTestCase):
         finally:
             await keeper.stop()
 
+    async def test_take_over_without_an_end_is_tried_again(self) -> None:
+        row = log("resp_stuck").row
+        await row.asave()
+        await Lease.objects.acreate(response=row, worker=uuid4(), model="m")
+        tries = asyncio.Queue[int]()
+
+        async def adopt(pk: int) -> None:
+            await tries.put(pk)
+            if tries.qsize() == 1:
+                await asyncio.Event().wait()
+
+        limit = patch("responses_app.runs.recover.lease_keeper.TAKEOVER_LIMIT_S", 0.1)
+        with limit, self.assertLogs("responses.watch", "ERROR") as logs:
+            keeper = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt)
+            try:
+                await eventually(lambda: tries.qsize() > 1, poll_s=0.05)
+            finally:
+                await keeper.stop()
+        self.assertIn(f"response {row.pk} was not taken over within", logs.output[0])
+
     async def test_worker_with_a_heartbeat_of_the_future_is_dead(self) -> None:
         dead, row = uuid4(), log("resp_future").row
         await row.asave()
