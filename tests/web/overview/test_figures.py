@@ -104,10 +104,10 @@ class FiguresTest(WebCase):
         nothing = chart(count(Response.objects.none(), DAY), DAY, [0] * DAY.slots).scales
         self.assertEqual(nothing, [["2", "1", "0"]] * 2 + [[]] * 3)
 
-    def test_running_and_failures_stand_above_the_tables_and_a_single_row_of_all_is_left_out(self) -> None:
+    def test_running_and_failures_stand_above_the_groups_and_a_single_row_of_all_is_left_out(self) -> None:
         page = self.page("/?range=30d")
         places = [
-            page.index(text) for text in ("Running now", "Last failures", "Table of these charts", "<h2>Models", "<h2>Keys")
+            page.index(text) for text in ("Table of these charts", "Running now", "Last failures", "<h2>Models", "<h2>Keys")
         ]
         self.assertEqual(places, sorted(places))
         page = self.page("/?range=30d&model=small")
