@@ -132,7 +132,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 LOGIN_URL = "sign-in"
-LOGIN_REDIRECT_URL = "responses"
+LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
 ROOT_URLCONF = "project.urls"
 # Pages only: a redirected POST loses its body, so no path of the API redirects.

@@ -315,6 +315,24 @@ def test_a_message_that_did_not_arrive_is_sent_again_by_the_person_or_in_the_fie
         visitor.errors.seen.clear()
 
 
+def test_an_answer_or_conversation_that_was_deleted_elsewhere_is_named(visitor: Visitor) -> None:
+    server, alert = visitor.server, visitor.last.get_by_role("alert")
+    headers = {"Authorization": f"Bearer {server.key}"}
+    visitor.send_and_wait("greetings", "Hello there!")
+    plain_http.delete(f"{server.url}/v1/responses/{visitor.uid}", headers=headers, timeout=180)
+    visitor.send("snowfall")
+    expect(alert).to_have_text("The answer above was deleted. Edit an earlier message, or start a new conversation.")
+    together = plain_http.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=180).json()["id"]
+    uid = server.ask(model="chat", input="greetings", conversation=together).json()["id"]
+    visitor.page.goto(f"{server.url}/chat/{uid}")
+    expect(visitor.last).to_contain_text("Hello there!")
+    plain_http.delete(f"{server.url}/v1/conversations/{together}", headers=headers, timeout=180)
+    visitor.send("snowfall")
+    expect(alert).to_have_text("This conversation was deleted. Start a new one.")
+    assert [seen[:3] for seen in visitor.errors.seen if seen[:3].isdigit()] == ["400", "404"]
+    visitor.errors.seen.clear()
+
+
 def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
     server = visitor.server
     headers = {"Authorization": f"Bearer {server.key}"}

@@ -98,5 +98,5 @@ function showRetry(turn, retries) {
 
 async function readableError(error, body) {
   if (error instanceof TypeError) return new Error("Can’t reach the server.");
-  return error.param?.endsWith(".file_id") ? (await import("./file_error.js")).fileError(error, body) : error;
+  return error instanceof ApiError ? (await import("./request_error.js")).requestError(error, body) : error;
 }
