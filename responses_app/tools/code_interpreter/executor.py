@@ -37,8 +37,13 @@ class CodeInterpreterExecutor(ServerToolExecutor):
         self._session, self._limits = session, limits
 
     async def prepare(self, items: Sequence[Json]) -> None:
-        """Choose the container: the one of the request, else that of the newest call among `items`, else a new one."""
-        await self._session.choose([item["container_id"] for item in items if item["type"] == CALL])
+        """Choose the container: the one of the request, else that of the newest call among `items`, else a new one.
+
+        Calls in the input may lack a container: Messages have no place for the id.
+        """
+        await self._session.choose(
+            [item["container_id"] for item in items if item["type"] == CALL and item.get("container_id")]
+        )
 
     def offer(self, items: Sequence[Json]) -> ServerToolOffer:
         """Return the offer. The sources are files from before the response, and files that calls of `items` have written.

@@ -124,6 +124,24 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         assert item["outputs"] == [{"type": "logs", "logs": "23"}]
         assert item["container_id"] == first["output"][0]["container_id"]
 
+    async def test_call_that_is_sent_back_without_its_container_is_read(self) -> None:
+        """Blocks of Messages do not name the container."""
+        tool = {"type": "code_execution_20250825", "name": "code_execution"}
+        messages = [{"role": "user", "content": "Hi"}]
+        recordings = [
+            record_text(code("40 + 2")),
+            record_text(answer("42.")),
+            record_text(answer("Yes."), match=shows("40 + 2")),
+        ]
+        async with self.serving(*recordings) as client:
+            for _ in range(2):
+                data = orjson.dumps({"model": "m", "max_tokens": 400, "tools": [tool], "messages": messages})
+                made = await client.post("/v1/messages", data, content_type="application/json")
+                assert made.status_code == 200, made.content
+                content = orjson.loads(made.content)["content"]
+                messages += [{"role": "assistant", "content": content}, {"role": "user", "content": "Sure?"}]
+        assert content == [{"type": "text", "text": "Yes."}]
+
     async def test_container_that_ends_before_its_code_runs_is_started_again(self) -> None:
         client = SandboxClient(self.url)
         session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_ended", client, new_id)
