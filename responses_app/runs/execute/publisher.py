@@ -229,14 +229,16 @@ class DurablePublisher:
         """Broadcast the frames of the append that was in the commit and queue the next; stop if the append was rejected."""
         done, self._committing = self._committing, None
         waiter, self._committed = self._committed, None
-        if error is None and done is not None:
-            self._release(done)
-        else:
-            self._reject(error)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
-        elif self.rejected is not None and self.on_rejected is not None:
-            self.on_rejected()
+        try:
+            if error is None and done is not None:
+                self._release(done)
+            else:
+                self._reject(error)
+        finally:
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+            elif self.rejected is not None and self.on_rejected is not None:
+                self.on_rejected()
 
     def _release(self, done: PendingAppend) -> None:
         frames = done.append.frames

@@ -26,6 +26,22 @@ OnDurable: TypeAlias = Callable[[Exception | None], None]
 Batch: TypeAlias = list[tuple[Append, OnDurable]]
 
 
+class DurableCallback:
+    """Callback of an append, which is called at most once. An error of the callback is logged: other appends wait for theirs."""
+
+    def __init__(self, on_durable: OnDurable) -> None:
+        self._on_durable: OnDurable | None = on_durable
+
+    def __call__(self, error: Exception | None) -> None:
+        """Call the callback, unless called before."""
+        on_durable, self._on_durable = self._on_durable, None
+        if on_durable is not None:
+            try:
+                on_durable(error)
+            except Exception:
+                log.exception("the callback of an append has failed")
+
+
 class CommitQueue:
     """Queue with a task on the event loop of the creator, which calls `commit` with everything that waits."""
 
@@ -39,7 +55,7 @@ class CommitQueue:
 
     def add(self, take: TakeAppend, on_durable: OnDurable) -> None:
         """Add the append that `take` returns when the commit begins."""
-        self._waiting.append((take, on_durable))
+        self._waiting.append((take, DurableCallback(on_durable)))
         self._wake.set()
 
     async def close(self) -> None:

@@ -85,6 +85,22 @@ class PublisherTest(ApiCase):
             run.cancel()
             await self.ended(run)
 
+    async def test_an_error_while_events_are_shown_stops_no_run_that_waits_for_the_commit(self) -> None:
+        async with self.gated_run() as (run, gate):
+            errors = [RuntimeError("no")]
+
+            def fail_once() -> None:
+                if errors:
+                    raise errors.pop()
+
+            run.broadcast.on_frames = fail_once
+            run.cancel()
+            await eventually(lambda: run.publisher._committed is not None)
+            with self.assertLogs("responses.log", "ERROR"):
+                gate.opened.set()
+                await self.ended(run)
+            self.assertEqual(errors, [])
+
     async def test_times_of_events_do_not_follow_a_jump_of_the_clock(self) -> None:
         async with self.gated_run() as (run, gate):
             with patch("time.time", return_value=time.time() - 86_400):

@@ -101,3 +101,18 @@ class CommitQueueTest(SimpleTestCase):
             commits.queue._commit = commit
             self.assertIsNone(await commits.add(deltas()))
             await commits.queue.close()
+
+    async def test_a_failing_callback_delays_no_other_append(self) -> None:
+        commits, calls = Commits(), list[Exception | None]()
+
+        def fail(error: Exception | None) -> None:
+            calls.append(error)
+            raise RuntimeError
+
+        async with asyncio.timeout(LIMIT_S):
+            with self.assertLogs("responses.log", "ERROR"):
+                commits.queue.add(deltas, fail)
+                self.assertIsNone(await commits.add(deltas()))
+            self.assertIsNone(await commits.add(deltas()))
+            await commits.queue.close()
+        self.assertEqual((commits.sizes, calls), ([2, 1], [None]))
