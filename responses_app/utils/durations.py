@@ -10,6 +10,8 @@ FORMAT = re.compile(r"(\d{1,6})([smhd])")
 LENGTHS_S = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 NEVER = ("", "off")
+# Longer ages would lead to times before the year 1, which no datetime can name.
+MAX_DAYS = 36_500
 
 
 def parse_duration(text: str) -> timedelta | None:
@@ -19,7 +21,10 @@ def parse_duration(text: str) -> timedelta | None:
     match = FORMAT.fullmatch(text)
     if match is None:
         raise ValueError(f"an age such as 7d, 12h, 30m or 45s, or off, not {text!r}")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
+    age = timedelta(**{UNITS[match[2]]: int(match[1])})
+    if age > timedelta(days=MAX_DAYS):
+        raise ValueError(f"an age such as 7d of at most {MAX_DAYS}d, or off, not {text!r}")
+    return age
 
 
 def describe_duration(age: timedelta) -> str:
