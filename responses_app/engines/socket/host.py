@@ -115,12 +115,20 @@ class _Connection(asyncio.Protocol):
         task.add_done_callback(lambda _task: self._streams.pop(stream, None))
 
     async def _generate(self, stream: int, request: GenerateRequest) -> None:
+        """Send the chunks up to the one with `finish`, or an error: the web process waits for one of them."""
+        problem: Exception | None = EngineUnavailable("the engine ended the stream without a finish")
         try:
             async with aclosing(self._engine.generate(request)) as chunks:
                 async for chunk in chunks:
                     self._send(codec.encode_chunk(stream, chunk))
+                    if chunk.finish is not None:
+                        problem = None
         except Exception as error:
-            self._send_error(stream, error)
+            problem = error
+        finally:
+            # Also after a cancellation, which may come from the engine itself. The client ignores the error of an aborted stream.
+            if problem is not None:
+                self._send_error(stream, problem)
 
     async def _count(self, stream: int, request: GenerateRequest) -> None:
         try:
@@ -151,4 +159,9 @@ class _Connection(asyncio.Protocol):
         self._is_scheduled = False
         if self._outgoing:
             messages, self._outgoing = self._outgoing, []
-            self._transport.write(encode(messages))
+            try:
+                self._transport.write(encode(messages))
+            except TypeError:
+                # Without these messages, their streams would wait for ever.
+                logger.exception("messages to a web process have no JSON representation, its connection is closed")
+                self.close()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from responses_app.engine_interface import Chunk, EngineOverloaded, EngineUnavailable, EngineUnreachable, RequestRejected
+from responses_app.engine_interface import (
+    Chunk,
+    EngineOverloaded,
+    EngineUnavailable,
+    EngineUnreachable,
+    GenerateRequest,
+    RequestRejected,
+)
 from responses_app.engines import open_engine
 from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens, recording
 from responses_app.engines.socket import client, codec
@@ -88,6 +95,45 @@ def test_error_of_the_engine_comes_behind_its_tokens(path: Path, kind: Any, erro
 
     use(path, work, Recording([Tokens([1, 2]), Tokens([3]), Fault(kind, "out of order")]))
     assert tokens(received) == [1, 2, 3]
+
+
+class CutEngine(ReplayEngine):
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
+        """Generate one token, and then end without a finish."""
+        del request
+        yield Chunk([1])
+
+
+def test_stream_of_an_engine_that_ends_it_early_has_failed(path: Path) -> None:
+    async def work(engine: SocketEngine, host: EngineHost) -> None:
+        for connection in host._connections:
+            connection._engine = CutEngine()
+        with pytest.raises(EngineUnavailable, match="without a finish"):
+            await collect(engine, make_request())
+
+    use(path, work)
+
+
+def test_stream_that_is_cancelled_in_the_worker_has_failed(path: Path) -> None:
+    async def work(engine: SocketEngine, host: EngineHost) -> None:
+        chunks = engine.generate(make_request())
+        await anext(chunks)
+        for connection in host._connections:
+            for task in connection._streams.values():
+                task.cancel()
+        with pytest.raises(EngineUnavailable, match="without a finish"):
+            await anext(chunks)
+
+    use(path, work, FOREVER)
+
+
+def test_error_without_a_json_form_ends_the_connection(path: Path) -> None:
+    async def work(engine: SocketEngine, _host: EngineHost) -> None:
+        with pytest.raises(EngineUnreachable):
+            await collect(engine, make_request())
+        await eventually(engine.is_healthy)
+
+    use(path, work, Recording([Tokens([1]), Fault("down", "\udcff")]))
 
 
 def test_closed_generation_is_aborted_in_the_host(path: Path) -> None:
