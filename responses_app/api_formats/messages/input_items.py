@@ -12,6 +12,7 @@ from responses_app.api_formats.call_results import check_results
 from responses_app.api_formats.messages.schema import BLOCKS, SystemOptions
 from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES
 from responses_app.api_formats.messages.unread import EarlierCodeResult, FoundPage, ToolError
+from responses_app.errors import InvalidRequest
 from responses_app.validation.base import drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, unknown_parameter, wrong_type
 
@@ -48,6 +49,8 @@ KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
 }
 # Nearly the words of Anthropic's API, where the results have to follow immediately.
 UNANSWERED = "`tool_use` ids were found without `tool_result` blocks after:"
+# The words of Anthropic's API for models that continue no answer.
+NO_PREFILL = "This model does not support assistant message prefill. The conversation must end with a user message."
 # Separators of JSON.
 SPACED, COMPACT = (", ", ": "), (",", ":")
 # Types of the items of calls, by the type of the result.
@@ -170,6 +173,13 @@ class InputItems:
         output: Any = "".join(part["text"] for part, _ in content) if texts else [part for part, _ in content]
         self._note_parts(content)
         self._append({"type": "function_call_output", "call_id": block["tool_use_id"], "output": output}, loc)
+
+
+def check_end(messages: Sequence[Any]) -> None:
+    """Refuse a text of the assistant at the end, which no model of this server continues. Raises InvalidRequest."""
+    content = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+    if content and (isinstance(content, str) or content[-1]["type"] == "text"):
+        raise InvalidRequest(NO_PREFILL, param=json_path(("messages", len(messages) - 1)), code="invalid_value")
 
 
 def _blocks(raw: object, loc: Loc, allowed: Sequence[str]) -> Iterator[Located]:

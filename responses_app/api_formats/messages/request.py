@@ -12,7 +12,7 @@ from django.conf import settings
 from responses_app.access.model_access import find
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.messages.client_tools import CLIENT_TOOLS, KnownTool, client_tool
-from responses_app.api_formats.messages.input_items import InputItems
+from responses_app.api_formats.messages.input_items import InputItems, check_end
 from responses_app.api_formats.messages.mcp_toolsets import TOOLSET, mcp_tools
 from responses_app.api_formats.messages.message import NO_THREADS
 from responses_app.api_formats.messages.schema import (
@@ -107,7 +107,7 @@ class ParsedMessages:
 def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, needs_limit: bool = True) -> ParsedMessages:
     """Validate and translate the body. Raises InvalidRequest with a path of the body.
 
-    Without `needs_limit`, as for counting tokens, `max_tokens` may be absent.
+    Without `needs_limit`, as for counting tokens, `max_tokens` may be absent, and an answer may be the end.
     """
     for name, reason in REFUSED.items():
         if raw.get(name) not in (None, []):
@@ -121,6 +121,8 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     inputs = InputItems(spaced=_is_spaced(body.model))
     inputs.add_system(body.system)
     inputs.add(body.messages)
+    if needs_limit:
+        check_end(body.messages)
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
     names = FIELDS if body.output_format is None else {**FIELDS, "text.format": "output_format"}
     paths = RequestPaths(names, INSIDE, INSIDE_TOOLS, WORDS)

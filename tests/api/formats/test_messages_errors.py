@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tests.support.api_formats.messages_case import PATH, MessagesCase, shown
+from tests.support.api_formats.messages_case import HI, PATH, MessagesCase, shown
 
 SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 WRONG = {"type": "image", "source": {"type": "url", "url": "ftp://x"}}
@@ -68,6 +68,17 @@ class MessagesErrorsTest(MessagesCase):
         async with self.serving() as client:
             error = orjson.loads((await self.send(client, thread={"type": "create"})).content)["error"]
             self.assertEqual(error["details"], {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
+
+    async def test_answer_that_has_begun_is_refused_and_counted(self) -> None:
+        """Clients join the text that they have begun with the answer, which would be a new one."""
+        for content in ("{", [{"type": "text", "text": "{"}]):
+            messages = [*HI, {"role": "assistant", "content": content}]
+            async with self.serving() as client:
+                refused = await self.send(client, messages=messages)
+                counted = await self.send(client, f"{PATH}/count_tokens", messages=messages)
+            self.assertEqual((refused.status_code, counted.status_code), (400, 200), refused.content)
+            message = orjson.loads(refused.content)["error"]["message"]
+            self.assertTrue(message.startswith("messages[1]: This model does not support assistant message prefill."), message)
 
     async def test_errors_have_the_form_of_the_api_and_name_paths_of_the_request(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
