@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.pq import Conninfo
 
 from project.pool import POOL, TIME_LIMITS
+from responses_app.tools.http_headers import value_problem
 from responses_app.utils.durations import parse_duration
 
 MIN_TOKEN_LENGTH = 16
@@ -181,8 +182,15 @@ def check_time_zone(name: str) -> str:
     return name
 
 
-def check_token(name: str, token: str) -> str:
-    """Return the token of the variable `name`, empty if not set. Raises ImproperlyConfigured for a short token."""
-    if token and len(token) < MIN_TOKEN_LENGTH:
-        raise ImproperlyConfigured(f"{name} must have at least {MIN_TOKEN_LENGTH} characters, not {len(token)}")
+def check_token(name: str, token: str, min_length: int = 0) -> str:
+    """Return the token of the variable `name`, empty if not set.
+
+    Raises ImproperlyConfigured, without the token, for a short token and for one that no HTTP header can carry.
+    """
+    if token and len(token) < min_length:
+        raise ImproperlyConfigured(f"{name} must have at least {min_length} characters, not {len(token)}")
+    if value_problem(token):
+        raise ImproperlyConfigured(
+            f"{name} may contain letters, digits and signs of ASCII only, and no white space around them: an HTTP header carries it"
+        )
     return token

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from project.env import MIN_TOKEN_LENGTH, READ, envlist, read_variable
+from project.env import MIN_TOKEN_LENGTH, READ, check_token, envlist, read_variable
 from responses_app.installation.secret_key import MIN_LENGTH
 
 PREFIX = "RESPONSES_"
@@ -64,7 +64,7 @@ def _describe_secrets() -> Iterator[str]:
             f"RESPONSES_SANDBOX_TOKEN has {length} characters and can be guessed: set a token of at least {MIN_TOKEN_LENGTH} "
             "characters for the server and for the runner"
         )
-    length = len(read_variable("RESPONSES_API_KEY"))
+    length = len(check_token("RESPONSES_API_KEY", read_variable("RESPONSES_API_KEY")))
     if 0 < length < MIN_TOKEN_LENGTH:
         name = "RESPONSES_API_KEY_FILE" if os.environ.get("RESPONSES_API_KEY_FILE") else "RESPONSES_API_KEY"
         yield (

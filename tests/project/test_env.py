@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db.utils import ConnectionHandler
 
-from project.env import check_database_url, check_time_zone, database, envint, envstr
+from project.env import check_database_url, check_time_zone, check_token, database, envint, envstr
 from project.pool import POOL, TIME_LIMITS
 
 URL = "postgresql://user:word@127.0.0.1"
@@ -85,3 +85,17 @@ def test_numbers_and_files_that_cannot_be_meant_are_named(tmp_path: Path, monkey
     monkeypatch.setenv("SECRET_KEY_FILE", str(secret))
     with pytest.raises(ImproperlyConfigured, match=r"^SECRET_KEY_FILE: .*is empty"):
         envstr("SECRET_KEY")
+
+
+@pytest.mark.parametrize(
+    "token", ["clé-of-sixteen-letters", "sk-1234567890123 ", " sk-1234567890123", "sk-1234567890\n123", "sk-…"]
+)
+def test_token_that_no_header_can_carry_is_refused_without_being_repeated(token: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^NAME may contain letters, digits and signs of ASCII only") as refused:
+        check_token("NAME", token)
+    assert token.strip() not in str(refused.value)
+    assert [check_token("NAME", text) for text in ("", "sk-1234567890123", "two words")] == [
+        "",
+        "sk-1234567890123",
+        "two words",
+    ]

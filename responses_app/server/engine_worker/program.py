@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from project.env import read_variable
+from project.env import check_token, read_variable
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import SERVE, InUse, UnusableFolder, data_dir, lock, make_folder
 from responses_app.server.bootstrap import install, ports
@@ -133,7 +133,7 @@ def _begin(options: argparse.Namespace) -> int:
 
 def read_key() -> str | None:
     """Return the key of the environment, which the vLLM server does not inherit. Raises ImproperlyConfigured."""
-    key = read_variable(KEY) or None
+    key = check_token(KEY, read_variable(KEY)) or None
     os.environ.pop(KEY, None)
     return key
 

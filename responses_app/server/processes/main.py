@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from django.core.exceptions import ImproperlyConfigured
 
-from project.env import read_variable
+from project.env import check_token, read_variable
 from project.pool import set_server_timeout
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.inductor import prepare_spawned_process
@@ -113,7 +113,7 @@ def _read_models_file() -> None:
 
 def _read_engine_key() -> str:
     try:
-        return read_variable("RESPONSES_ENGINE_KEY")
+        return check_token("RESPONSES_ENGINE_KEY", read_variable("RESPONSES_ENGINE_KEY"))
     except ImproperlyConfigured as error:
         raise CannotStart(str(error)) from None
 

@@ -42,6 +42,17 @@ def end_of(command: tuple[str, ...], data: str | Path, **environ: str) -> str:
     ("command", "environ", "sentence"),
     [
         ("serve", {"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
+        *(
+            (command, {name: "clé-of-sixteen-letters"}, f"{name} may contain letters, digits and signs of ASCII only")
+            for command, name in (
+                ("serve", "RESPONSES_API_KEY"),
+                ("serve", "RESPONSES_ENGINE_KEY"),
+                ("engine", "RESPONSES_ENGINE_KEY"),
+                ("check", "RESPONSES_EMBEDDINGS_KEY"),
+                ("check", "RESPONSES_METRICS_TOKEN"),
+                ("check", "RESPONSES_SANDBOX_TOKEN"),
+            )
+        ),
         ("serve", {"SECRET_KEY_FILE": "/nonexistent/key"}, "SECRET_KEY_FILE: /nonexistent/key cannot be read"),
         (
             "serve",
