@@ -13,6 +13,7 @@ from responses_app.models.limits.usage import UsageRecord
 from responses_app.models.log import Event, LogPage, RoundPrompt, StoredRequest
 from responses_app.models.refused_requests import RefusedRequest
 from responses_app.models.responses import (
+    CONVERSATION_DELETED,
     CONVERSATION_LOCK,
     PROJECT_TERM_PREFIX,
     SEARCH_VECTOR,
@@ -39,6 +40,7 @@ from responses_app.models.workers import Lease, StorageSample, Worker
 
 __all__ = [
     "BRANCH",
+    "CONVERSATION_DELETED",
     "CONVERSATION_LOCK",
     "MAX_CONCURRENT",
     "MAX_FILENAME_CHARS",

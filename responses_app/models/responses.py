@@ -15,6 +15,8 @@ from responses_app.models.keys import ApiKey
 
 # Name of the constraint that allows one running response per conversation.
 CONVERSATION_LOCK = "conversation_lock"
+# Constraint that a response violates if its conversation was deleted after it was read.
+CONVERSATION_DELETED = "conversation_deleted"
 # Characters of `request_id` in its index: these have the milliseconds of the request and 12 random bits, so hardly two are equal.
 INDEXED_ID_CHARS = 20
 # Full-text search indexes only the beginning of an item's body: a long body would cost milliseconds per insert.

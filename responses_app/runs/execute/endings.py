@@ -17,8 +17,8 @@ from responses_app.protocol.output_problems import UNFINISHED_CALL, UNFINISHED_M
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
-from responses_app.runs.prepare.items.conversation import locked
-from responses_app.store.content.conversations import ConversationLocked
+from responses_app.runs.prepare.items.conversation import locked, missing
+from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import Ending, Fenced
 
@@ -117,6 +117,9 @@ class RunEndings:
         """Leave the run to another process: the log cannot be written, or not by this process."""
         if isinstance(error, ConversationLocked):
             self.problem = locked()
+            return False
+        if isinstance(error, ConversationDeleted):
+            self.problem = missing(self._writer.response["conversation"]["id"])
             return False
         uid = self._writer.response["id"]
         is_begun = bool(self._output.publisher.broadcast.frames)

@@ -20,7 +20,11 @@ from responses_app.store.db import durable_transaction
 
 
 class ConversationLocked(DatabaseError):
-    """A different response of the conversation is running."""
+    """A different response of the conversation is running, or the conversation has changed since it was read."""
+
+
+class ConversationDeleted(DatabaseError):
+    """The conversation was deleted after it was read."""
 
 
 class ItemExists(Exception):

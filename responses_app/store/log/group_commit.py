@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from weakref import WeakSet
 
 import psycopg
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from responses_app.models import CONVERSATION_LOCK, Event, Lease, Response
+from responses_app.models import CONVERSATION_DELETED, CONVERSATION_LOCK, Event, Lease, Response
 from responses_app.store.content import tool_outputs
-from responses_app.store.content.conversations import ConversationLocked
+from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
 from responses_app.store.db import ASYNC_COMMIT_SQL, WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
@@ -20,16 +20,23 @@ from responses_app.store.log.records import Append, Fenced
 from responses_app.store.log.rows.event_codec import LAST, ROW, unpack_row
 from responses_app.store.log.rows.event_copy import copy_events
 
-# Constraints violated when a different worker has taken over the response: by an event number that exists already or leaves a gap,
-# and by the end of a response without its lease.
-FENCING_CONSTRAINTS = ("event_number", "event_contiguous", "lease_held")
+# The last three are violated when a different worker has taken over the response: by an event number that exists already or leaves a
+# gap, and by the end of a response without its lease.
+CONSTRAINT_ERRORS: Mapping[str, type[DatabaseError]] = {
+    CONVERSATION_LOCK: ConversationLocked,
+    CONVERSATION_DELETED: ConversationDeleted,
+    "event_number": Fenced,
+    "event_contiguous": Fenced,
+    "lease_held": Fenced,
+}
 _async_connections: WeakSet[object] = WeakSet()
 
 
 def write(appends: Sequence[Append]) -> None:
     """Write `appends` to the database in a single transaction.
 
-    Raises DatabaseError: ConversationLocked if a conversation has a running response, Fenced if a different worker has taken over.
+    Raises DatabaseError: ConversationLocked if a conversation has a running response or new items, ConversationDeleted if one was
+    deleted, Fenced if a different worker has taken over.
     """
     with map_integrity_errors():
         connection.ensure_connection()
@@ -83,15 +90,14 @@ def lost_appends(append: Append) -> list[Append]:
 
 @contextmanager
 def map_integrity_errors() -> Iterator[None]:
-    """Raise Fenced in place of an error of the constraints of event numbers, ConversationLocked for that of conversations."""
+    """Raise the error that belongs to a violated constraint in place of IntegrityError."""
     try:
         yield
     except IntegrityError as error:
-        if CONVERSATION_LOCK in str(error):
-            raise ConversationLocked(str(error)) from error
         # The name of the constraint: the message of a trigger does not contain it.
-        if isinstance(error.__cause__, psycopg.Error) and error.__cause__.diag.constraint_name in FENCING_CONSTRAINTS:
-            raise Fenced(str(error)) from error
+        name = error.__cause__.diag.constraint_name if isinstance(error.__cause__, psycopg.Error) else None
+        if kind := CONSTRAINT_ERRORS.get(name or ""):
+            raise kind(str(error)) from error
         raise
 
 

@@ -19,7 +19,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
 from responses_app.observability import events
-from responses_app.store.content.conversations import ConversationLocked
+from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
 from responses_app.store.db import check_connection, is_general_error
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
 from responses_app.store.log.group_commit import lost_appends, map_integrity_errors, was_committed, write
@@ -32,6 +32,8 @@ log = logging.getLogger("responses.log")
 
 # Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)
+# Refusals that no repetition changes.
+FINAL_ERRORS = (ConversationLocked, ConversationDeleted, Fenced)
 RETRY_DELAY_S = 0.2
 # A commit is retried for so long; the runs in the commit wait. While the database is away or its disk is full longer, as an operator
 # has to act.
@@ -123,7 +125,7 @@ class LogWriter:
                 await self._commit(appends)
             except DatabaseError as error:
                 # If only the reply to the first commit was lost, the retry collides with the rows of the first try.
-                if retried and isinstance(error, (IntegrityError, Fenced, ConversationLocked)):
+                if retried and isinstance(error, (IntegrityError, *FINAL_ERRORS)):
                     try:
                         if await sync_to_async(was_committed)(appends):
                             return None
@@ -132,12 +134,13 @@ class LogWriter:
                 # Code on the same thread may have opened a new connection, so a working connection does not prove that the error
                 # is permanent: the type of the error counts too.
                 works = await _connection_works()
-                final = isinstance(error, (ConversationLocked, Fenced)) or (works and not isinstance(error, TRANSIENT_ERRORS))
+                final = isinstance(error, FINAL_ERRORS) or (works and not isinstance(error, TRANSIENT_ERRORS))
                 if not final:
                     storage_state.note_failure(error)
                 most_s = MAX_RETRY_AWAY_S if is_general_error(error) else MAX_RETRY_S
                 if final or time.monotonic() - began > most_s:
-                    (log.info if isinstance(error, Fenced) else log.error)("append refused to %s: %s", _names(appends), error)
+                    level = logging.INFO if isinstance(error, FINAL_ERRORS) else logging.ERROR
+                    log.log(level, "append refused to %s: %s", _names(appends), error)
                     return error
                 retried = True
                 await asyncio.sleep(RETRY_DELAY_S)

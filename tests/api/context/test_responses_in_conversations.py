@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 from unittest import mock
 
 import orjson
 from django.test import AsyncClient
 
-from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens
 from responses_app.models import ConversationItem, Item, Response
 from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, record_text, tokens
 from tests.support.api.conversation_case import ConversationCase, texts, user
@@ -16,6 +17,18 @@ from tests.support.api.conversation_case import ConversationCase, texts, user
 SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
 BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("bad", "no")])
+
+
+class InterruptedEngine(ReplayEngine):
+    """Replay engine that awaits `interruption` once, when a prepared response is about to begin."""
+
+    interruption: Coroutine[Any, Any, Any] | None = None
+
+    async def is_healthy(self) -> bool:
+        interruption, self.interruption = self.interruption, None
+        if interruption is not None:
+            await interruption
+        return await super().is_healthy()
 
 
 class ConversationRunTest(ConversationCase):
@@ -89,6 +102,23 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(texts(await self.listed(client, uid)), ["Hi"], "what was cancelled leaves nothing")
             await self.made(client, input="Now?", conversation=uid)
             self.assertEqual(texts(await self.listed(client, uid)), ["Hi", "Now?", "Hello there!"])
+
+    async def test_conversation_that_changes_while_a_response_begins_refuses_it(self) -> None:
+        self.engine = engine = InterruptedEngine()
+        async with self.serving(*[record_text(HELLO)] * 5) as client:
+            uid = await self.begin(client, "One")
+            for streamed in (False, True):
+                engine.interruption = self.ask(client, "post", f"/{uid}/items", items=[user("Two")])
+                self.locked(await self.post(client, conversation=uid, stream=streamed))
+            made = await self.made(client, input="Three", conversation=uid)
+            page = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?order=asc")).content)
+            self.assertEqual(texts(page["data"]), ["One", "Two", "Two", "Three"])
+            for background in (False, True):
+                uid = await self.begin(client, "One")
+                engine.interruption = self.ask(client, "delete", f"/{uid}")
+                response = await self.post(client, conversation=uid, background=background)
+                self.refused(response, 404, None, None, f"Conversation with id '{uid}' not found.")
+            self.assertEqual(await Response.objects.acount(), 1)
 
     def locked(self, response: Any) -> None:
         self.refused(

@@ -12,6 +12,7 @@ from django.forms.models import model_to_dict
 from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, Response, StoredRequest
+from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import map_integrity_errors, write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
@@ -25,6 +26,15 @@ from tests.support.waiting import eventually
 TEXT = 'tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028'
 WORKER = uuid4()
 WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
+# A commit that waits for a row which another transaction has locked.
+LOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')"
+
+
+async def add_item(conversation: Conversation) -> Item:
+    """Add an item to a conversation."""
+    item = await Item.objects.acreate(uid="msg_1", direction="input", type="message", body="{}")
+    await ConversationItem.objects.acreate(conversation=conversation, item=item, uid=item.uid)
+    return item
 
 
 def opening(uid: str, conversation: int | None = None, *, waits: bool = False) -> Append:
@@ -70,16 +80,18 @@ class TransactionConnectionTest(TransactionTestCase):
     async def test_rows_are_those_of_the_other_connection(self) -> None:
         one = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
         other = await Conversation.objects.acreate(uid="conv_2", created_at=NOW)
+        item = await add_item(one)
+        await ConversationItem.objects.acreate(conversation=other, item=item, uid=item.uid)
         on_loop, in_thread = opening("resp_1", one.pk), opening("resp_2", other.pk)
         for changed in (on_loop, in_thread):
-            changed.log.row.metadata, changed.log.row.history = {"k": "ü"}, [3, 2]
+            changed.log.row.metadata, changed.log.row.history = {"k": "ü"}, [3, item.pk]
         self.assertTrue(await self.link.commit([on_loop, opening("resp_more")]))
         await asyncio.to_thread(write, [in_thread])
         self.assertEqual(await asyncio.to_thread(rows, "resp_1"), await asyncio.to_thread(rows, "resp_2"))
         await self.link.commit([ending(on_loop.log)])
         await asyncio.to_thread(write, [ending(in_thread.log)])
         self.assertEqual(await asyncio.to_thread(rows, "resp_1"), await asyncio.to_thread(rows, "resp_2"))
-        self.assertEqual(await ConversationItem.objects.filter(conversation=one).acount(), 2)
+        self.assertEqual(await ConversationItem.objects.filter(conversation=one).acount(), 3)
         self.assertEqual(len([*on_loop.log.input_keys, *on_loop.log.output_keys]), 2)
         self.link.close()
 
@@ -150,6 +162,42 @@ class TransactionConnectionTest(TransactionTestCase):
         await conversation.adelete()
         await self.link.commit([ending(one.log)])
         self.assertFalse(await ConversationItem.objects.aexists())
+        self.link.close()
+
+    async def test_conversation_that_changed_since_it_was_read_refuses_a_response(self) -> None:
+        conversation = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
+        one = opening("resp_1", conversation.pk)
+        await add_item(conversation)
+        with self.assertRaises(ConversationLocked), map_integrity_errors():
+            await self.link.commit([one])
+        with self.assertRaises(ConversationLocked):
+            await asyncio.to_thread(write, [one])
+        self.assertFalse(await Response.objects.aexists())
+        self.link.close()
+
+    async def test_addition_that_is_not_committed_yet_refuses_a_response(self) -> None:
+        conversation = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
+        item = await Item.objects.acreate(uid="msg_1", direction="input", type="message", body="{}")
+        with psycopg.connect(**place()) as other:
+            other.execute("SELECT FROM responses_app_conversation FOR UPDATE")
+            commit = asyncio.ensure_future(self.link.commit([opening("resp_1", conversation.pk)]))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(LOCKED).rowcount))
+            columns, values = "conversation_id, item_id, uid", [conversation.pk, item.pk, item.uid]
+            other.execute(f"INSERT INTO responses_app_conversationitem ({columns}) VALUES (%s, %s, %s)", values)  # noqa: S608
+            other.commit()
+            with self.assertRaises(ConversationLocked), map_integrity_errors():
+                await commit
+        self.link.close()
+
+    async def test_conversation_deleted_since_it_was_read_refuses_a_response(self) -> None:
+        conversation = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
+        one = opening("resp_1", conversation.pk)
+        await conversation.adelete()
+        with self.assertRaises(ConversationDeleted), map_integrity_errors():
+            await self.link.commit([one])
+        with self.assertRaises(ConversationDeleted):
+            await asyncio.to_thread(write, [one])
+        self.assertFalse(await Response.objects.aexists())
         self.link.close()
 
     async def test_failed_response_adds_nothing_to_the_conversation(self) -> None:

@@ -21,7 +21,14 @@ from responses_app.store.log.endings import (
     note_ended,
     settlement,
 )
-from responses_app.store.log.openings import OPEN_SQL, START_SQL, note_opened, open_parameters
+from responses_app.store.log.openings import (
+    CHECK_CONVERSATIONS_SQL,
+    OPEN_SQL,
+    START_SQL,
+    in_conversations,
+    note_opened,
+    open_parameters,
+)
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_codec import event_rows
 from responses_app.store.log.rows.loop_connection import LoopConnection
@@ -76,8 +83,16 @@ SESSION_SQL = (
 )
 # Prepared once per connection.
 OPEN, START, EVENTS, END = b"open_logs", b"start_queued", b"insert_events", b"end_logs"
-ADD_ITEMS, SETTLE = b"add_items", b"settle_limits"
-STATEMENTS = {OPEN: OPEN_SQL, START: START_SQL, EVENTS: INSERT_SQL, END: END_SQL, ADD_ITEMS: ADD_ITEMS_SQL, SETTLE: SETTLE_SQL}
+CHECK, ADD_ITEMS, SETTLE = b"check_conversations", b"add_items", b"settle_limits"
+STATEMENTS = {
+    OPEN: OPEN_SQL,
+    CHECK: CHECK_CONVERSATIONS_SQL,
+    START: START_SQL,
+    EVENTS: INSERT_SQL,
+    END: END_SQL,
+    ADD_ITEMS: ADD_ITEMS_SQL,
+    SETTLE: SETTLE_SQL,
+}
 
 
 class TransactionConnection(LoopConnection):
@@ -104,6 +119,8 @@ class TransactionConnection(LoopConnection):
         self._sent = []
         if opened:
             self._execute(OPEN, open_parameters(opened), Format.TEXT)
+        if uids := in_conversations(opened):
+            self._execute(CHECK, [text_array(uids)])
         if started := [append.log.row.uid for append in appends if append.starts]:
             self._execute(START, [text_array(started)])
         if any(append.frames for append in appends):
