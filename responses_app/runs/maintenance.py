@@ -7,9 +7,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 from django.conf import settings
@@ -51,6 +52,7 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
+BEGIN_AGAIN_AFTER_S = 10.0
 # The first run of each task comes so early, as a server may be restarted often.
 FIRST_AFTER_S = 60.0
 # A statement waits this long for a lock, as of a migration, and the task ends: the end of the server waits for its tasks.
@@ -82,11 +84,8 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
         group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
         group.create_task(_every(STORAGE_EVERY_S, storage_due))
-        group.create_task(_check_engines(served))
-        group.create_task(check_parts())
-        group.create_task(ingest_files())
-        group.create_task(deliver_webhooks())
-        group.create_task(collect_when_idle())
+        for work in (partial(_check_engines, served), check_parts, ingest_files, deliver_webhooks, collect_when_idle):
+            group.create_task(_begin_again(work))
 
 
 def archive_due(now: datetime) -> Iterator[int]:
@@ -181,6 +180,16 @@ async def _check_engines(served: Mapping[str, ServedModel]) -> None:
                 {key: is_up for model in served.values() for key, is_up in (await model.engine_states()).items()}
             )
         await asyncio.sleep(ENGINES_EVERY_S)
+
+
+async def _begin_again(work: Callable[[], Awaitable[None]]) -> None:
+    """Run `work`, which only an error ends, and begin again some seconds later: the other tasks must not end with it."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            logger.exception("a maintenance task has failed; it begins again in %.0f s", BEGIN_AGAIN_AFTER_S)
+        await asyncio.sleep(BEGIN_AGAIN_AFTER_S)
 
 
 async def _every(pause: float, work: Work) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 from typing import Any, TypeVar
 
 from responses_app.engine_interface import EngineUnavailable
+
+logger = logging.getLogger(__name__)
 
 FRESH_S = 1.0  # A server that responded this recently counts as healthy, without a health check per request.
 WATCH_S = 1.0
@@ -78,7 +81,7 @@ class HealthMonitor:
         if self._clock() - self._last_response_s < FRESH_S:
             return True
         if self._running_check is None or self._running_check.done():
-            self._running_check = asyncio.ensure_future(self._check())
+            self._running_check = asyncio.ensure_future(self._check_server())
         healthy = await asyncio.shield(self._running_check)
         self.record(bool(healthy))
         return bool(healthy)
@@ -110,9 +113,17 @@ class HealthMonitor:
         while True:
             await self._sleep(WATCH_S)
             is_observed = bool(self._waiting) and self._clock() - self._last_response_s >= WATCH_S
-            detector.record(await self._check() if is_observed else True)
+            detector.record(await self._check_server() if is_observed else True)
             if detector.is_dead:
                 self._interrupt_waiting()
+
+    async def _check_server(self) -> bool | None:
+        """Check the server. An unexpected error is a failed check: it must not end the checks."""
+        try:
+            return await self._check()
+        except Exception:
+            logger.exception("the health check of an engine has failed")
+            return False
 
     def _interrupt_waiting(self) -> None:
         """Interrupt all waiting tasks."""

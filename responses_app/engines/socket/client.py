@@ -179,6 +179,9 @@ class SocketEngine:
                 await self.connect()
             except EngineUnreachable:
                 await asyncio.sleep(backoff.next_pause_s())
+            except Exception:
+                logger.exception("the engine worker at %s cannot be used", self.path)
+                await asyncio.sleep(backoff.next_pause_s())
 
 
 async def health(path: Path, limit_s: float) -> bool | None:

@@ -84,8 +84,7 @@ class Notifier:
                     self._on_notification("work", [])  # Notifications may have been lost before LISTEN.
                     while True:
                         async for notice in link.notifies(timeout=QUIET_S):
-                            kind, *keys = notice.payload.split()
-                            self._on_notification(kind, [int(pk) for pk in keys])
+                            self._pass_on(notice.payload)
                         with answer_limit(link):
                             await link.execute("SELECT 1")
             except psycopg.Error as error:
@@ -93,6 +92,14 @@ class Notifier:
             finally:
                 self.connected = False
             await asyncio.sleep(RETRY_DELAY_S)
+
+    def _pass_on(self, payload: str) -> None:
+        """Pass a notification on. Other programs may send anything to the channel, which must not end the task."""
+        try:
+            kind, *keys = payload.split()
+            self._on_notification(kind, [int(pk) for pk in keys])
+        except Exception:
+            logger.exception("a notification cannot be passed on: %.100r", payload)
 
     def _note_connection(self) -> None:
         self.connected = True

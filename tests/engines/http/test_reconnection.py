@@ -189,6 +189,26 @@ def test_hung_server_is_given_up_later() -> None:
     asyncio.run(main())
 
 
+def test_health_check_that_fails_unexpectedly_is_a_failed_check(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> bool:
+        raise ValueError
+
+    async def main() -> None:
+        clock = ManualClock()
+        monitor = HealthMonitor(fail, clock=clock, sleep=clock.sleep)
+        monitor.start()
+        silent = asyncio.create_task(monitor.run_while_healthy(asyncio.Event().wait()))
+        for _ in range(MAX_FAILURES + 1):
+            await clock.advance(WATCH_S)
+        with pytest.raises(EngineUnavailable):
+            await silent
+        assert not await monitor.is_healthy()
+        await monitor.stop()
+
+    asyncio.run(main())
+    assert "the health check of an engine has failed" in caplog.text
+
+
 def test_cancellation_during_a_failed_start_stays_a_cancellation() -> None:
     async def main() -> None:
         monitor = HealthMonitor(refuse)

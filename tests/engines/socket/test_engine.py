@@ -182,6 +182,27 @@ def test_end_of_the_worker_ends_streams_and_a_new_worker_is_used(path: Path) -> 
     use(path, work, FOREVER)
 
 
+class InvalidWorker(asyncio.Protocol):
+    def connection_made(self, transport: Any) -> None:
+        """Describe a model without facts."""
+        transport.write(encode([[codec.MODEL, {}]]))
+
+
+def test_worker_whose_facts_are_invalid_is_asked_again(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(engine: SocketEngine, host: EngineHost) -> None:
+        await host.close()
+        invalid = await asyncio.get_running_loop().create_unix_server(InvalidWorker, sock=unix_socket.listen(path))
+        await eventually(lambda: "cannot be used" in caplog.text)
+        invalid.close()
+        replaced = await begin_host(path, recording([1]))
+        await eventually(engine.is_healthy)
+        assert tokens(await collect(engine, make_request())) == [1]
+        await engine.close()
+        await replaced.close()
+
+    use(path, work)
+
+
 def test_start_without_a_worker_needs_the_context_length(path: Path) -> None:
     async def main() -> None:
         with pytest.raises(EngineUnreachable, match="no engine worker answers"):

@@ -181,6 +181,23 @@ def test_notifications_arrive_again_after_the_process_of_their_receiver_was_paus
         asyncio.run(receive())
 
 
+def test_notifications_of_other_programs_end_no_reception(postgres: Postgres, caplog: pytest.LogCaptureFixture) -> None:
+    received: list[list[int]] = []
+
+    async def receive() -> None:
+        notifier = notify.Notifier(lambda _kind, keys: received.append(keys), 1)
+        await eventually(lambda: notifier.connected)
+        with psycopg.connect(postgres.url, autocommit=True) as other:
+            for payload in ("", "log seventeen", "log 17"):
+                other.execute("SELECT pg_notify(%s, %s)", [notify.CHANNEL, payload])
+        await eventually(lambda: [17] in received)
+        await notifier.close()
+
+    with override_settings(RESPONSES_LISTEN_DATABASE_URL=postgres.url):
+        asyncio.run(receive())
+    assert caplog.text.count("a notification cannot be passed on") == 2
+
+
 def test_notifications_are_sent_again_after_the_process_of_their_sender_was_paused(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
