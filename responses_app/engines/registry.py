@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ def open_engine(url: str) -> Engine:
     - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve` process
       started with `--enable-scale-out`. Add `priority=1` if the server has `--scheduling-policy priority`, `max_model_len`
       if a proxy hides it. `session_header` names the header of the session for a router in between. `start_wait` is the number
-      of seconds to wait for the server, see `default_start_wait_s`.
+      of seconds to wait for the server, see `start_wait_s`.
     - `http://a:8000,http://b:8000?model=name`: several such processes of one model, see `EnginePool` and `split_urls`.
     - `unix:///srv/data/engines/name/engine.sock`: an engine worker of this machine, see `SocketEngine`. `max_model_len` lets the server
       start without the worker, `start_wait` is as for `http:`.
@@ -58,7 +59,7 @@ def _http(parts: SplitResult) -> Engine:
         unquote(parts.password) if parts.password else None,
         max_model_len=_parse_number(query, "max_model_len"),
         priorities=_parse_bool(query.get("priority", "0")),
-        start_wait=_start_wait_s(query),
+        start_wait=start_wait_s(query),
         session_header=query.get("session_header", SESSION_HEADER),
     )
 
@@ -70,22 +71,17 @@ def _unix(parts: SplitResult) -> Engine:
     return SocketEngine(
         _path(parts),
         max_model_len=_parse_number(query, "max_model_len"),
-        start_wait=_start_wait_s(query),
+        start_wait=start_wait_s(query),
     )
 
 
 def _pool(urls: Sequence[str]) -> Engine:
     from responses_app.engines.pool.engine import EnginePool
 
-    wait_s = _start_wait_s(_query(urlsplit(urls[0])))
+    wait_s = start_wait_s(_query(urlsplit(urls[0])))
     # The pool waits for its engines: one engine that is away must not delay the others.
     members = {location(url): _open(join_urls([url], start_wait="0")) for url in urls}
     return EnginePool(members, start_wait=wait_s)
-
-
-def default_start_wait_s() -> float:
-    """Return RESPONSES_ENGINE_START_WAIT, the seconds to wait at startup for a server. Raises ValueError."""
-    return float(os.environ.get("RESPONSES_ENGINE_START_WAIT") or START_WAIT_S)
 
 
 def _script(parts: SplitResult) -> Engine:
@@ -129,15 +125,21 @@ def _parse_number(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _start_wait_s(query: Mapping[str, str]) -> float:
-    """Return the seconds to wait for the server at the start. Raises ValueError."""
-    text = query.get("start_wait")
+def start_wait_s(query: Mapping[str, str]) -> float:
+    """Return the seconds to wait for the server at the start: `start_wait` of the URL, or RESPONSES_ENGINE_START_WAIT.
+
+    Raises ValueError.
+    """
+    name, text = "start_wait in an engine URL", query.get("start_wait")
     if text is None:
-        return default_start_wait_s()
+        name, text = "RESPONSES_ENGINE_START_WAIT", os.environ.get("RESPONSES_ENGINE_START_WAIT") or str(START_WAIT_S)
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise ValueError(f"start_wait in an engine URL must be a number of seconds, not {text!r}") from None
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{name} must be a number of seconds, not {text!r}")
+    return seconds
 
 
 def _parse_bool(value: str) -> bool:

@@ -17,6 +17,8 @@ def split_urls(text: str) -> list[str]:
     """Split the URLs of a model, and give each URL the parameters of the last one. Raises ValueError."""
     *others, last = _SEPARATOR.split(text)
     base, _, query = last.partition("?")
+    for url in (*others, base):
+        _check_address(url)
     if misplaced := [url for url in others if "?" in url]:
         raise ValueError(f"the parameters of {location(misplaced[0])} stand behind the last URL, where they hold for all URLs")
     urls = [f"{url}?{query}" if query else url for url in (*others, base)]
@@ -53,6 +55,19 @@ def without_version(place: str) -> str | None:
 def engine_host(engine: Engine) -> str:
     """Return host and port of the engine at a URL, else `local`."""
     return urlsplit(getattr(engine, "base", "")).netloc or "local"
+
+
+def _check_address(url: str) -> None:
+    """Raise ValueError, without the key of `url`, for an `http://` URL without a host, and for a wrong port or wrong brackets."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.port != 0 and (parts.scheme not in POOLED or bool(parts.hostname))
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        scheme, _, address = url.partition("?")[0].partition("://")
+        shown = f"{scheme}://{address.rpartition('@')[2]}"
+        raise ValueError(f"{shown} must have a host and, behind a colon, a port from 1 to 65535, as in http://gpu:8000")
 
 
 def _check(urls: Sequence[str]) -> None:

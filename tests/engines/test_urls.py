@@ -35,6 +35,15 @@ def test_urls_that_cannot_serve_one_model_are_refused(text: str, words: str) -> 
         split_urls(text)
 
 
+@pytest.mark.parametrize(
+    "address", ["", "/path", ":8000", "[::1", "gpu:x", "gpu:99999", "gpu:0", "a:1:2", "gpu:8000,http://gpu:x", ":hidden@gpu:x"]
+)
+def test_address_that_cannot_be_is_refused_without_its_key(address: str) -> None:
+    with pytest.raises(ValueError, match=r"must have a host and, behind a colon, a port from 1 to 65535") as refused:
+        split_urls(f"http://{address}?model=m")
+    assert "hidden" not in str(refused.value)
+
+
 def test_joined_urls_have_the_parameters_of_all() -> None:
     joined = join_urls(["http://a:1?model=m", "http://b:2?model=m&tokenizer=x", "http://c:3"], start_wait="0")
     assert joined == "http://a:1,http://b:2,http://c:3?model=m&tokenizer=x&start_wait=0"

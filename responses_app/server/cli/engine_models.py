@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import httpx2
 
 from responses_app.engines.http.connections import plain_http_hint
-from responses_app.engines.registry import default_start_wait_s
+from responses_app.engines.registry import start_wait_s
 from responses_app.engines.urls import location, split_urls, without_version
 
 LIST_LIMIT = 10.0
@@ -89,11 +89,15 @@ def _names(models: Models) -> str:
 
 def _listed(url: str) -> Models | NoModelList:
     """Return the models of a single URL, or the error."""
+    try:
+        wait_s = start_wait_s(dict(parse_qsl(urlsplit(url).query)))
+    except ValueError as error:
+        return NoModelList(str(error))
     password = urlsplit(url).password
     headers = {"Authorization": f"Bearer {unquote(password)}"} if password else {}
     place = location(url)
     try:
-        answer = _get_with_retry(f"{place}/v1/models", headers, url)
+        answer = _get_with_retry(f"{place}/v1/models", headers, wait_s)
         if answer.is_error:
             return NoModelList(_refusal(url, answer.status_code))
         models = {model["id"]: model for model in answer.json()["data"]}
@@ -132,10 +136,9 @@ def _remedy(place: str) -> str:
     return f"give its URL without /v1, as in --engine {base}" if base else "name them with --model"
 
 
-def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
-    """Get a URL of an engine that may still be loading; retries for RESPONSES_ENGINE_START_WAIT seconds."""
-    wait_option = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
-    deadline = time.monotonic() + (float(wait_option) if wait_option else default_start_wait_s())
+def _get_with_retry(url: str, headers: dict[str, str], wait_s: float) -> httpx2.Response:
+    """Get a URL of an engine that may still be loading; retries for `wait_s` seconds."""
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             # Without a proxy of the environment, as requests of the server to its engines.

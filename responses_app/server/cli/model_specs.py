@@ -67,7 +67,7 @@ def with_key(engines: Sequence[str], key: str) -> list[str]:
 def one_engine(engines: Sequence[str]) -> str | None:
     """Return the engine URL of all values of `--engine` together, None without any. Raises InvalidModelSpec."""
     try:
-        return _checked(join_urls(engines)) if len(engines) > 1 else next(iter(engines), None)
+        return _checked(join_urls(engines) if len(engines) > 1 else engines[0]) if engines else None
     except ValueError as error:
         raise InvalidModelSpec(f"--engine: {error}") from None
 
@@ -141,9 +141,9 @@ def with_engine_options(models: str, words: Sequence[str], read: Callable[[Seque
 
 
 def check_tokenizers(models: str) -> None:
-    """Raise InvalidModelSpec for an engine URL of RESPONSES_MODELS that lacks the parameter `tokenizer`."""
+    """Raise InvalidModelSpec for an engine URL of RESPONSES_MODELS that is invalid, or lacks the parameter `tokenizer`."""
     for name, _, url in (entry.partition("=") for entry in models.split()):
-        parts = urlsplit(url)
+        parts = urlsplit(_checked(url))
         if parts.scheme in WITHOUT_TOKENIZER and not dict(parse_qsl(parts.query)).get("tokenizer"):
             addition = f"{'&' if parts.query else '?'}tokenizer=FOLDER-OR-HUB-NAME"
             raise InvalidModelSpec(f"the engine URL of the model {name} names no tokenizer: add {addition} to the URL")
@@ -168,7 +168,7 @@ def parse_spec(text: str) -> ModelSpec:
         return ModelSpec(named["name"], _checked_source(named["source"]))
     text = _checked_source(text)
     if "://" in text:
-        parts = urlsplit(text)
+        parts = urlsplit(_checked(text))
         return ModelSpec(dict(parse_qsl(parts.query)).get("model") or _stem(parts.path or parts.netloc), text)
     return ModelSpec(_stem(text) if _is_path(text) else text, text)
 

@@ -143,6 +143,9 @@ def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
         (("demo-chat", "demo-chat"), None, "two models are called demo-chat"),
         (("a", "b"), "vllm:///srv/big", "holds one model"),
         ((), "http://127.0.0.1:9?start_wait=0.5", "is away"),
+        ((), "http://127.0.0.1:9?start_wait=5s", "^start_wait in an engine URL must be a number of seconds, not '5s'"),
+        ((), "http://127.0.0.1:9?start_wait=nan", "not 'nan'"),
+        (("http://[::1",), None, r"^http://\[::1 must have a host"),
     ],
 )
 def test_invalid_model_specs_are_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
