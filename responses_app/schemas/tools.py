@@ -12,6 +12,8 @@ from responses_app.tools.registry import SERVER_TYPES
 from responses_app.validation.base import NAME, Array, StrictModel
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
+# Anthropic's API has names of this length: clients put the names of an MCP server and of its tool together.
+LongName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
 MAX_GRAMMAR_LENGTH = 32_768
 
 
@@ -28,6 +30,12 @@ class FunctionTool(StrictModel):
     defer_loading: bool = False
     # Only direct calls by the model exist here; other callers are rejected.
     allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
+
+
+class LongNamedFunction(FunctionTool):
+    """Function of Messages."""
+
+    name: LongName
 
 
 class CustomTextFormat(StrictModel):

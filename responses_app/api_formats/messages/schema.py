@@ -12,7 +12,7 @@ from responses_app.api_formats.messages.mcp_toolsets import McpServerUrl
 from responses_app.api_formats.messages.tool_changes import TOOL_CHANGES, ToolChange
 from responses_app.api_formats.messages.unread import CitationsConfig, ContextEdits, EarlierCitation, ToolCaller
 from responses_app.schemas.options import Cacheable
-from responses_app.schemas.tools import Name
+from responses_app.schemas.tools import LongName
 from responses_app.validation.base import ARRAY_LIMIT, Array, CallId, LongText, StrictModel
 
 # Fields that are refused, with the reason.
@@ -93,7 +93,7 @@ class ToolChoice(StrictModel):
 class ClientTool(ToolOptions):
     """Tool that the client runs."""
 
-    name: Name
+    name: LongName
     input_schema: dict[str, Any]
     type: Literal["custom"] | None = None
     description: str | None = None

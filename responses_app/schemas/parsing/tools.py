@@ -18,6 +18,7 @@ from responses_app.schemas.tools import (
     CustomTool,
     FunctionTool,
     GrammarFormat,
+    LongNamedFunction,
     NamespaceTool,
 )
 from responses_app.tools.functions.as_functions import function_name
@@ -87,7 +88,14 @@ ACTIVE = ("function", "custom", "namespace", *CLIENT)
 SECRET = frozenset({"authorization", "headers"})
 
 
-def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, in_item: bool = False) -> list[dict[str, Any]]:
+def read(
+    raw: object,
+    loc: Loc = ("tools",),
+    *,
+    has_tool_search: bool = False,
+    in_item: bool = False,
+    function: type[FunctionTool] = FunctionTool,
+) -> list[dict[str, Any]]:
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
     A deferred tool needs a tool search among `tools`, unless `has_tool_search` is true, because a search has returned the tools.
@@ -98,7 +106,7 @@ def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, i
     if not isinstance(raw, list):
         raise wrong_type(json_path(loc), "an array", raw)
     check_tools(count_tools(raw), loc)
-    tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
+    tools = [_tool(one, (*loc, index), function) for index, one in enumerate(raw)]
     if not has_tool_search and not any(tool["type"] == "tool_search" for tool in tools):
         _check_none_deferred(tools, loc)
     if in_item:
@@ -108,11 +116,15 @@ def read(raw: object, loc: Loc = ("tools",), *, has_tool_search: bool = False, i
 
 
 def read_of_any_schema(raw: object) -> list[dict[str, Any]]:
-    """Parse `tools` as `read`, without the rules of strict mode: a schema of Messages may break them. Raises InvalidRequest."""
+    """Parse the tools of Messages, whose names may be longer and whose schemas may break the rules of strict mode.
+
+    Raises InvalidRequest.
+    """
     if not isinstance(raw, list):
         return read(raw)
     strict = {index for index, tool in enumerate(raw) if isinstance(tool, Mapping) and tool.get("strict") is True}
-    tools = read([{**tool, "strict": False} if index in strict else tool for index, tool in enumerate(raw)])
+    loose = [{**tool, "strict": False} if index in strict else tool for index, tool in enumerate(raw)]
+    tools = read(loose, function=LongNamedFunction)
     return [{**tool, "strict": True} if index in strict else tool for index, tool in enumerate(tools)]
 
 
@@ -146,7 +158,7 @@ def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({str(tool["type"]) for tool in tools if not _is_active(tool["type"]) or is_cached_search(tool)})
 
 
-def _tool(raw: object, loc: Loc) -> dict[str, Any]:
+def _tool(raw: object, loc: Loc, function: type[FunctionTool] = FunctionTool) -> dict[str, Any]:
     raw = drop_nulls(raw, loc)
     kind = raw.get("type")
     if not isinstance(kind, str):
@@ -172,7 +184,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return _client(raw, loc)
     if kind != "function":
         return (_custom if kind == "custom" else _namespace)(raw, loc)
-    tool = validate(FunctionTool, raw, loc)
+    tool = validate(function, raw, loc)
     return _normalize(tool, loc)
 
 

@@ -68,6 +68,21 @@ class MessagesTest(MessagesCase):
             again = await self.message(client, tools=[WEATHER_TOOL], messages=messages)
             self.assertEqual(again["content"][0]["text"], "Hello there!")
 
+    async def test_names_of_tools_have_up_to_128_characters(self) -> None:
+        """Claude Code joins the names of a plugin, an MCP server and a tool."""
+        name = f"mcp__plugin_{'x' * 116}"
+        tool = {**WEATHER_TOOL, "name": name}
+        call = WEATHER.replace("functions.get_weather", f"functions.{name}")
+        async with self.serving(record_text(call), record_text(THOUGHT)) as client:
+            made = await self.message(client, tools=[tool], tool_choice={"type": "tool", "name": name})
+            self.assertEqual([block["name"] for block in made["content"]], [name])
+            result = {"type": "tool_result", "tool_use_id": made["content"][0]["id"], "content": "sunny"}
+            turns = [*HI, {"role": "assistant", "content": made["content"]}, {"role": "user", "content": [result]}]
+            await self.message(client, tools=[tool], messages=turns)
+            refused = await self.send(client, tools=[{**tool, "name": f"{name}x"}])
+            self.assertEqual(refused.status_code, 400)
+            self.assertIn("'tools[0].name': string too long", orjson.loads(refused.content)["error"]["message"])
+
     @override_settings(RESPONSES_STORE_API_FORMATS=True)
     async def test_the_stop_sequence_that_ends_a_message_is_named(self) -> None:
         async with self.serving(*[record_text(THOUGHT)] * 3) as client:
