@@ -69,14 +69,14 @@ class _ArchiverStarter:
             with self._changed:
                 if self._stopped.is_set():
                     return
-                self._process, began = _start(), time.monotonic()
-            code = self._process.wait()
+                self._process, began = _try_start(), time.monotonic()
+            end = "cannot be started" if self._process is None else describe_exit(self._process.wait())
             if self._stopped.is_set():
                 return
             failures = 0 if time.monotonic() - began > HEALTHY_S else failures
             pause_s = RESTART_PAUSES_S[min(failures, len(RESTART_PAUSES_S) - 1)]
             failures += 1
-            logger.error("the archiver %s; it is started again in %.0f s", describe_exit(code), pause_s)
+            logger.error("the archiver %s; it is started again in %.0f s", end, pause_s)
 
     def stop(self) -> None:
         """End the process."""
@@ -84,6 +84,15 @@ class _ArchiverStarter:
             self._stopped.set()
             if self._process is not None:
                 self._process.kill()
+
+
+def _try_start() -> subprocess.Popen[bytes] | None:
+    """Start the process. Return None if the machine has no memory or no descriptors for it."""
+    try:
+        return _start()
+    except OSError as error:
+        logger.error("a process for the archiver: %s", error)
+        return None
 
 
 def _start() -> subprocess.Popen[bytes]:

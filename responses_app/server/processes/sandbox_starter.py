@@ -76,7 +76,11 @@ class _Starter:
         failures = 0
         with self._listening, self._woken:
             while self._wait_connection():
-                reason = self._run_once()
+                try:
+                    reason = self._run_once()
+                except OSError as error:
+                    # No memory or no descriptors for one more process.
+                    reason = f"the process of the runner cannot be started: {error}"
                 if self._is_stopped:
                     return
                 if reason is None:

@@ -18,7 +18,10 @@ KILL_LIMIT = 5.0
 
 
 class ChildProcess:
-    """Child process of `command --ready N`, which writes a byte to descriptor N when ready. Needs a running event loop."""
+    """Child process of `command --ready N`, which writes a byte to descriptor N when ready. Needs a running event loop.
+
+    Raises OSError if the machine cannot start one more process.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,9 @@ class ChildProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL if mute else None,
             )
+        except OSError:
+            os.close(read_end)
+            raise
         finally:
             os.close(write_end)
         self.pid = self._process.pid

@@ -55,11 +55,14 @@ class SupervisedProcess:
             logger.error("%s (process %d) %s; it is started again in %.1f s", self.title, child.pid, describe_exit(code), pause)
             await asyncio.sleep(pause)
             if child is self.child:
-                self.child = self._new()
+                # Otherwise the ended process is tried again after the next pause.
+                self.child = self._try_new() or child
 
     async def replace(self) -> bool:
         """Start a new process, and stop the old process when the new process is ready. Return False if the new process fails."""
-        fresh, old = self._new(), self.child
+        fresh, old = self._try_new(), self.child
+        if fresh is None:
+            return False
         await asyncio.wait({fresh.ready}, timeout=RENEW_LIMIT)
         if not fresh.ready.done() or not fresh.ready.result():
             await fresh.stop(self._farewell, self._grace)
@@ -76,6 +79,14 @@ class SupervisedProcess:
     async def stop_all(self) -> None:
         """Stop all processes in bounded time."""
         await asyncio.gather(*(child.stop(self._farewell, self._grace) for child in list(self._children)))
+
+    def _try_new(self) -> ChildProcess | None:
+        """Start a process. Return None if the machine has no memory or no descriptors for one."""
+        try:
+            return self._new()
+        except OSError as error:
+            logger.error("%s cannot be started: %s", self.title, error)
+            return None
 
     def _new(self) -> ChildProcess:
         child = self._spawn()

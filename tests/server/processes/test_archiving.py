@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,3 +62,27 @@ def test_killed_archiver_has_a_line_in_the_log(monkeypatch: pytest.MonkeyPatch, 
         starter.stop()
         thread.join()
     assert len(caplog.records) == 1
+
+
+def test_archiver_that_the_machine_cannot_start_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(archiver, "START_AFTER_S", 0.0)
+    monkeypatch.setattr(archiver, "RESTART_PAUSES_S", (0.0,))
+    start, failures = archiver._start, [OSError("Cannot allocate memory")]
+
+    def fail_once() -> subprocess.Popen[bytes]:
+        if failures:
+            raise failures.pop()
+        return start()
+
+    monkeypatch.setattr(archiver, "_start", fail_once)
+    starter = archiver._ArchiverStarter()
+    thread = threading.Thread(target=starter.run)
+    thread.start()
+    try:
+        wait_until(lambda: starter._process is not None)
+    finally:
+        starter.stop()
+        thread.join()
+    assert "the archiver cannot be started; it is started again in 0 s" in caplog.text

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import stat
+import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -93,3 +96,15 @@ def test_calls_get_the_reason_of_a_runner_that_does_not_start(tmp_path: Path, ca
             "the sandbox does not start, so its calls fail for 1 s"
         ]
     assert runner_failure.read(tmp_path) == ""
+
+
+def test_calls_get_the_reason_of_a_machine_that_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(client: SandboxClient) -> None:
+        for name in ("a", "b"):
+            with pytest.raises(SandboxUnavailable, match=r"cannot be started: .*Cannot allocate memory"):
+                await client.create(name)
+        await client.close()
+
+    monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=OSError(errno.ENOMEM, "Cannot allocate memory")))
+    with started(tmp_path, []):
+        asyncio.run(refused(SandboxClient(socket_url(tmp_path))))
