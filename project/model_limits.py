@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from project.env import MAX_NUMBER
 from responses_app.utils.json_setting import load_json, unknown_key_problem
 
 # Key of the number that holds for all other models.
@@ -64,6 +65,8 @@ def parse_limits(name: str, text: str, minimum: int) -> Mapping[str, int]:
             raise ImproperlyConfigured(
                 f"{name}: {entry!r} must be a whole number of at least {minimum} or 0 for no limit, alone or as model={minimum}"
             )
+        if int(number) > MAX_NUMBER:
+            raise ImproperlyConfigured(f"{name}: {entry!r} must be at most {MAX_NUMBER}, or 0 for no limit")
         if model in limits:
             raise ImproperlyConfigured(f"{name}: {'the number for all models' if model == ALL else model!r} stands twice")
         limits[model] = int(number)

@@ -33,7 +33,14 @@ def test_limits_have_a_number_for_all_models_and_numbers_for_single_ones(text: s
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("many", "'many' must be"), ("8", "at least 16"), ("a=1.5", "'a=1.5'"), ("16 17", "twice"), ("a=", "'a='")],
+    [
+        ("many", "'many' must be"),
+        ("8", "at least 16"),
+        ("a=1.5", "'a=1.5'"),
+        ("16 17", "twice"),
+        ("a=", "'a='"),
+        ("9" * 20, "at most 2147483647, or 0"),
+    ],
 )
 def test_wrong_limits_are_refused_at_the_start(text: str, problem: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=problem):
