@@ -49,6 +49,10 @@ def check_embeddings(url: str, model: str, key: str) -> str:
 
 def check_allowed_hosts(hosts: list[str]) -> list[str]:
     """Return ALLOWED_HOSTS. Raises ImproperlyConfigured for what is no name of a host, as Django would refuse every request."""
+    if not hosts:
+        raise ImproperlyConfigured(
+            "ALLOWED_HOSTS is empty, so that no page would be answered: name the hosts, such as verbatim.example.com, or unset it"
+        )
     for host in hosts:
         if host != "*" and not is_host(host.removeprefix("."), with_port=False):
             raise ImproperlyConfigured(

@@ -76,6 +76,11 @@ def test_a_wrong_allowed_host_is_named(host: str) -> None:
         check_allowed_hosts(["a.example", host])
 
 
+def test_an_empty_list_of_allowed_hosts_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^ALLOWED_HOSTS is empty, so that no page would be answered"):
+        check_allowed_hosts([])
+
+
 @pytest.mark.parametrize("origin", ["a.example", "//a.example", "https://a.example/", "https://", "ftp://a.example", "https:a"])
 def test_a_wrong_trusted_origin_is_named(origin: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^CSRF_TRUSTED_ORIGINS must be origins"):
