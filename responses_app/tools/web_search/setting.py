@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.installation.addresses import is_host
 from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
@@ -53,9 +54,13 @@ def _problem(setting: object) -> str | None:
 
 
 def _hosts_problem(hosts: object) -> str | None:
-    if isinstance(hosts, list) and all(isinstance(host, str) and host and host == host.lower() for host in hosts):
+    if isinstance(hosts, list) and all(isinstance(host, str) and _is_lower_host(host) for host in hosts):
         return None
     return "'private_hosts' must be a list of host names in lower case, each with or without a port"
+
+
+def _is_lower_host(text: str) -> bool:
+    return text == text.lower() and is_host(text, with_port=True)
 
 
 def _folder_problem(setting: dict[str, Any]) -> str | None:

@@ -62,6 +62,8 @@ def test_demo_has_pages() -> None:
         ('{"backend": "tavily", "key": "s3cret\\n"}', "'key': the value of a header"),
         ('{"backend": "exa", "key": "s3cret", "private_hosts": "a"}', "'private_hosts' must be a list"),
         ('{"backend": "exa", "key": "s3cret", "private_hosts": ["A.s3cret"]}', "'private_hosts' must be a list"),
+        ('{"backend": "exa", "key": "s3cret", "private_hosts": ["http://a"]}', "'private_hosts' must be a list"),
+        ('{"backend": "exa", "key": "s3cret", "private_hosts": ["*.a"]}', "'private_hosts' must be a list"),
     ],
 )
 def test_wrong_value_is_refused(value: str, message: str) -> None:
