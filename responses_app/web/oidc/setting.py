@@ -61,7 +61,12 @@ def check_provider(issuer: str, client_id: str, client_secret: str, others: Mapp
         return
     parts = split_url(issuer)
     if parts is None or not parts.hostname or parts.scheme not in {"https", "http"}:
-        raise ImproperlyConfigured(f"RESPONSES_OIDC_ISSUER must be an address such as https://id.example.com, not {issuer!r}")
+        shown = issuer.rpartition("@")[2]
+        raise ImproperlyConfigured(f"RESPONSES_OIDC_ISSUER must be an address such as https://id.example.com, not {shown!r}")
+    if "@" in parts.netloc or parts.query or parts.fragment or any(map(str.isspace, issuer)):
+        raise ImproperlyConfigured(
+            "RESPONSES_OIDC_ISSUER must be the issuer alone, without a user name, a query, a fragment and white space"
+        )
     if parts.path.rstrip("/").endswith(METADATA_PATH):
         raise ImproperlyConfigured(f"RESPONSES_OIDC_ISSUER must be the issuer alone, without {METADATA_PATH}")
     if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
