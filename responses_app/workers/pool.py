@@ -135,6 +135,12 @@ class Pool:
                 if pause_s is None or job.cancelled.wait(pause_s):
                     self._fail(job, error)
                     break
+            except Exception as error:
+                # It must not end the thread, which the pool would count for ever.
+                _end(process)
+                process = None
+                self._fail(job, WorkerFailed(f"A worker process cannot be used: {error!r}"))
+                break
             else:
                 break
         return _usable(process)

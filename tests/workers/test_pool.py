@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -200,6 +201,16 @@ def test_process_that_does_not_start_is_started_again(monkeypatch: pytest.Monkey
     file = break_interpreter(monkeypatch, tmp_path, failures=2)
     assert pool().call("a", b"echo x") == b"x"
     assert file.read_text() == ""
+
+
+def test_pool_goes_on_after_an_unexpected_error_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = pool()
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerProcess, "call", Mock(side_effect=subprocess.TimeoutExpired("worker", 5.0)))
+        with pytest.raises(WorkerFailed, match="TimeoutExpired"):
+            workers.call("a", b"echo x")
+    assert workers.call("a", b"echo x") == b"x"
+    assert workers._threads == 1
 
 
 @pytest.mark.slow

@@ -175,11 +175,11 @@ class InProcessVllm:
         self._token_streams = TokenStreams(llm)
         try:
             await self._load_adapters(llm)
-        except EngineUnavailable:
+            await _warm_up(llm)
+        except Exception:
             self._llm = llm
             await self._unload()
             raise
-        await _warm_up(llm)
         self._core_watch = CoreWatch(llm.engine_core.is_scheduler_paused_async, list(cores), step_limit_s())
         return llm
 
@@ -224,12 +224,18 @@ class InProcessVllm:
         """Restart the core after every death; generations wait for the restart. The watch kills a core that hangs for long."""
         while True:
             await asyncio.sleep(WATCH_S)
-            if self._llm is None or self._llm.errored:
-                logger.error("the vLLM core has died, it is started again")
-                await self._unload()
-                await self._restart()
-            elif self._core_watch is not None:
-                self._core_watch.tick()
+            try:
+                await self._check_core()
+            except Exception:
+                logger.exception("the check of the vLLM core has failed")
+
+    async def _check_core(self) -> None:
+        if self._llm is None or self._llm.errored:
+            logger.error("the vLLM core has died, it is started again")
+            await self._unload()
+            await self._restart()
+        elif self._core_watch is not None:
+            self._core_watch.tick()
 
     async def _restart(self) -> None:
         backoff = Backoff(RESTART_PAUSES_S)
@@ -237,7 +243,7 @@ class InProcessVllm:
             await asyncio.sleep(backoff.next_pause_s())
             try:
                 self._llm = await self._load()
-            except (EngineUnavailable, ValueError):
+            except Exception:
                 logger.exception("attempt %d to start the vLLM core has failed", backoff.failures)
 
 

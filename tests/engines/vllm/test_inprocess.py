@@ -332,7 +332,19 @@ def test_core_that_hangs_for_long_is_restarted(
     assert len(tokens(runner.run(main()))) == 2
 
 
-def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_dead_core_is_reported_and_restarted(
+    runner: asyncio.Runner, engine: InProcessVllm, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also after an unexpected error of the first attempt to remove the old core."""
+    unload, failures = engine._unload, [RuntimeError("no")]
+
+    async def fail_once() -> None:
+        if failures:
+            raise failures.pop()
+        await unload()
+
+    monkeypatch.setattr(engine, "_unload", fail_once)
+
     async def main() -> list[Chunk]:
         chunks = engine.generate(make_request(max_tokens=500, sampling={"ignore_eos": True}))
         await anext(chunks)
@@ -347,6 +359,7 @@ def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InP
         return await collect(engine, make_request(max_tokens=2, sampling={"ignore_eos": True}))
 
     assert len(tokens(runner.run(main()))) == 2
+    assert "the check of the vLLM core has failed" in caplog.text
 
 
 def test_close_ends_all_processes_and_requests(runner: asyncio.Runner, engine: InProcessVllm) -> None:
