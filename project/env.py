@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -137,6 +138,8 @@ def check_database_url(name: str, url: str) -> str:
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     if unknown := sorted(set(options) - known):
         raise ImproperlyConfigured(f"{name}: Postgres has no connection option {unknown[0]!r}")
+    if not re.fullmatch(r"-?[0-9]{1,9}", timeout := options.get("connect_timeout", "0")):
+        raise ImproperlyConfigured(f"{name}: connect_timeout must be a whole number of seconds, not {timeout!r}")
     return url
 
 

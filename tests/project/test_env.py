@@ -23,6 +23,7 @@ URL = "postgresql://user:word@127.0.0.1"
         (URL, "names no database: add its name"),
         (f"{URL}/?host=%2Frun", "names no database: add its name"),
         (f"{URL}/name?sslmod=require", "no connection option 'sslmod'"),
+        (f"{URL}/name?connect_timeout=5s", "connect_timeout must be a whole number of seconds, not '5s'"),
     ],
 )
 def test_a_wrong_database_url_is_named(url: str, sentence: str) -> None:
