@@ -50,7 +50,8 @@ def to_json(line: bytes) -> bytes:
     if not line.strip():
         return b""
     if line.startswith(b"{"):
-        with suppress(ValueError):
+        # With too many levels for the decoder it is text.
+        with suppress(ValueError, RecursionError):
             if isinstance(json.loads(line), dict):
                 return line + b"\n"
     message = line.decode(errors="replace").rstrip()

@@ -72,6 +72,7 @@ def test_descriptors_stay_as_they_are_with_text(monkeypatch: pytest.MonkeyPatch)
         ),
         (b"[1, 2]", "INFO", "[1, 2]"),
         (b"{not JSON", "INFO", "{not JSON"),
+        pytest.param(b'{"a":' * 10_000, "INFO", '{"a":' * 10_000, id="nested"),
         (b"\xff\x1b[31m\r", "INFO", "\ufffd\x1b[31m"),
     ],
 )
