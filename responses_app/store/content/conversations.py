@@ -138,16 +138,21 @@ def _lock(row: Conversation) -> None:
 
 
 def _insert_items(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageBytes) -> list[str]:
-    """Insert new items and link all items. A known id links the stored item; the body in the request is ignored."""
+    """Insert new items and link all items. A known id links the stored item; the body in the request is ignored.
+
+    The lock waits for a deletion of stored items. An item that is deleted then is inserted as a new one.
+    """
     by_id: dict[str, Mapping[str, Any]] = {}
     for item in items:
         by_id.setdefault(item["id"], item)
     stored = (
         Item.objects.filter(project=row.project, uid__in=by_id)
         .exclude(response__stored=False, conversation_items=None)
-        .order_by("-pk")
+        .order_by("pk")
+        .select_for_update(of=("self",), no_key=True)
     )
-    rows = {item.uid: item for item in stored}
+    # For an id stored twice, the older item wins.
+    rows = {item.uid: item for item in reversed(stored)}
     new = [_item(row, body) for uid, body in by_id.items() if uid not in rows]
     Item.objects.bulk_create(new)
     images.insert([(item.pk, item.uid) for item in new], fetched)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from responses_app.models import Response
 from responses_app.store.db import durable_transaction
@@ -13,6 +14,8 @@ from responses_app.store.db import durable_transaction
 # Two deletions of the same thread at a time would each see the responses of the other, and both would keep the items of these.
 # A response that is alone in its thread needs no lock. The number is arbitrary.
 THREAD_LOCK: Final = 7306215
+# Number of times that a conversation can stop a deletion by an addition.
+MAX_CONFLICTS: Final = 3
 SHARED_THREADS_SQL: Final = """
 SELECT id, hashtext(thread) FROM responses_app_response AS mine WHERE id = ANY(%(keys)s) AND EXISTS (
   SELECT FROM responses_app_response AS other WHERE other.thread = mine.thread AND other.id <> mine.id)
@@ -73,6 +76,14 @@ DELETE FROM responses_app_response WHERE id = ANY(%(keys)s)
 
 def erase(project: str, uid: str) -> bool:
     """Delete a response with the log. False if not found. Later responses of the thread stay readable and continuable."""
+    for _ in range(MAX_CONFLICTS):
+        # A conversation may get an item of the response meanwhile. The item stays then.
+        with suppress(IntegrityError):
+            return _erase(project, uid)
+    return _erase(project, uid)
+
+
+def _erase(project: str, uid: str) -> bool:
     with durable_transaction():
         rows = Response.objects.select_for_update().filter(project=project, uid=uid)
         keys = list(rows.values_list("pk", flat=True))
