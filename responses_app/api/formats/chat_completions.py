@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +20,7 @@ from responses_app.api.views.response_list import metadata_filter
 from responses_app.api_formats.chat_completions.chunks import ChunkEncoder
 from responses_app.api_formats.chat_completions.completion import completion, completion_id, response_id
 from responses_app.api_formats.chat_completions.request import parse_request
-from responses_app.api_formats.chat_completions.stored import UpdateRequest, stored_completion, stored_message
+from responses_app.api_formats.chat_completions.stored import parse_update, stored_completion, stored_messages
 from responses_app.errors import NotFound
 from responses_app.models import ApiFormat, ApiKey, Response
 from responses_app.runs import manager
@@ -28,7 +30,6 @@ from responses_app.store.content import input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.store.response_list import ResponseFilter, storable_metadata
-from responses_app.validation.base import parse_metadata, validate
 from responses_app.wire import request_body
 
 LISTED = frozenset({"limit", "order", "after", "model"})
@@ -83,9 +84,9 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/chat/completions/{id}: replace the metadata."""
-    body = await request_body.parse_body(request, key, partial(validate, UpdateRequest))
+    metadata = await request_body.parse_body(request, key, parse_update)
     row = await _find(key, uid)
-    row.metadata = storable_metadata(parse_metadata(body.metadata))
+    row.metadata = storable_metadata(metadata)
     await row.asave(update_fields=["metadata"])
     return json_response(await _body(row))
 
@@ -106,13 +107,26 @@ async def messages(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     newest_first = query.choice(request, "order", "asc", ("asc", "desc")) == "desc"
     after = query.cursor(request)
     row = await _find(key, uid)
-    page = None
-    if after is None or is_id(after):
-        page = await input_items.page(row, limit=limit, newest_first=newest_first, after=after)
-    if page is None:
+    # A message may be several items, so all are read.
+    items = await input_items.page(row, limit=sys.maxsize, newest_first=False, after=None)
+    bodies = [body for _, body in items.rows] if items is not None else []
+    encode = partial(_message_page, bodies, limit, newest_first=newest_first, after=after)
+    return await request_body.off_loop(key, sum(map(len, bodies)), encode)
+
+
+def _message_page(bodies: Sequence[str], limit: int, *, newest_first: bool, after: str | None) -> HttpResponseBase:
+    """Return a page of the messages that consist of the items `bodies`. Raises NotFound."""
+    stored = stored_messages(map(orjson.loads, bodies))
+    if newest_first:
+        stored.reverse()
+    ids = [one["id"] for one in stored]
+    if after is not None and after not in ids:
         raise NotFound(f"No message found with id '{after}'.", param="after")
-    bodies = (orjson.dumps(stored_message(orjson.loads(item))) for _, item in page.rows)
-    return await pagination.encode_list(key, page.size, bodies, page.first, page.last, more=page.more)
+    start = 0 if after is None else ids.index(after) + 1
+    shown = ids[start : start + limit]
+    ends = (shown[0], shown[-1]) if shown else (None, None)
+    page = map(orjson.dumps, stored[start : start + limit])
+    return pagination.list_object(page, *ends, more=len(ids) > start + limit)
 
 
 async def _body(row: Response) -> dict[str, Any]:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from responses_app.api_formats.chat_completions.completion import TOOL_CALLS, completion, tool_call
 from responses_app.models import Response
-from responses_app.validation.base import StrictModel
+from responses_app.validation.base import StrictModel, parse_metadata, validate
+from responses_app.validation.errors import missing
+
+# Places of items in a message of the assistant: each item comes behind those of smaller places, and a call also behind a call.
+PLACES: Final[Mapping[str, int]] = {"reasoning": 0, "message": 1, **dict.fromkeys(TOOL_CALLS, 2)}
+CALLS_PLACE: Final = 2
+NO_PLACE: Final = 3
 
 
 class UpdateRequest(StrictModel):
     """Schema of `POST /v1/chat/completions/{id}`."""
 
-    metadata: Any
+    metadata: Any = None
+
+
+def parse_update(raw: object) -> Mapping[str, str]:
+    """Return the new metadata; null stands for none. Raises InvalidRequest."""
+    body = validate(UpdateRequest, raw)
+    if isinstance(raw, dict) and "metadata" not in raw:
+        raise missing(("metadata",))
+    return parse_metadata(body.metadata)
 
 
 def stored_completion(row: Response, response: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,8 +43,25 @@ def stored_completion(row: Response, response: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def stored_message(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input item as a message of a stored completion."""
+def stored_messages(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a request from all its input items. An answer is one message with reasoning, text and calls."""
+    messages: list[dict[str, Any]] = []
+    place = NO_PLACE
+    for item in items:
+        before = place
+        place = PLACES.get(item["type"], NO_PLACE) if item.get("role", "assistant") == "assistant" else NO_PLACE
+        part = _message(item)
+        if before < place < NO_PLACE or before == place == CALLS_PLACE:
+            calls = messages[-1].pop("tool_calls", []) + part.pop("tool_calls", [])
+            messages[-1] |= {key: value for key, value in part.items() if key != "id" and value is not None}
+            messages[-1] |= {"tool_calls": calls} if calls else {}
+        else:
+            messages.append(part)
+    return messages
+
+
+def _message(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message of an input item, or a part of one."""
     kind = item["type"]
     if kind in TOOL_CALLS:
         return {"id": item["id"], "role": "assistant", "content": None, "tool_calls": [tool_call(item)]}

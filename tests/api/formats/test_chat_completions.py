@@ -344,6 +344,34 @@ class ChatCompletionsTest(ApiCase):
             ChatCompletionDeleted.model_validate_json(deleted.content, strict=True)
             self.assertEqual((await client.get(f"{PATH}/{first['id']}")).status_code, 404)
 
+    async def test_metadata_of_a_stored_completion_may_be_null(self) -> None:
+        async with self.serving(record_text(THOUGHT)) as client:
+            made = await self.completion(client, store=True, metadata={"n": "1"})
+            path = f"{PATH}/{made['id']}"
+            cleared = await client.post(path, b'{"metadata":null}', content_type="application/json")
+            self.assertEqual((cleared.status_code, orjson.loads(cleared.content)["metadata"]), (200, {}))
+            refused = await client.post(path, b"{}", content_type="application/json")
+            self.assertEqual((refused.status_code, orjson.loads(refused.content)["error"]["param"]), (400, "metadata"))
+
+    async def test_messages_of_a_stored_completion_are_those_of_the_request(self) -> None:
+        calls = [{"id": uid, "type": "function", "function": {"name": "f", "arguments": "{}"}} for uid in ("a", "b")]
+        answer = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": calls}
+        results = [{"role": "tool", "tool_call_id": uid, "content": "x"} for uid in ("a", "b")]
+        user, second = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Both."}
+        sent: list[dict[str, Any]] = [user, answer, *results, second, {"role": "assistant", "content": "More."}, user]
+        async with self.serving(record_text(THOUGHT)) as client:
+            made = await self.completion(client, messages=sent, store=True)
+            listed: list[dict[str, Any]] = []
+            for order, count in (("asc", 4), ("asc", 3), ("desc", 4), ("desc", 3)):
+                after = f"&after={listed[-1]['id']}" if count == 3 else ""
+                url = f"{PATH}/{made['id']}/messages?limit=4&order={order}{after}"
+                page = orjson.loads((await client.get(url)).content)
+                self.assertEqual((len(page["data"]), page["has_more"]), (count, count == 4))
+                listed += page["data"]
+            self.assertEqual((await client.get(f"{PATH}/{made['id']}/messages?after=x")).status_code, 404)
+        self.assertEqual([one["id"] for one in listed[:7]], [one["id"] for one in reversed(listed[7:])])
+        self.assertEqual([{key: one[key] for key in raw} for one, raw in zip(listed, sent, strict=False)], sent)
+
     async def test_log_probabilities(self) -> None:
         async with self.serving(record_logprobs(), record_logprobs()) as client:
             made = await self.completion(client, logprobs=True, top_logprobs=2)
