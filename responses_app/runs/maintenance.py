@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import partial
@@ -37,6 +37,7 @@ from responses_app.store.storage_report.samples import prune as prune_samples
 from responses_app.store.vector_stores import jobs
 from responses_app.tools.file_search.ingestion import ingest_files
 from responses_app.tools.part_checks import check_parts
+from responses_app.utils.backoff import restart_after_errors
 from responses_app.webhooks.delivery import deliver_webhooks
 
 logger = logging.getLogger("responses.maintenance")
@@ -52,7 +53,7 @@ ENGINES_EVERY_S = 5.0
 USAGE_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
 WARN_EVERY_S = 60.0
-BEGIN_AGAIN_AFTER_S = 10.0
+RESTART_AFTER_S = 10.0
 # The first run of each task comes so early, as a server may be restarted often.
 FIRST_AFTER_S = 60.0
 # A statement waits this long for a lock, as of a migration, and the task ends: the end of the server waits for its tasks.
@@ -85,7 +86,7 @@ async def upkeep(served: Mapping[str, ServedModel]) -> None:
         group.create_task(_every(SESSIONS_EVERY_S, sessions_due))
         group.create_task(_every(STORAGE_EVERY_S, storage_due))
         for work in (partial(_check_engines, served), check_parts, ingest_files, deliver_webhooks, collect_when_idle):
-            group.create_task(_begin_again(work))
+            group.create_task(restart_after_errors(work, RESTART_AFTER_S, logger))
 
 
 def archive_due(now: datetime) -> Iterator[int]:
@@ -180,16 +181,6 @@ async def _check_engines(served: Mapping[str, ServedModel]) -> None:
                 {key: is_up for model in served.values() for key, is_up in (await model.engine_states()).items()}
             )
         await asyncio.sleep(ENGINES_EVERY_S)
-
-
-async def _begin_again(work: Callable[[], Awaitable[None]]) -> None:
-    """Run `work`, which only an error ends, and begin again some seconds later: the other tasks must not end with it."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            logger.exception("a maintenance task has failed; it begins again in %.0f s", BEGIN_AGAIN_AFTER_S)
-        await asyncio.sleep(BEGIN_AGAIN_AFTER_S)
 
 
 async def _every(pause: float, work: Work) -> None:

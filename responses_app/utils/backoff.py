@@ -1,8 +1,20 @@
-"""Back-off: growing pauses between failures in a row."""
+"""Back-off: pauses between failures in a row."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+
+async def restart_after_errors(work: Callable[[], Awaitable[None]], pause_s: float, logger: logging.Logger) -> None:
+    """Run endless `work`, and start it again `pause_s` seconds after an error: a task that ends would be missed in silence."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            logger.exception("a task has failed; it is started again in %.0f s", pause_s)
+        await asyncio.sleep(pause_s)
 
 
 class Backoff:

@@ -10,12 +10,11 @@ from unittest import mock
 
 import psycopg
 from django.db import connection
-from django.test import SimpleTestCase, TransactionTestCase
+from django.test import TransactionTestCase
 
 from responses_app.models import Response
 from responses_app.runs import maintenance
 from tests.support.store.connection_loss import place
-from tests.support.waiting import LIMIT_S
 
 
 class MaintenanceLockTest(TransactionTestCase):
@@ -65,24 +64,3 @@ class MaintenanceLockTest(TransactionTestCase):
             list(note_limit())
             connection.close()
         self.assertEqual({limit for limit, other in limits[1:] if other == session}, {"0"})
-
-
-class BegunAgainTest(SimpleTestCase):
-    async def test_task_that_has_failed_begins_again(self) -> None:
-        errors, done = [ValueError("no"), ExceptionGroup("no", [ValueError()])], asyncio.Event()
-
-        async def fail_twice() -> None:
-            if errors:
-                raise errors.pop()
-            done.set()
-            await asyncio.Event().wait()
-
-        with (
-            mock.patch.object(maintenance, "BEGIN_AGAIN_AFTER_S", 0.01),
-            self.assertLogs("responses.maintenance", "ERROR") as log,
-        ):
-            task = asyncio.create_task(maintenance._begin_again(fail_twice))
-            await asyncio.wait_for(done.wait(), LIMIT_S)
-            task.cancel()
-            await asyncio.wait({task})
-        self.assertEqual((len(log.output), task.cancelled()), (2, True))

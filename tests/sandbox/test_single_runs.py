@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from unittest.mock import Mock
+
 import pytest
 
-from responses_app.sandbox.base import OnceLimits, OnceResult
+from responses_app.sandbox.base import OnceLimits, OnceResult, SandboxUnavailable
 from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.runner import process_table
+from responses_app.sandbox.runner.single_runs import _Exchange
 from tests.support.sandbox.runner import Runner
+from tests.support.waiting import LIMIT_S
 
 SMALL = OnceLimits(wall_s=2, memory_mib=256, output_bytes=1000)
 
@@ -53,3 +63,19 @@ def test_limits_end_a_single_run(sandbox: Runner, code: str, problem: str | None
     result = run_module(sandbox, "timeit", b"", SMALL, "-n", "1", "-r", "1", code)
     assert result.problem == problem
     assert result.exit_code != 0
+
+
+async def no_input() -> AsyncIterator[bytes]:
+    for part in (b"",):
+        yield part
+
+
+def test_run_whose_memory_cannot_be_read_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def end(exchange: _Exchange) -> None:
+        with pytest.raises(SandboxUnavailable, match=r"cannot be read: .*Too many open files"):
+            await exchange.run(no_input(), LIMIT_S, 64)
+        assert await exchange.close() == -signal.SIGKILL
+
+    monkeypatch.setattr(process_table, "memory_in_use_now", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+    with subprocess.Popen(["sleep", "60"], stdin=-1, stdout=-1, stderr=-1) as process:
+        asyncio.run(end(_Exchange(process, 1000)))

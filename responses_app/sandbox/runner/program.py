@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -15,6 +16,12 @@ from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner.app import RunnerApp
 from responses_app.sandbox.runner.containers import ContainerRegistry
 from responses_app.sandbox.runner.single_runs import SingleRuns
+from responses_app.utils.backoff import restart_after_errors
+
+logger = logging.getLogger("responses.sandbox")
+
+# Seconds after which a task goes on that has failed, for example without descriptors for /proc.
+RESTART_AFTER_S = 1.0
 
 
 async def serve(listening: socket.socket, options: RunnerOptions, ready: int) -> None:
@@ -23,7 +30,8 @@ async def serve(listening: socket.socket, options: RunnerOptions, ready: int) ->
     containers = ContainerRegistry(Path(bubblewrap.WORK), bwrap, options)
     application = RunnerApp(containers, SingleRuns(bwrap, options), options).application()
     config = uvicorn.Config(application, loop="asyncio", http="h11", lifespan="off", log_level="warning", access_log=False)
-    tasks = [asyncio.ensure_future(containers.watch_memory()), asyncio.ensure_future(containers.expire_regularly())]
+    endless = (containers.watch_memory, containers.expire_regularly)
+    tasks = [asyncio.ensure_future(restart_after_errors(work, RESTART_AFTER_S, logger)) for work in endless]
     if ready >= 0:
         os.write(ready, b"1")
         os.close(ready)

@@ -69,7 +69,7 @@ class _Exchange:
         self._code: int | None = None
 
     async def run(self, stdin: AsyncIterator[bytes], wall_s: float, memory_mib: int) -> str | None:
-        """Return None, or the limit that ended the run."""
+        """Return None, or the limit that ended the run. Raises SandboxUnavailable if the limit of memory cannot be kept."""
         assert self._process.stdout is not None  # noqa: S101 - pipes are set
         assert self._process.stderr is not None  # noqa: S101
         reading = asyncio.gather(
@@ -86,7 +86,9 @@ class _Exchange:
         finally:
             for task in others:
                 task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+            _, unwatched = await asyncio.gather(*others, return_exceptions=True)
+        if isinstance(unwatched, Exception):
+            raise SandboxUnavailable(f"the memory of the run cannot be read: {unwatched}") from unwatched
         return self._problem
 
     async def close(self) -> int:
@@ -126,7 +128,12 @@ class _Exchange:
         limit = memory_mib * 1024 * 1024
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
-            if await asyncio.to_thread(process_table.memory_in_use_now, self._process.pid, limit) > limit:
+            try:
+                used = await asyncio.to_thread(process_table.memory_in_use_now, self._process.pid, limit)
+            except Exception:
+                self._process.kill()
+                raise
+            if used > limit:
                 self._end(f"more than {memory_mib} MiB of memory")
 
     def _end(self, problem: str) -> None:
