@@ -9,7 +9,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -60,14 +60,16 @@ def check_connection() -> bool:
 
     A fault that breaks a connection probably breaks all of them, so the idle connections of the pool are checked too. Otherwise
     each broken connection would cost a failed query, and a worker with 16 failed heartbeats in a row is considered dead.
+    Raises no error of the database: the caller handles one already.
     """
     if connection.in_atomic_block:
         return True
-    if connection.is_usable() if connection.connection is not None else False:
-        return True
-    connection.close()
-    # Only Django's wrapper for Postgres has a pool.
-    connection.pool.check()  # type: ignore[attr-defined]
+    with suppress(Error, psycopg.Error):
+        if connection.connection is not None and connection.is_usable():
+            return True
+        connection.close()
+        # Only Django's wrapper for Postgres has a pool.
+        connection.pool.check()  # type: ignore[attr-defined]
     return False
 
 

@@ -133,7 +133,7 @@ class LogWriter:
                         error = lost
                 # Code on the same thread may have opened a new connection, so a working connection does not prove that the error
                 # is permanent: the type of the error counts too.
-                works = await _connection_works()
+                works = await sync_to_async(check_connection)()
                 final = isinstance(error, FINAL_ERRORS) or (works and not isinstance(error, TRANSIENT_ERRORS))
                 if not final:
                     storage_state.note_failure(error)
@@ -150,14 +150,6 @@ class LogWriter:
             else:
                 storage_state.note_success()
                 return None
-
-
-async def _connection_works() -> bool:
-    """Return whether the connection of the thread for commits works."""
-    try:
-        return await sync_to_async(check_connection)()
-    except DatabaseError:
-        return False
 
 
 def _earlier_error(batch: Batch) -> Exception | None:

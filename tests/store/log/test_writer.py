@@ -119,21 +119,6 @@ class RecorderTest(TestCase):
         self.assertEqual(len(questions), 2)
         await recorder.close()
 
-    async def test_a_commit_is_tried_again_although_the_connection_cannot_be_checked(self) -> None:
-        recorder, one, tries = LogWriter(), log(), []
-
-        def lose_once(appends: list[Append]) -> None:
-            tries.append(appends)
-            if len(tries) == 1:
-                raise OperationalError("the connection is lost")
-            write(appends)
-
-        failing = mock.Mock(side_effect=OperationalError("the connection is lost"))
-        with mock.patch.multiple("responses_app.store.log.writer", write=lose_once, check_connection=failing):
-            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
-        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0])
-        await recorder.close()
-
     async def test_a_connection_that_somebody_has_opened_since_does_not_make_a_loss_final(self) -> None:
         recorder, one, tries = LogWriter(), log(), []
 
