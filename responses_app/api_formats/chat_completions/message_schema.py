@@ -34,6 +34,8 @@ class CalledFunction(StrictModel):
 
     name: CalledName
     arguments: LongText
+    # From LiteLLM: a signature of Gemini. The model does not read this field.
+    provider_specific_fields: Any = None
 
 
 class CalledCustomTool(StrictModel):
@@ -51,6 +53,9 @@ class ToolCall(StrictModel):
     function: CalledFunction | None = None
     custom: CalledCustomTool | None = None
     index: int | None = None
+    # From LiteLLM: a signature of Gemini, and the caller of a call of Anthropic's API, neither of which the model reads.
+    provider_specific_fields: Any = None
+    caller: Any = None
 
 
 class AssistantMessage(ChatMessage):

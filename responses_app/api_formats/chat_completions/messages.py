@@ -91,7 +91,8 @@ def _call(call: Item, loc: Loc, calls: dict[str, str]) -> Item:
         raise missing((*loc, kind))
     calls[call["id"]] = kind
     if kind == "function":
-        return {"type": "function_call", "call_id": call["id"], **call["function"]}
+        function = {key: call["function"][key] for key in ("name", "arguments")}
+        return {"type": "function_call", "call_id": call["id"], **function}
     return {"type": "custom_tool_call", "call_id": call["id"], **call["custom"]}
 
 

@@ -51,7 +51,12 @@ class ChatClientsTest(ApiCase):
     async def test_an_answer_that_litellm_got_from_another_api_is_read(self) -> None:
         thinking: Message = {"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
         items: Message = {"reasoning_items": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]}
-        await self.same_prompts(*({"messages": [HI, {**ANSWER, **more}, RESULT, HI]} for more in ({}, thinking, items)))
+        signed = {"provider_specific_fields": {"thought_signature": "s"}}
+        calls: list[Message] = [
+            {"tool_calls": [{**CALL, **signed, "function": {**CALL["function"], **signed}}]},
+            {"tool_calls": [{**CALL, "caller": {"type": "direct"}}]},
+        ]
+        await self.same_prompts(*({"messages": [HI, {**ANSWER, **more}, RESULT, HI]} for more in ({}, thinking, items, *calls)))
 
     async def test_a_part_of_an_answer_may_have_the_rest_of_the_answer(self) -> None:
         fields: Message = {"role": "assistant", "refusal": None, "reasoning_content": "Hm.", "annotations": [], "logprobs": []}
