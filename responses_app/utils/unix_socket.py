@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from contextlib import suppress
@@ -12,10 +13,12 @@ CONNECT_LIMIT_S = 2.0
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening socket with mode 0600, which replaces a socket of an earlier process. Raises OSError.
+    """Return a listening socket with mode 0600, which replaces a socket of an earlier process, and no other file. Raises OSError.
 
     The file gets its name when connections are accepted: a process that waits for the file is never refused.
     """
+    if os.path.lexists(path) and not path.is_socket():
+        raise FileExistsError(errno.EEXIST, "there is another file, which no socket replaces", str(path))
     unfinished = path.with_name(f"{path.name}.new")
     with suppress(FileNotFoundError):
         unfinished.unlink()

@@ -24,6 +24,13 @@ def test_sandbox_on_the_network_needs_a_token() -> None:
         call_command("sandbox", listen="http://127.0.0.1:1")
 
 
+@override_settings(RESPONSES_SANDBOX_TOKEN="token")
+@pytest.mark.parametrize("address", ["unix:", "unix:own.sock", "own.sock", "https://127.0.0.1:1", "http://127.0.0.1"])
+def test_address_of_another_form_is_refused(address: str) -> None:
+    with pytest.raises(CommandError, match="--listen must be unix:/path/of/socket or http://host:port"):
+        call_command("sandbox", listen=address)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_sandbox_serves_on_a_socket_until_ended(tmp_path: Path, form: str) -> None:

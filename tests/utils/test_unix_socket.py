@@ -34,3 +34,14 @@ def test_socket_replaces_those_of_killed_processes(tmp_path: Path) -> None:
     with unix_socket.listen(path), socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["own.sock"]
+
+
+def test_socket_replaces_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for path in (tmp_path / "file", tmp_path / "folder", tmp_path / "link", Path("/")):
+        with pytest.raises(FileExistsError, match="there is another file"):
+            unix_socket.listen(path)
+    assert (tmp_path / "file").read_text() == "text"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder", "link"]

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from responses_app.installation.addresses import check_sandbox_url
 from responses_app.installation.data_dir import ROOT, data_dir
 from responses_app.sandbox.launch import installer, launcher, packages
 from responses_app.sandbox.launch.problem import local_problem
@@ -50,8 +52,10 @@ class Command(BaseCommand):
         if problem := local_problem():
             raise CommandError(problem)
         address = listen or socket_url(data_dir())
-        if not address.startswith("unix:") and not settings.RESPONSES_SANDBOX_TOKEN:
-            raise CommandError("an address on the network needs RESPONSES_SANDBOX_TOKEN")
+        try:
+            check_sandbox_url("--listen", address, settings.RESPONSES_SANDBOX_TOKEN)
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from None
         self.stderr.write(f"Serving the sandbox at {address}; Ctrl-C ends it.")
         command = [sys.executable, "-m", launcher.__name__, "--folder", str(folder), "--listen", address]
         if settings.RESPONSES_SANDBOX_PACKAGES:
