@@ -45,10 +45,18 @@ class LostTest(TransactionTestCase):
         recorder, one = LogWriter(), log("resp_check")
         self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
         await asyncio.to_thread(cut, place())
-        failure = psycopg.OperationalError("the connection is lost")
-        with patch.object(connection.pool, "check", side_effect=failure) as check:  # type: ignore[attr-defined]
+        pool = connection.pool  # type: ignore[attr-defined]
+        check, failures = pool.check, [psycopg.OperationalError("the connection is lost")]
+
+        def fail_once() -> None:
+            if failures:
+                raise failures.pop()
+            check()
+
+        with patch.object(pool, "check", fail_once):
             self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
-        check.assert_called()
+        self.assertEqual(failures, [])
+        await asyncio.to_thread(check)
         await recorder.close()
 
     async def test_lost_database_costs_a_single_failed_connection(self) -> None:
