@@ -26,7 +26,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.input_tokens import count_input_tokens
 from responses_app.runs.maintenance import upkeep
 from responses_app.runs.models import ServedModel, find_model, models_from_settings, opening_state, start_all
-from responses_app.runs.new_run import NOTHING_KNOWN, KnownContext, RunOwner, prepare_run
+from responses_app.runs.new_run import NOTHING_KNOWN, KnownContext, RunOwner, prepare_run, wait_created
 from responses_app.runs.prepare.planner import PreparedRequest, Reserve
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
@@ -123,7 +123,7 @@ class RunManager:
             place.release()
             raise
         self._spawn(run, place, services)
-        await run.wait_created()
+        await wait_created(run, prepared)
         if run.queued:
             services.notify_work()
         return run, prepared

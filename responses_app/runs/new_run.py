@@ -9,7 +9,7 @@ from math import ceil
 from uuid import UUID
 
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.errors import RateLimited, ServiceUnavailable
+from responses_app.errors import InvalidRequest, NotFound, RateLimited, ServiceUnavailable
 from responses_app.models import Response, Status
 from responses_app.protocol.writer import Writer
 from responses_app.runs.cache_diagnostics.diagnostics import make_diagnostics_hook
@@ -85,6 +85,17 @@ async def prepare_run(
     # Last, so that a refused request uses no denial.
     await approvals.claim_denials(create_request, prepared.context.items, prepared.context.input_items, uid)
     return run, prepared
+
+
+async def wait_created(run: Run, prepared: PreparedRequest) -> None:
+    """Wait until the first events of the run are durable. Raises ApiError; then the run does not exist."""
+    try:
+        await run.wait_created()
+    except (InvalidRequest, NotFound):
+        # The conversation has changed. Behind other errors the response may be stored.
+        context = prepared.context
+        await approvals.release_denials(context.create_request, context.items, context.input_items, run.uid)
+        raise
 
 
 def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwner, slot: int | None = None) -> Run:

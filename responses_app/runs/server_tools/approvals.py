@@ -53,6 +53,12 @@ async def claim_denials(create_request: CreateRequest, items: Sequence[Item], in
         raise already_answered(min(lost))
 
 
+async def release_denials(create_request: CreateRequest, items: Sequence[Item], input_items: Sequence[Item], uid: str) -> None:
+    """Undo `claim_denials` for a response that is not stored."""
+    if new := _new_denials(items, input_items):
+        await sync_to_async(approvals.release)(create_request.project, new, uid)
+
+
 def _new_approvals(items: Sequence[Item], input_items: Sequence[Item]) -> list[str]:
     """Return the ids of the approval requests that `input_items` approve and whose calls are to be made."""
     made, approved = _made(items), _own_answers(items, input_items, approve=True)

@@ -31,6 +31,11 @@ def claim(project: str, request_uids: Sequence[str], response_uid: str) -> set[s
         return set(_used(project, request_ids).filter(response_uid=response_uid).values_list("request_uid", flat=True))
 
 
+def release(project: str, request_uids: Sequence[str], response_uid: str) -> None:
+    """Make claims of a response usable again."""
+    _used(project, request_uids).filter(response_uid=response_uid).delete()
+
+
 def used(project: str, request_uids: Sequence[str]) -> set[str]:
     """Return the ids among `request_uids` whose approvals are used."""
     return set(_used(project, request_uids).values_list("request_uid", flat=True))

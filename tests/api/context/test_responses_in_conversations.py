@@ -120,6 +120,17 @@ class ConversationRunTest(ConversationCase):
                 self.refused(response, 404, None, None, f"Conversation with id '{uid}' not found.")
             self.assertEqual(await Response.objects.acount(), 1)
 
+    async def test_refused_response_leaves_its_denial_usable(self) -> None:
+        self.engine = engine = InterruptedEngine()
+        request = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "t", "arguments": "{}"}
+        denial = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
+            uid = await self.begin(client)
+            await self.ask(client, "post", f"/{uid}/items", items=[request])
+            engine.interruption = self.ask(client, "post", f"/{uid}/items", items=[user("Two")])
+            self.locked(await self.post(client, conversation=uid, input=[denial]))
+            await self.made(client, conversation=uid, input=[denial])
+
     def locked(self, response: Any) -> None:
         self.refused(
             response, 400, "conversation_locked", "conversation", "Another process is currently operating on this conversation."
