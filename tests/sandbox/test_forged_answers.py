@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.sandbox.runner import Runner
 
 # The connection to the runner is the only Unix socket of the interpreter.
@@ -17,13 +19,21 @@ def declare(length):
     os.write(control, struct.pack('>cI', b'R', length))
 """
 FORGED = """b'{"value": "forged", "error": null}'"""
+# Finds the token of the run.
+FRAMES = "import sys\nframe = sys._getframe()\nwhile 'token' not in frame.f_locals: frame = frame.f_back\n"
 
 
 def test_second_answer_is_not_the_answer_of_the_next_run(sandbox: Runner) -> None:
-    frames = "import sys\nframe = sys._getframe()\nwhile 'token' not in frame.f_locals: frame = frame.f_back\n"
-    steal = f"{FORGE}{frames}answer(frame.f_locals['token'] + {FORGED})\n'first'"
+    steal = f"{FORGE}{FRAMES}answer(frame.f_locals['token'] + {FORGED})\n'first'"
     first, second, third = sandbox.run("forged", steal, "'second'", "'third'")
     assert (first.value, second.value, third.value) == ("forged", "'second'", "'third'")
+
+
+@pytest.mark.parametrize("result", ["b'['", "b'{\"value\":' * 100_000", "b'[' * 900_000"])
+def test_result_that_is_no_json_ends_the_interpreter(sandbox: Runner, result: str) -> None:
+    first, second = sandbox.run("nested", f"{FORGE}{FRAMES}answer(frame.f_locals['token'] + {result})", "1")
+    assert "disturbed the interpreter" in str(first.error)
+    assert second.value == "1"
 
 
 def test_result_over_the_limit_ends_the_interpreter(sandbox: Runner) -> None:

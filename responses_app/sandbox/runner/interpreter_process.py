@@ -104,7 +104,7 @@ class InterpreterProcess:
                 value, error, figures = await self._exchange(STARTUP if is_startup else CODE, code)
         except TimeoutError:
             raise InterpreterEnded(f"The code ran longer than {timeout_s:g} seconds") from None
-        except ValueError as broken:
+        except (ValueError, RecursionError) as broken:
             raise InterpreterEnded("The code disturbed the interpreter") from broken
         except (OSError, EOFError) as broken:
             raise InterpreterEnded(self._reason or await self._exit_reason()) from broken
