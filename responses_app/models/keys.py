@@ -25,14 +25,15 @@ MAX_REQUESTS_PER_MINUTE = 100_000
 MAX_CONCURRENT = 10_000
 # The API's smallest `max_output_tokens`.
 MIN_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS = 16, 10_000_000
+MAX_NAME, MAX_MODEL_NAME = 100, 200
 MAX_RUN_SECONDS = 7 * 24 * 3600
 
 
 class ApiKey(UsageLimits):
     """API key, sent as a bearer token. A key sees the responses of a single project."""
 
-    name = models.CharField(max_length=100)
-    project = models.CharField(max_length=100)
+    name = models.CharField(max_length=MAX_NAME)
+    project = models.CharField(max_length=MAX_NAME)
     prefix = models.CharField(max_length=16, editable=False, help_text="The first characters of the key.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     owner = models.ForeignKey(
@@ -61,7 +62,11 @@ class ApiKey(UsageLimits):
         help_text="Responses that have not ended, in all processes. Leave blank for no limit.",
     )
     allowed_models = ArrayField(
-        models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="Leave blank to allow all models."
+        models.CharField(max_length=MAX_MODEL_NAME),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Leave blank to allow all models.",
     )
     allowed_tools = ArrayField(
         models.CharField(max_length=200),

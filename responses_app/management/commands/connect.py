@@ -16,7 +16,9 @@ from responses_app.connect.changes import Change, find_secrets, plan, write
 from responses_app.connect.check import ConnectionProblem, check_connection, check_server, read_model
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.edits.errors import CannotEdit
+from responses_app.management.arguments import text_up_to
 from responses_app.models import ApiKey
+from responses_app.models.keys import MAX_NAME
 from responses_app.utils.invisible import escaped
 
 
@@ -33,7 +35,9 @@ class Command(BaseCommand):
             "--url", default="http://127.0.0.1:8000", help="address of the server (default: http://127.0.0.1:8000)"
         )
         parser.add_argument("--key", help="API key to use (default: that of an earlier run, else a new key)")
-        parser.add_argument("--project", help="project of the new key (default: default)", default="default")
+        parser.add_argument(
+            "--project", type=text_up_to(MAX_NAME), help="project of the new key (default: default)", default="default"
+        )
         parser.add_argument("--home", type=Path, default=Path.home(), help="home folder of the client's user (default: yours)")
         parser.add_argument("--write", action="store_true", help="write the files, after the changes were shown, with backups")
 

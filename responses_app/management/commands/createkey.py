@@ -8,10 +8,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from responses_app.access import tool_access
+from responses_app.management.arguments import text_up_to
 from responses_app.management.base import DatabaseCommand
 from responses_app.models import ApiKey
 from responses_app.models.keys import (
     MAX_CONCURRENT,
+    MAX_MODEL_NAME,
+    MAX_NAME,
     MAX_OUTPUT_TOKENS,
     MAX_REQUESTS_PER_MINUTE,
     MAX_RUN_SECONDS,
@@ -30,8 +33,10 @@ class Command(DatabaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
-        parser.add_argument("name", help="name of the key, such as CI")
-        parser.add_argument("--project", help="keys in the same project share responses (default: the name)")
+        parser.add_argument("name", type=text_up_to(MAX_NAME), help="name of the key, such as CI")
+        parser.add_argument(
+            "--project", type=text_up_to(MAX_NAME), help="keys in the same project share responses (default: the name)"
+        )
         parser.add_argument(
             "--requests-per-minute",
             type=_upto(MAX_REQUESTS_PER_MINUTE),
@@ -46,9 +51,12 @@ class Command(DatabaseCommand):
             help="limit on concurrent responses (default: no limit)",
         )
         parser.add_argument(
-            "--model", action="append", default=[], help="allow only this model; repeat to allow several (default: all models)"
+            "--model",
+            type=text_up_to(MAX_MODEL_NAME),
+            action="append",
+            default=[],
+            help="allow only this model; repeat to allow several (default: all models)",
         )
-
         parser.add_argument(
             "--tool",
             action="append",

@@ -16,6 +16,7 @@ from django.db import connection
 from project.unknown_variables import describe_doubtful_values, describe_unknown
 from responses_app.connect.connection import KEY_VARIABLE
 from responses_app.installation.data_dir import IS_CHECKOUT, MANAGE, data_dir
+from responses_app.management.arguments import parse_seconds
 from responses_app.management.base import DatabaseCommand, check_server_url
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import packages
@@ -46,7 +47,7 @@ class Command(DatabaseCommand):
             "--key", metavar="KEY", help="API key for --url (default: VERBATIM_API_KEY, or api_key in the data folder)"
         )
         parser.add_argument(
-            "--wait", metavar="SECONDS", type=float, default=0, help="with --url: time that a quiet WebSocket must last"
+            "--wait", metavar="SECONDS", type=parse_seconds, default=0, help="with --url: time that a quiet WebSocket must last"
         )
         parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 

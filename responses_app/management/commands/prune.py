@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from responses_app.management.arguments import parse_seconds
 from responses_app.management.base import DatabaseCommand
 from responses_app.management.progress import ProgressLine
 from responses_app.store import audit_log, refused_requests, webhooks
@@ -66,7 +67,7 @@ class Command(DatabaseCommand):
             parser.add_argument(f"--{name}", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
-            "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
+            "--pause", type=parse_seconds, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
         )
 
     def handle(self, *_args: Any, dry_run: bool, pause: float, **options: Any) -> None:
