@@ -114,7 +114,7 @@ class CreateResponse(StrictModel):
     # Fields of clients that also talk to other servers.
     client_metadata: Any = None
     ignore_eos: bool | None = None
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
     stop: Any = None
     top_k: Annotated[int, Field(ge=0)] | None = None
     min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None

@@ -98,6 +98,12 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"temperature": 2.1}, "decimal_above_max_value", "temperature", ""),
     ({"temperature": "hot"}, "invalid_type", "temperature", "expected a number, but got a string"),
     ({"top_p": 1.5}, "decimal_above_max_value", "top_p", ""),
+    (
+        {"seed": 2**63},
+        "integer_above_max_value",
+        "seed",
+        "Expected a value <= 9223372036854775807, but got 9223372036854775808",
+    ),
     ({"max_output_tokens": 15}, "integer_below_min_value", "max_output_tokens", ""),
     ({"max_output_tokens": 20.5}, "invalid_type", "max_output_tokens", "expected an integer"),
     ({"max_output_tokens": True}, "invalid_type", "max_output_tokens", "got a boolean"),
