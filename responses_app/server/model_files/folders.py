@@ -57,6 +57,17 @@ def kind_problem(folder: Path, advice: str = COPY_AGAIN) -> str | None:
     return embedding_problem(folder / "modules.json")
 
 
+def tokenizer_problem(place: Path) -> str | None:
+    """Return why a path of this machine holds no tokenizer, or None. Models of gpt-oss need config.json alone."""
+    if not place.is_dir():
+        return "is a file: give the folder with tokenizer.json or tokenizer.model"
+    files = [place / name for name in ("config.json", *TOKENIZERS) if (place / name).is_file()]
+    if not files and not any(place.glob("*.tiktoken")):
+        return "holds no tokenizer (tokenizer.json or tokenizer.model): give the folder of the model, or its name on the hub"
+    problem = next(filter(None, (_json_problem(file) for file in files if file.name in JSON_FILES)), None)
+    return f"{problem}: {COPY_AGAIN}" if problem else None
+
+
 def listed_kind_problem(listed: Repository) -> str | None:
     """Return why a repository holds no checkpoint for vLLM, or None."""
     names = {file.path for file in listed.files}

@@ -141,10 +141,13 @@ def small_snapshot(name: str, revision: str = "", note: Callable[[str], object] 
 
 
 def _check_tokenizer(entry: str, progress: Progress) -> None:
-    """Ask the hub once for a tokenizer that is neither a folder nor in the cache. Raises CannotServe."""
+    """Check the folder of a tokenizer, or ask the hub once for one that is not in the cache. Raises CannotServe."""
     name, _, url = entry.partition("=")
     source = dict(parse_qsl(urlsplit(url).query)).get("tokenizer", "")
-    if source and not Path(source).exists() and not repository.storage(source).exists():
+    if source and Path(source).exists():
+        if problem := folders.tokenizer_problem(Path(source)):
+            raise CannotServe(f"{name}: tokenizer {source} {problem}.")
+    elif source and not repository.storage(source).exists():
         if source.startswith((".", "/", "~")):
             raise CannotServe(f"{name}: tokenizer {source}: there is no such folder.")
         with explained(f"{name}: tokenizer {source}", DEFAULT_REVISION):

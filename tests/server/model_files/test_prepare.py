@@ -259,6 +259,28 @@ def test_a_tokenizer_that_is_no_folder_is_named(tokenizer: str) -> None:
         prepare(f"a=http://127.0.0.1:1?tokenizer={tokenizer}", Progress(io.StringIO()), False, lambda: False)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("notes.txt", "text", "holds no tokenizer (tokenizer.json or tokenizer.model): give the folder of the model"),
+        ("tokenizer.json", '{"model":', "holds a tokenizer.json that is not valid JSON, perhaps half downloaded"),
+        (
+            "tokenizer.json",
+            "version https://git-lfs.github.com/spec/v1",
+            "holds a pointer of Git LFS in place of tokenizer.json",
+        ),
+        ("config.json", "[]", "holds a config.json that is not a JSON object"),
+    ],
+)
+def test_folder_without_a_whole_tokenizer_is_named(tmp_path: Path, name: str, content: str, problem: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(CannotServe) as refused:
+        prepare(f"a=http://127.0.0.1:1?tokenizer={tmp_path}", Progress(io.StringIO()), False, lambda: False)
+    assert str(refused.value).startswith(f"a: tokenizer {tmp_path} {problem}")
+    with pytest.raises(CannotServe, match="is a file: give the folder with tokenizer"):
+        prepare(f"a=http://127.0.0.1:1?tokenizer={tmp_path / name}", Progress(io.StringIO()), False, lambda: False)
+
+
 def test_the_command_model_downloads_the_small_files_alone(hub: ModelHub, demo_folder: Path) -> None:
     hub.add_folder("demo/chat", demo_folder)
     out = io.StringIO()
