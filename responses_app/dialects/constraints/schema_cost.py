@@ -102,6 +102,9 @@ def _has_free_values(part: Any) -> bool:
     if _WITH_VALUES & set(part):
         return False
     kinds = part.get("type") or (["object"] if part.get("properties") else ["object", "array"])
+    if not isinstance(kinds, (str, list)):
+        # The compiler refuses the schema.
+        return False
     other = part.get("additionalProperties")
     if "object" in kinds and (other is True or (other is None and "properties" not in part)):
         return True

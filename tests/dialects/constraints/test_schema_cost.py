@@ -45,6 +45,12 @@ def test_cost_counts_properties_values_and_free_values() -> None:
     assert cost({"type": "object", "properties": {"a": {"enum": ["x" * 3200]}}}) > 100
 
 
+@pytest.mark.parametrize("kind", [5, True, 1.5, {"a": 1}])
+def test_cost_of_a_strict_schema_with_a_wrong_type_is_counted(kind: Any) -> None:
+    """The compiler refuses such a schema after its cost is known."""
+    assert cost({"type": "object", "properties": {"a": {"type": kind}}}) == 2
+
+
 def test_tools_of_a_usual_agent_are_followed() -> None:
     chosen = with_followed_schemas([*_tools(_text, 10, 40), *_tools(lambda _: {}, 1, 4)])
     assert ANY_OBJECT not in [tool[FOLLOWED] for tool in chosen]
