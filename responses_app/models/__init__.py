@@ -15,6 +15,7 @@ from responses_app.models.refused_requests import RefusedRequest
 from responses_app.models.responses import (
     CONVERSATION_DELETED,
     CONVERSATION_LOCK,
+    PREVIOUS_DELETED,
     PROJECT_TERM_PREFIX,
     SEARCH_VECTOR,
     ApiFormat,
@@ -49,6 +50,7 @@ __all__ = [
     "MAX_STORE_NAME_CHARS",
     "MAX_THREAD_TITLE_CHARS",
     "MAX_WEBHOOK_NAME_CHARS",
+    "PREVIOUS_DELETED",
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
     "ApiFormat",

@@ -17,6 +17,8 @@ from responses_app.models.keys import ApiKey
 CONVERSATION_LOCK = "conversation_lock"
 # Constraint that a response violates if its conversation was deleted after it was read.
 CONVERSATION_DELETED = "conversation_deleted"
+# Constraint that a response violates if the previous response was deleted after it was read.
+PREVIOUS_DELETED = "previous_response_deleted"
 # Characters of `request_id` in its index: these have the milliseconds of the request and 12 random bits, so hardly two are equal.
 INDEXED_ID_CHARS = 20
 # Full-text search indexes only the beginning of an item's body: a long body would cost milliseconds per insert.

@@ -93,6 +93,16 @@ class ContinuingTest(SocketCase):
             await socket.create_rejected([MISSING], previous_response_id=made["id"])
             self.assertEqual((await socket.create_response(previous_response_id=made["id"]))["status"], "completed")
 
+    async def test_deleted_response_is_not_continued(self) -> None:
+        async with self.serving(*[record_text(WEATHER)] * 2) as client, self.socket() as socket:
+            made = await socket.create_response(tools=[TOOL])
+            await client.delete(f"/v1/responses/{made['id']}")
+            result = {"type": "function_call_output", "call_id": made["output"][1]["call_id"], "output": "Sunny"}
+            refused = await socket.create_rejected([result], previous_response_id=made["id"])
+            self.assertEqual((refused["code"], refused["param"]), ("previous_response_not_found", "previous_response_id"))
+        self.assertFalse(await Response.objects.aexists())
+        self.assertFalse(await Item.objects.aexists())
+
     async def test_an_invalid_request_without_previous_response_evicts_nothing(self) -> None:
         async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response(store=False)

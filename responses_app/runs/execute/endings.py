@@ -17,8 +17,9 @@ from responses_app.protocol.output_problems import UNFINISHED_CALL, UNFINISHED_M
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.response_object import tool_usage
-from responses_app.runs.prepare.items.conversation import locked, missing
+from responses_app.runs.prepare.items.conversation import locked, missing, no_previous
 from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
+from responses_app.store.content.history import PreviousDeleted
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import Ending, Fenced
 
@@ -120,6 +121,9 @@ class RunEndings:
             return False
         if isinstance(error, ConversationDeleted):
             self.problem = missing(self._writer.response["conversation"]["id"])
+            return False
+        if isinstance(error, PreviousDeleted):
+            self.problem = no_previous(self._writer.response["previous_response_id"])
             return False
         uid = self._writer.response["id"]
         is_begun = bool(self._output.publisher.broadcast.frames)

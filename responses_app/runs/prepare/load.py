@@ -50,11 +50,7 @@ async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped
         return NO_CONTEXT
     context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
     if context is None:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' not found.{await _hint(create_request.project, uid)}",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
+        raise conversation.no_previous(uid, await _hint(create_request.project, uid))
     if not context.has_ended:
         raise InvalidRequest(
             f"Previous response with id '{uid}' is still in progress.",

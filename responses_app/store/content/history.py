@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import orjson
+from django.db import DatabaseError
 from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
@@ -48,6 +49,10 @@ class SkippedItems:
 
 # Finds the items to skip of a context by its thread.
 FindSkipped: TypeAlias = Callable[[str], SkippedItems | None]
+
+
+class PreviousDeleted(DatabaseError):
+    """The previous response was deleted after it was read."""
 
 
 def digest_keys(keys: Sequence[int]) -> bytes:

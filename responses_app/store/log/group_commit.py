@@ -10,9 +10,10 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from responses_app.models import CONVERSATION_DELETED, CONVERSATION_LOCK, Event, Lease, Response
+from responses_app.models import CONVERSATION_DELETED, CONVERSATION_LOCK, PREVIOUS_DELETED, Event, Lease, Response
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
+from responses_app.store.content.history import PreviousDeleted
 from responses_app.store.db import ASYNC_COMMIT_SQL, WAIT_FOR_DISK_SQL
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs, start_queued
@@ -25,6 +26,7 @@ from responses_app.store.log.rows.event_copy import copy_events
 CONSTRAINT_ERRORS: Mapping[str, type[DatabaseError]] = {
     CONVERSATION_LOCK: ConversationLocked,
     CONVERSATION_DELETED: ConversationDeleted,
+    PREVIOUS_DELETED: PreviousDeleted,
     "event_number": Fenced,
     "event_contiguous": Fenced,
     "lease_held": Fenced,
@@ -36,7 +38,7 @@ def write(appends: Sequence[Append]) -> None:
     """Write `appends` to the database in a single transaction.
 
     Raises DatabaseError: ConversationLocked if a conversation has a running response or new items, ConversationDeleted if one was
-    deleted, Fenced if a different worker has taken over.
+    deleted, PreviousDeleted if the response before was deleted, Fenced if a different worker has taken over.
     """
     with map_integrity_errors():
         connection.ensure_connection()

@@ -86,8 +86,8 @@ WITH started AS (UPDATE responses_app_response SET status = '{Status.IN_PROGRESS
 UPDATE responses_app_lease SET waiting = FALSE, started_at = clock_timestamp() FROM started WHERE response_id = started.id
 """  # noqa: S608 - a constant
 
-# A response of a conversation must have read all items. The lock of the conversation is the row of the response.
-CHECK_CONVERSATIONS_SQL: Final = "SELECT responses_app_check_conversations($1::text[])"
+# A response of a conversation must have read all items, and the history of any response must be stored still.
+CHECK_HISTORY_SQL: Final = "SELECT responses_app_check_history($1::text[])"
 
 
 def open_logs(appends: Sequence[Append]) -> None:
@@ -97,8 +97,8 @@ def open_logs(appends: Sequence[Append]) -> None:
     logs = [append.log for append in appends]
     ((keys, item_keys),) = execute_prepared(OPEN_SQL, [text.decode() for text in open_parameters(logs)])
     note_opened(logs, keys, item_keys)
-    if uids := in_conversations(logs):
-        execute_prepared(CHECK_CONVERSATIONS_SQL, [uids])
+    if uids := continuing(logs):
+        execute_prepared(CHECK_HISTORY_SQL, [uids])
     for log in logs:
         if log.images:
             images.insert([(key, item["id"]) for key, item in zip(log.input_keys, log.input, strict=True)], log.images)
@@ -110,9 +110,9 @@ def open_parameters(logs: Sequence[ResponseLog]) -> list[bytes]:
     return [dump_rows(map(_opening, logs)), dump_rows(items)]
 
 
-def in_conversations(logs: Iterable[ResponseLog]) -> list[str]:
-    """Return the ids of the responses of conversations."""
-    return [log.row.uid for log in logs if log.row.conversation_id is not None]
+def continuing(logs: Iterable[ResponseLog]) -> list[str]:
+    """Return the ids of the responses with a conversation or a history."""
+    return [log.row.uid for log in logs if log.row.conversation_id is not None or log.row.history]
 
 
 def note_opened(logs: Sequence[ResponseLog], keys: Sequence[int], item_keys: Sequence[int] | None) -> None:

@@ -20,6 +20,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 
 from responses_app.observability import events
 from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
+from responses_app.store.content.history import PreviousDeleted
 from responses_app.store.db import check_connection, is_general_error
 from responses_app.store.log.commit_queue import Batch, CommitQueue, OnDurable, TakeAppend
 from responses_app.store.log.group_commit import lost_appends, map_integrity_errors, was_committed, write
@@ -33,7 +34,7 @@ log = logging.getLogger("responses.log")
 # Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)
 # Refusals that no repetition changes.
-FINAL_ERRORS = (ConversationLocked, ConversationDeleted, Fenced)
+FINAL_ERRORS = (ConversationLocked, ConversationDeleted, PreviousDeleted, Fenced)
 RETRY_DELAY_S = 0.2
 # A commit is retried for so long; the runs in the commit wait. While the database is away or its disk is full longer, as an operator
 # has to act.

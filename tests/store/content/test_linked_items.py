@@ -12,15 +12,12 @@ from responses_app.models import Conversation, ConversationItem, Item, Response
 from responses_app.store.content import conversations, deletion
 from responses_app.store.db import call_in_thread
 from tests.support.store.connection_loss import place
+from tests.support.store.conversation_items import LINK_SQL
 from tests.support.store.log_records import NOW
 from tests.support.waiting import eventually
 
 WAITING = "SELECT FROM pg_locks WHERE NOT granted"
 BODY = {"id": "msg_1", "type": "message"}
-LINK_SQL = """
-INSERT INTO responses_app_conversationitem (conversation_id, item_id, uid)
-SELECT conversation.id, item.id, item.uid FROM responses_app_conversation AS conversation, responses_app_item AS item
-"""
 
 
 class LinkedItemTest(TransactionTestCase):

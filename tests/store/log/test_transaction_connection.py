@@ -13,12 +13,14 @@ from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, Response, StoredRequest
 from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
+from responses_app.store.content.history import PreviousDeleted
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import map_integrity_errors, write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
 from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
 from tests.support.store.connection_loss import cut, place
+from tests.support.store.conversation_items import LINK_SQL, add_item
 from tests.support.store.log_records import NOW, USAGE, frame, log
 from tests.support.store.stored_events import read_stored_events
 from tests.support.waiting import eventually
@@ -28,13 +30,6 @@ WORKER = uuid4()
 WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
 # A commit that waits for a row which another transaction has locked.
 LOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')"
-
-
-async def add_item(conversation: Conversation) -> Item:
-    """Add an item to a conversation."""
-    item = await Item.objects.acreate(uid="msg_1", direction="input", type="message", body="{}")
-    await ConversationItem.objects.acreate(conversation=conversation, item=item, uid=item.uid)
-    return item
 
 
 def opening(uid: str, conversation: int | None = None, *, waits: bool = False) -> Append:
@@ -177,13 +172,12 @@ class TransactionConnectionTest(TransactionTestCase):
 
     async def test_addition_that_is_not_committed_yet_refuses_a_response(self) -> None:
         conversation = await Conversation.objects.acreate(uid="conv_1", created_at=NOW)
-        item = await Item.objects.acreate(uid="msg_1", direction="input", type="message", body="{}")
+        await Item.objects.acreate(uid="msg_1", direction="input", type="message", body="{}")
         with psycopg.connect(**place()) as other:
             other.execute("SELECT FROM responses_app_conversation FOR UPDATE")
             commit = asyncio.ensure_future(self.link.commit([opening("resp_1", conversation.pk)]))
             await eventually(lambda: asyncio.to_thread(lambda: other.execute(LOCKED).rowcount))
-            columns, values = "conversation_id, item_id, uid", [conversation.pk, item.pk, item.uid]
-            other.execute(f"INSERT INTO responses_app_conversationitem ({columns}) VALUES (%s, %s, %s)", values)  # noqa: S608
+            other.execute(LINK_SQL)
             other.commit()
             with self.assertRaises(ConversationLocked), map_integrity_errors():
                 await commit
@@ -197,6 +191,26 @@ class TransactionConnectionTest(TransactionTestCase):
             await self.link.commit([one])
         with self.assertRaises(ConversationDeleted):
             await asyncio.to_thread(write, [one])
+        self.assertFalse(await Response.objects.aexists())
+        self.link.close()
+
+    async def test_response_is_refused_behind_a_deleted_one(self) -> None:
+        first, second = opening("resp_1"), opening("resp_2")
+        await self.link.commit([first])
+        await self.link.commit([ending(first.log)])
+        second.log.row.previous_uid = "resp_1"
+        second.log.row.history = [*first.log.input_keys, *first.log.output_keys]
+        with psycopg.connect(**place()) as other:
+            other.execute("SELECT FROM responses_app_response FOR UPDATE")
+            commit = asyncio.ensure_future(self.link.commit([second]))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(LOCKED).rowcount))
+            for name in ("item", "event", "storedrequest", "response"):
+                other.execute(f"DELETE FROM responses_app_{name}")  # noqa: S608
+            other.commit()
+            with self.assertRaises(PreviousDeleted), map_integrity_errors():
+                await commit
+        with self.assertRaises(PreviousDeleted):
+            await asyncio.to_thread(write, [second])
         self.assertFalse(await Response.objects.aexists())
         self.link.close()
 

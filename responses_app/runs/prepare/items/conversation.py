@@ -45,6 +45,12 @@ def missing(uid: str) -> NotFound:
     return NotFound(f"Conversation with id '{uid}' not found.")
 
 
+def no_previous(uid: str, hint: str = "") -> InvalidRequest:
+    """Return the error for a `previous_response_id` that is not found."""
+    message = f"Previous response with id '{uid}' not found.{hint}"
+    return InvalidRequest(message, param="previous_response_id", code="previous_response_not_found")
+
+
 async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], ImageBytes]:
     """Prepare items that a client adds: ids, resolved references, fetched images. Return the items and the images.
 

@@ -22,10 +22,10 @@ from responses_app.store.log.endings import (
     settlement,
 )
 from responses_app.store.log.openings import (
-    CHECK_CONVERSATIONS_SQL,
+    CHECK_HISTORY_SQL,
     OPEN_SQL,
     START_SQL,
-    in_conversations,
+    continuing,
     note_opened,
     open_parameters,
 )
@@ -83,10 +83,10 @@ SESSION_SQL = (
 )
 # Prepared once per connection.
 OPEN, START, EVENTS, END = b"open_logs", b"start_queued", b"insert_events", b"end_logs"
-CHECK, ADD_ITEMS, SETTLE = b"check_conversations", b"add_items", b"settle_limits"
+CHECK, ADD_ITEMS, SETTLE = b"check_history", b"add_items", b"settle_limits"
 STATEMENTS = {
     OPEN: OPEN_SQL,
-    CHECK: CHECK_CONVERSATIONS_SQL,
+    CHECK: CHECK_HISTORY_SQL,
     START: START_SQL,
     EVENTS: INSERT_SQL,
     END: END_SQL,
@@ -119,7 +119,7 @@ class TransactionConnection(LoopConnection):
         self._sent = []
         if opened:
             self._execute(OPEN, open_parameters(opened), Format.TEXT)
-        if uids := in_conversations(opened):
+        if uids := continuing(opened):
             self._execute(CHECK, [text_array(uids)])
         if started := [append.log.row.uid for append in appends if append.starts]:
             self._execute(START, [text_array(started)])
