@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -48,6 +49,8 @@ QUIET_ENVIRON = {
     "TRANSFORMERS_VERBOSITY": "error",
     "HF_HUB_VERBOSITY": "error",
 }
+# Errors of a port; other errors are those of an address.
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)
 # A database of the operator is for more than a trial of a demo model.
 NO_MODELS = (
     "no model is named, and DATABASE_URL names a Postgres of your own: set RESPONSES_MODELS (name=engine-url), or give --engine "
@@ -191,8 +194,11 @@ def _serve_metrics(options: Options) -> None:
 
     try:
         prometheus.serve(host, port, settings.RESPONSES_METRICS_DIR)
-    except (OSError, OverflowError) as error:
-        raise CannotStart(f"the metrics cannot be served on {host}:{port}: {error}; change RESPONSES_METRICS_PORT") from error
+    # A UnicodeError is that of a name with an empty or a long part.
+    except (OSError, UnicodeError) as error:
+        is_taken = isinstance(error, OSError) and error.errno in PORT_ERRORS
+        other = "choose another RESPONSES_METRICS_PORT" if is_taken else "correct RESPONSES_METRICS_HOST"
+        raise CannotStart(f"the metrics cannot be served on {host}:{port}: {error}; {other}") from error
 
 
 def _serve(
