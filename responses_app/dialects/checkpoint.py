@@ -84,7 +84,10 @@ class Checkpoint:
         if self._chat_template is None:
             return self._stored_templates
         if (path := Path(self._chat_template)).is_file():
-            return {"default": path.read_text(encoding="utf-8")}
+            try:
+                return {"default": path.read_text(encoding="utf-8")}
+            except UnicodeDecodeError:
+                raise ValueError(f"chat_template={path} is not text in UTF-8: name a file with a Jinja template") from None
         if self._chat_template in self._stored_templates:
             return {"default": self._stored_templates[self._chat_template]}
         names = ", ".join(self._stored_templates) or "none"

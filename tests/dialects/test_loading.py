@@ -77,9 +77,10 @@ def test_the_template_is_found(tmp_path: Path, files: dict[str, Any], chat_templ
         ({}, None, r"has no chat template, .*chat_template=FILE"),
         ({"chat_template_jinja": " \n"}, None, "has no chat template"),
         ({"tokenizer_config_json": {"chat_template": named("tool_use", "rag")}}, None, r"no default: rag, tool_use\. .*=NAME"),
+        ({}, "/bin/sh", r"chat_template=/bin/sh is not text in UTF-8: name a file with a Jinja template"),
         ({"chat_template_jinja": "x"}, "missing.jinja", r"chat_template=missing\.jinja is neither a file nor .*\(default\)"),
     ],
-    ids=["none", "empty", "ambiguous", "missing_file"],
+    ids=["none", "empty", "ambiguous", "binary_file", "missing_file"],
 )
 def test_a_missing_template_is_refused(tmp_path: Path, files: dict[str, Any], chat_template: str | None, message: str) -> None:
     write_files(tmp_path, config_json=CONFIG, tokenizer_json=byte_tokenizer_json(), **files)
