@@ -41,6 +41,8 @@ def reserve(host: str, port: int = 0) -> socket.socket:
         except OSError:
             probe.close()
             raise
+    except UnicodeError:
+        raise CannotListen(f"cannot listen on {host}: a part of the name is empty or too long; {UNKNOWN_HOST}") from None
     except OSError as error:
         raise CannotListen(_describe(host, port, error)) from None
     return probe

@@ -25,7 +25,7 @@ def test_reserved_port_listens() -> None:
         socket.create_connection(reserved.getsockname(), timeout=5).close()
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "[::1]", "http://127.0.0.1"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "[::1]", "http://127.0.0.1", "a..b", f"{'a' * 64}.b"])
 def test_host_with_more_than_an_address_is_named_with_the_form(host: str) -> None:
     with pytest.raises(CannotListen) as refused:
         check(host, 8000)
