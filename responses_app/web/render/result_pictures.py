@@ -23,7 +23,7 @@ def content_parts(output: object) -> list[dict[str, Any]] | None:
     """Return the parts of an output that is a JSON list of content parts; None for any other output."""
     try:
         parts: Any = json.loads(output) if isinstance(output, str) else output
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     is_list = isinstance(parts, list) and parts and all(isinstance(part, dict) and "type" in part for part in parts)
     return parts if is_list else None

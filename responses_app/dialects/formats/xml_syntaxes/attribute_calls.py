@@ -120,7 +120,7 @@ def _json(reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
         text = reader.unread
         try:
             _, end = _JSON.raw_decode(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             word = _WORD.match(text)
             end = word.end() if word else 0
         # More digits may follow a number.

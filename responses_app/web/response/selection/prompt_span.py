@@ -94,7 +94,7 @@ def _spellings(value: str) -> Iterator[str]:
     """Yield the same JSON with and without spaces."""
     try:
         parsed = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     yield json.dumps(parsed, ensure_ascii=False)
     yield json.dumps(parsed, ensure_ascii=False, separators=(",", ":"))

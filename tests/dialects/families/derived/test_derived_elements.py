@@ -13,6 +13,7 @@ from responses_app.dialects.formats.call_text import write_calls
 from tests.support.dialects.families.cases import OutputCase
 from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.parser_driver import CHATML
+from tests.support.dialects.scanned import parse, text_of
 
 PLAN = ("plan_trip", {"title": "Trip", "place": {"name": "Bergen"}, "days": 3, "exact": True})
 CLOCK: tuple[str, dict[str, Any]] = ("clock", {})
@@ -102,6 +103,9 @@ def test_attributes_in_json_are_read_and_forced() -> None:
     calls: list[dict[str, Any]] = [{"city": 'a "b" c'}, {"city": "Oslo"}]
     expected = (("call", *PLAN), *(("call", "get_weather", each) for each in calls))
     assert read_by_letters(choice.output, OutputCase("calls", text, expected)) == list(expected)
+    # A model may repeat a bracket without end.
+    brackets = "[" * 2000
+    assert brackets in text_of(parse(choice.output, [f'<calls><do tool="get_weather" city={brackets}'], cut=True))
 
 
 def test_entities_in_attributes_are_decoded_where_the_template_writes_them() -> None:
