@@ -37,7 +37,8 @@ class OpeningsTest(TestCase):
 
     def test_rows_are_those_of_the_log(self) -> None:
         one = with_items("resp_1", 2)
-        one.row.metadata, one.row.history, one.row.request_id = {"k": TEXT.replace("\0", "")}, [3, 2], "req_1"
+        earlier = Item.objects.create(uid="msg_earlier", type="message", body="{}")
+        one.row.metadata, one.row.history, one.row.request_id = {"k": TEXT.replace("\0", "")}, [3, earlier.pk], "req_1"
         one.images = {("msg_resp_1_1", "https://a.b/c"): b"\x00image"}
         open_logs([Append(one, [], opens=True)])
         stored = Response.objects.get(pk=one.row.pk)
