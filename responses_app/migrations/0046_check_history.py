@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from django.db import migrations
 
-EARLIER = import_module("responses_app.migrations.0046_check_conversations")
 # Locks wait for transactions that change a conversation or delete a response. Each statement of the function reads what was committed
 # before that statement. The last item is enough: a conversation only grows behind it, and it is deleted with the previous response.
 CREATE = """
@@ -46,7 +43,7 @@ DROP = "DROP FUNCTION responses_app_check_history(text[])"
 
 
 class Migration(migrations.Migration):
-    """Replaces a function."""
+    """Adds a function."""
 
-    dependencies = (("responses_app", "0046_check_conversations"),)
-    operations = (migrations.RunSQL(CREATE, DROP), migrations.RunSQL(EARLIER.DROP, EARLIER.CREATE))
+    dependencies = (("responses_app", "0045_open_reservations"),)
+    operations = (migrations.RunSQL(CREATE, DROP),)
