@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,5 +114,10 @@ def _open_sessions() -> list[str]:
 
 def _programs() -> list[psutil.Process]:
     """Return the MCP servers among the children of this process that use standard input and output."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.is_running() and child.cmdline()[-1:] == [HOLDING[-1]]]
+    programs = []
+    for child in psutil.Process().children(recursive=True):
+        # A child of another test may end meanwhile, or have ended without being waited for.
+        with suppress(psutil.NoSuchProcess):
+            if child.cmdline()[-1:] == [HOLDING[-1]]:
+                programs.append(child)
+    return programs
