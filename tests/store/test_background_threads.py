@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from unittest.mock import Mock, patch
 
+import psycopg
 import pytest
 
 from responses_app.runs import maintenance
-from responses_app.store.db import call_in_thread
+from responses_app.store.db import call_in_thread, check_connection
 
 LIMIT_S = 10
 
@@ -37,3 +39,10 @@ def test_work_that_waits_leaves_the_threads_of_asyncio_free(is_maintenance: bool
             await waiting
 
     asyncio.run(go())
+
+
+def test_connection_that_cannot_be_checked_does_not_work() -> None:
+    failing = Mock(side_effect=psycopg.OperationalError("the connection is lost"))
+    with patch("responses_app.store.db.connection", Mock(in_atomic_block=False, connection=None, pool=Mock(check=failing))):
+        assert not check_connection()
+    failing.assert_called_once()

@@ -7,7 +7,6 @@ from functools import partial
 from unittest.mock import patch
 from uuid import uuid4
 
-import psycopg
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.test import TransactionTestCase, override_settings
@@ -39,24 +38,6 @@ class LostTest(TransactionTestCase):
         for number in (1, 2):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
         self.assertEqual([event.number for event in await reader.frames(one.row.pk)], [0, 1, 2])
-        await recorder.close()
-
-    async def test_a_log_goes_on_although_the_pool_cannot_be_checked(self) -> None:
-        recorder, one = LogWriter(), log("resp_check")
-        self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
-        await asyncio.to_thread(cut, place())
-        pool = connection.pool  # type: ignore[attr-defined]
-        check, failures = pool.check, [psycopg.OperationalError("the connection is lost")]
-
-        def fail_once() -> None:
-            if failures:
-                raise failures.pop()
-            check()
-
-        with patch.object(pool, "check", fail_once):
-            self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
-        self.assertEqual(failures, [])
-        await asyncio.to_thread(check)
         await recorder.close()
 
     async def test_lost_database_costs_a_single_failed_connection(self) -> None:
