@@ -145,10 +145,18 @@ def test_metrics_on_the_port_of_the_server_end_the_start_with_a_sentence(tmp_pat
     assert f"RESPONSES_METRICS_PORT is {port}, the port of the server: choose another port" in server.output
 
 
-@pytest.mark.parametrize("host", ["host.invalid", "a..b", "192.0.2.1"])
-def test_wrong_address_of_the_metrics_ends_the_start_with_its_setting(tmp_path: Path, tape: str, host: str) -> None:
+@pytest.mark.parametrize(
+    ("host", "sentence"),
+    [
+        *((host, "correct RESPONSES_METRICS_HOST") for host in ("host.invalid", "a..b", "192.0.2.1")),
+        ("", "RESPONSES_METRICS_HOST: the address is empty"),
+    ],
+)
+def test_wrong_address_of_the_metrics_ends_the_start_with_its_setting(
+    tmp_path: Path, tape: str, host: str, sentence: str
+) -> None:
     port = str(free_port())
     server = Server(tmp_path / "data", "--engine", tape, RESPONSES_METRICS_PORT=port, RESPONSES_METRICS_HOST=host)
     assert server.process.wait(START_LIMIT) == 1
-    assert "correct RESPONSES_METRICS_HOST" in server.output
+    assert sentence in server.output
     assert "Traceback" not in server.output

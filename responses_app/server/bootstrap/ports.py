@@ -13,6 +13,9 @@ REASONS = {
 }
 UNKNOWN_HOST = "--host takes an address of this machine without a port or brackets, such as 127.0.0.1, 0.0.0.0 or ::"
 
+# An empty address would be that of all networks.
+EMPTY_HOST = "the address is empty: give one of this machine, such as 127.0.0.1; 0.0.0.0 and :: are all addresses"
+
 
 class CannotListen(Exception):
     """Address that is in use, forbidden or not local."""

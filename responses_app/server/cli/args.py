@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from responses_app.installation.data_dir import MANAGE
-from responses_app.server.bootstrap.ports import address
+from responses_app.server.bootstrap.ports import EMPTY_HOST, address
 
 EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub such as Qwen/Qwen3-0.6B or OWNER/NAME@REVISION, an
@@ -84,7 +84,7 @@ class Options:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to an argparse parser or a Django command parser."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--host", type=parse_host, default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=parse_port, default=8000, help="port to listen on (default: %(default)s)")
     parser.add_argument(
         "--model", action="append", default=[], dest="models", metavar="[NAME=]SOURCE", help="model to serve; may be repeated"
@@ -204,6 +204,13 @@ def redacted_command(argv: Sequence[str]) -> str:
     ]
     words = [re.sub(r"(?<=^--hf[-_]token=).*", "TOKEN", word) for word in words]
     return shlex.join([program, *(re.sub(r"(?<=://)[^/@,\s]*@", "", word) for word in words)])
+
+
+def parse_host(text: str) -> str:
+    """Refuse an empty address, as of a variable of a script that is not set. Raises ArgumentTypeError."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(EMPTY_HOST)
+    return text
 
 
 def parse_port(text: str) -> int:

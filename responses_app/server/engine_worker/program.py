@@ -24,7 +24,7 @@ from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.log_redirect import tail
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli import model_specs
-from responses_app.server.cli.args import parse_port
+from responses_app.server.cli.args import parse_host, parse_port
 from responses_app.server.engine_worker.spec import WorkerSpec, plan, plan_socket
 from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
 from responses_app.server.model_files import opening
@@ -56,7 +56,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="folder, hub name, demo model, or vllm:///folder?option=value",
     )
     parser.add_argument("--name", type=_parse_name, help=f"name to serve it under (default: as {SERVE} names it)")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--host", type=parse_host, default="127.0.0.1", help="address to listen on (default: %(default)s)")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--port", type=parse_port, default=0, help="port to listen on (default: a free one, which is printed)")
     place.add_argument(

@@ -188,6 +188,8 @@ def _serve_metrics(options: Options) -> None:
     port, host = settings.RESPONSES_METRICS_PORT, settings.RESPONSES_METRICS_HOST
     if not port:
         return
+    if not host.strip():
+        raise CannotStart(f"RESPONSES_METRICS_HOST: {ports.EMPTY_HOST}")
     if port == options.port and ports.reachable(host) == ports.reachable(options.host):
         raise CannotStart(f"RESPONSES_METRICS_PORT is {port}, the port of the server: choose another port")
     from responses_app.observability import prometheus

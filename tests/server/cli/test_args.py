@@ -50,6 +50,8 @@ def test_the_address_is_one_that_a_client_can_use(host: str, address: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["--host", ""], "argument --host: the address is empty"),
+        (["--host", " "], "argument --host: the address is empty"),
         (["--port", "0"], "'0' is not a port"),
         (["--port", "http"], "'http' is not a port"),
         (["--engine", "localhost:8001"], "it begins with http://"),

@@ -57,6 +57,7 @@ def test_unknown_vllm_option_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+        (["--host", ""], "argument --host: the address is empty"),
         (["--port", "99999"], "argument --port: '99999' is not a port"),
         (["--port", "8100", "--socket"], "argument --socket: not allowed with argument --port"),
         (["--name", "=x"], "argument --name: '=x' is not a name"),
