@@ -62,7 +62,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--socket", action="store_true", help="serve this machine over a Unix socket in the data folder, not over HTTP"
     )
-    parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, which other users cannot see")
+    parser.add_argument(
+        "--key", type=_parse_key, help=f"key that requests must bear; better given as {KEY}, which other users cannot see"
+    )
     parser.add_argument("--fit", action="store_true", help="use the largest context that fits into the memory")
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # Descriptor on which the parent process is notified.
 
@@ -72,6 +74,16 @@ def _parse_name(text: str) -> str:
     if not re.fullmatch(r"[^\s=]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a name: it is empty, or has white space or =")
     return text
+
+
+def _parse_key(text: str) -> str:
+    """Refuse an empty key, as of a variable of a script that is not set: without a key, everybody may use the engine."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"the key is empty: give a key, or leave out --key and {KEY}")
+    try:
+        return check_token("--key", text)
+    except ImproperlyConfigured as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def main(argv: Sequence[str]) -> int:
@@ -108,6 +120,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _begin(options: argparse.Namespace) -> int:
+    key = None if options.socket else options.key or read_key()
     model = f"{options.name}={options.model}" if options.name else options.model
     entry = model_specs.models_setting((model,), None, _demo)
     if options.ready is None:  # A supervisor has checked the model.
@@ -125,17 +138,19 @@ def _begin(options: argparse.Namespace) -> int:
         if options.socket:
             return _run(plan_socket(entry, data_dir()), folder, options.ready)
         with ports.reserve(options.host, options.port) as place:
-            made = plan(entry, options.host, place.getsockname()[1], options.key or read_key())
+            made = plan(entry, options.host, place.getsockname()[1], key)
             return _run(made, folder, options.ready)
     finally:
         os.close(held)
 
 
 def read_key() -> str | None:
-    """Return the key of the environment, which the vLLM server does not inherit. Raises ImproperlyConfigured."""
-    key = check_token(KEY, read_variable(KEY)) or None
+    """Return the key of the environment, which the vLLM server does not inherit. Raises ImproperlyConfigured for an empty key."""
+    key = check_token(KEY, read_variable(KEY))
+    if not key and KEY in os.environ:
+        raise ImproperlyConfigured(f"{KEY} is empty: set it to the key that requests must bear, or unset it")
     os.environ.pop(KEY, None)
-    return key
+    return key or None
 
 
 def _demo(name: str) -> Path:

@@ -53,6 +53,7 @@ def end_of(command: tuple[str, ...], data: str | Path, **environ: str) -> str:
                 ("check", "RESPONSES_SANDBOX_TOKEN"),
             )
         ),
+        ("engine", {"RESPONSES_ENGINE_KEY": ""}, "RESPONSES_ENGINE_KEY is empty"),
         ("serve", {"SECRET_KEY_FILE": "/nonexistent/key"}, "SECRET_KEY_FILE: /nonexistent/key cannot be read"),
         (
             "serve",

@@ -57,6 +57,8 @@ def test_unknown_vllm_option_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+        (["--key", ""], "argument --key: the key is empty"),
+        (["--key", "clé"], "argument --key: --key may contain letters, digits and signs of ASCII only"),
         (["--host", ""], "argument --host: the address is empty"),
         (["--port", "99999"], "argument --port: '99999' is not a port"),
         (["--port", "8100", "--socket"], "argument --socket: not allowed with argument --port"),
