@@ -30,6 +30,12 @@ class OidcSettings:
     superuser_groups: frozenset[str]
     session_age: timedelta | None
 
+    def __post_init__(self) -> None:
+        """Raise ImproperlyConfigured for a provider with an empty name or claim."""
+        for variable, value in (("RESPONSES_OIDC_NAME", self.name), ("RESPONSES_OIDC_GROUPS_CLAIM", self.groups_claim)):
+            if self.issuer and not value.strip():
+                raise ImproperlyConfigured(f"{variable} is empty: set it, or unset it for the default")
+
 
 def parse_roles(value: str) -> dict[str, dict[str, int]]:
     """Parse RESPONSES_OIDC_ROLES: `{"group": {"project": "viewer"}}`, or the path of such a file. Raises ImproperlyConfigured."""

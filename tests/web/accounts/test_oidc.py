@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx2
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.test import TestCase, override_settings
 
@@ -271,6 +273,15 @@ class SettingsTest(TestCase):
         ):
             with self.subTest(values), self.assertRaisesMessage(ImproperlyConfigured, sentence):
                 setting.check_provider(*values, {"RESPONSES_LOCAL_SIGN_IN=0": True})
+
+    def test_an_empty_name_or_claim_of_a_provider_is_refused(self) -> None:
+        oidc = replace(settings.RESPONSES_OIDC, issuer="https://id.example.com")
+        for value in ("", " "):
+            with self.subTest(value), self.assertRaisesMessage(ImproperlyConfigured, "RESPONSES_OIDC_NAME is empty"):
+                replace(oidc, name=value)
+            with self.subTest(value), self.assertRaisesMessage(ImproperlyConfigured, "RESPONSES_OIDC_GROUPS_CLAIM is empty"):
+                replace(oidc, groups_claim=value)
+        replace(oidc, issuer="", name="", groups_claim="")
 
     def test_groups_are_read_from_the_claim_of_the_settings(self) -> None:
         nested = {"realm_access": {"roles": ["a", 5, "b"]}, "https://x.y/groups": ["c"], "one": "d"}
