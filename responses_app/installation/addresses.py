@@ -8,7 +8,7 @@ from urllib.parse import SplitResult
 
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.utils.json_setting import split_url
+from responses_app.utils.json_setting import has_white_space, split_url
 
 # Names, also with letters of other scripts and with the underscores of containers, and addresses.
 _HOST = re.compile(r"\w[\w.-]*|[0-9a-f.:]*:[0-9a-f.:]*(%\w+)?")
@@ -74,7 +74,7 @@ def check_trusted_origins(origins: list[str]) -> list[str]:
 
 def _check_http_url(name: str, url: str, forms: str, schemes: tuple[str, ...]) -> SplitResult:
     parts = split_url(url)
-    if parts is None or parts.scheme not in schemes or not parts.hostname or parts.fragment or any(map(str.isspace, url)):
+    if parts is None or parts.scheme not in schemes or not parts.hostname or parts.fragment or has_white_space(url):
         raise ImproperlyConfigured(f"{name} must be {forms}, not {_without_password(url)!r}")
     if "@" in parts.netloc:
         raise ImproperlyConfigured(f"{name} must be {forms}, without a user name and a password")

@@ -39,3 +39,8 @@ def split_url(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
+
+
+def has_white_space(url: str) -> bool:
+    """Return whether a URL has white space or an invisible character, such as a control character, in any place."""
+    return " " in url or not url.isprintable()

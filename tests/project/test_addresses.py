@@ -48,7 +48,7 @@ def test_a_runner_on_the_network_needs_a_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["collector:4318", "ftp://host", "http://", "http:/host", "http://a b", "http://[host", "//host"]
+    "url", ["collector:4318", "ftp://host", "http://", "http:/host", "http://a b", "http://a/\x07", "http://[host", "//host"]
 )
 def test_a_wrong_http_address_is_named(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^NAME must be an http or https URL such as http://example"):

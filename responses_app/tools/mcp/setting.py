@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from responses_app.installation.addresses import is_host
 from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
-from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
+from responses_app.utils.json_setting import has_white_space, load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -81,6 +81,8 @@ def _http_problem(server: Mapping[str, Any]) -> str | None:
         return "'url' must be an http or https URL"
     if "@" in parts.netloc:
         return "'url' must have no user name and no password: use 'authorization'"
+    if has_white_space(server["url"]):
+        return "'url' must have no white space and no invisible characters (a blank is written as %20)"
     authorization = value_problem(server.get("authorization", ""))
     return f"'authorization': {authorization}" if authorization else _headers_problem(server.get("headers", {}))
 

@@ -11,7 +11,7 @@ from responses_app.installation.addresses import is_host
 from responses_app.installation.data_dir import EXAMPLES
 from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
-from responses_app.utils.json_setting import load_json, split_url, unknown_key_problem
+from responses_app.utils.json_setting import has_white_space, load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_WEB_SEARCH"
 # Pages for the option `--demo-tools`.
@@ -77,6 +77,8 @@ def _service_problem(setting: dict[str, Any]) -> str | None:
         return f"'url' is needed for the back end {name!r}"
     if not _is_http_url(url):
         return "'url' must be an http or https URL without a user name and a password"
+    if has_white_space(url):
+        return "'url' must have no white space and no invisible characters (a blank is written as %20)"
     if not key and name in KEYS_NEEDED:
         return f"'key' is needed for the back end {name!r}"
     problem = value_problem(key)

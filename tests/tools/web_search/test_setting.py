@@ -57,6 +57,8 @@ def test_demo_has_pages() -> None:
         ('{"backend": "searxng"}', "'url' is needed for the back end 'searxng'"),
         ('{"backend": "searxng", "url": "ftp://s3cret"}', "'url' must be an http or https URL"),
         ('{"backend": "searxng", "url": "https://s3cret:a@b.example"}', "'url' must be an http or https URL"),
+        ('{"backend": "searxng", "url": "http://s3cret /search"}', "'url' must have no white space"),
+        ('{"backend": "searxng", "url": "http://s3cret\\t"}', "'url' must have no white space and no invisible characters"),
         ('{"backend": "searxng", "url": 3}', "'url' must be a text"),
         ('{"backend": "tavily"}', "'key' is needed for the back end 'tavily'"),
         ('{"backend": "tavily", "key": "s3cret\\n"}', "'key': the value of a header"),
