@@ -239,10 +239,18 @@ def _check_folder() -> None:
     if folder is None:
         return
     is_marked, is_mount = (folder / MARKER).exists(), folder.is_mount()
-    if is_marked:
+    if not is_marked:
+        check_kind(folder)
+    else:
         _expected.setdefault(folder, is_mount)
     if folder in _expected and (not is_marked or (_expected[folder] and not is_mount)):
         raise _not_mounted(folder)
+
+
+def check_kind(folder: Path) -> None:
+    """Raise StorageUnavailable if there is something else in the place of the folder, which no mount and no marker mends."""
+    if folder.exists() and not folder.is_dir():
+        raise StorageUnavailable(f"{folder} is not a folder: name another in RESPONSES_FILE_STORAGE, or move the file away")
 
 
 def _not_mounted(folder: Path) -> StorageUnavailable:

@@ -49,6 +49,7 @@ def _check() -> None:
 
 
 def _mark(folder: Path) -> None:
+    storage.check_kind(folder)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / storage.MARKER).touch(mode=0o600)
 
@@ -88,6 +89,7 @@ def unmarked_folder() -> Path | None:
     with storage.named_errors():
         if folder is None or storage_calls.call((folder / storage.MARKER).exists):
             return None
+        storage_calls.call(storage.check_kind, folder)
     alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
     return folder if alive.exists() else None
 

@@ -141,6 +141,24 @@ def test_folder_is_used_without_its_files_when_an_operator_marks_it(tmp_path: Pa
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("has_files", [False, True])
+def test_file_in_the_place_of_the_folder_is_named_without_the_advice_to_mark_it(tmp_path: Path, has_files: bool) -> None:
+    (tmp_path / "files").write_text("no folder")
+    if has_files:
+        new_file("old")
+    with new_process(), override_settings(**file_storage_settings(tmp_path)):
+        for _ in range(2):
+            problem = str(storage_problem())
+            assert f"{tmp_path / 'files'} is not a folder: name another in RESPONSES_FILE_STORAGE" in problem
+            assert "touch" not in problem
+        with pytest.raises(StorageUnavailable, match="is not a folder"):
+            save(tmp_path, "new")
+        leases.heartbeat(uuid4(), "host-a:1", [])
+        status, message = next(iter(check_storage()))
+        assert (status, "is not a folder" in message, "mount its disk" in message) == (FAILED, True, False)
+
+
+@pytest.mark.django_db
 def test_doctor_names_a_folder_without_the_marker_of_the_server_that_runs(tmp_path: Path) -> None:
     with override_settings(**file_storage_settings(tmp_path)):
         assert next(iter(check_storage()))[0] == OK
