@@ -15,9 +15,10 @@ from django.test import TransactionTestCase
 from responses_app.access import gate
 from responses_app.errors import DatabaseAway
 from tests.support.store.connection_loss import place
+from tests.support.store.lock_waits import FROM_WAITING
 from tests.support.waiting import eventually
 
-END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'responses_app_apikey'::regclass"
+END_WAITING = f"SELECT pg_terminate_backend(pid) {FROM_WAITING} AND relation = 'responses_app_apikey'::regclass"
 
 
 class LookUpTest(TransactionTestCase):

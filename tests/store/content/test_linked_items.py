@@ -13,10 +13,10 @@ from responses_app.store.content import conversations, deletion
 from responses_app.store.db import call_in_thread
 from tests.support.store.connection_loss import place
 from tests.support.store.conversation_items import LINK_SQL
+from tests.support.store.lock_waits import FROM_WAITING
 from tests.support.store.log_records import NOW
 from tests.support.waiting import eventually
 
-WAITING = "SELECT FROM pg_locks WHERE NOT granted"
 BODY = {"id": "msg_1", "type": "message"}
 
 
@@ -35,7 +35,7 @@ class LinkedItemTest(TransactionTestCase):
         with psycopg.connect(**place()) as other:
             other.execute("DELETE FROM responses_app_item")
             added = asyncio.ensure_future(call_in_thread(conversations.add, self.conversation, [BODY], {}))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING}").rowcount))
             other.commit()
             await added
         link = await ConversationItem.objects.select_related("item").aget()
@@ -48,7 +48,7 @@ class LinkedItemTest(TransactionTestCase):
             # The commit of a link locks the item.
             other.execute("SET CONSTRAINTS ALL IMMEDIATE")
             deleted = asyncio.ensure_future(call_in_thread(deletion.erase, "p", "resp_1"))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING}").rowcount))
             other.commit()
             self.assertTrue(await deleted)
         self.assertFalse(await Response.objects.aexists())

@@ -33,15 +33,17 @@ def in_turn(works: Sequence[Callable[[], object]]) -> list[object]:
         with transaction.atomic():
             quota.lock(PROJECT)
             results = thread.submit(in_parallel, works)
-            wait_until(lambda: waiting_for_lock() == len(works), limit_s=120)
+            # A work that failed before its turn is raised here rather than awaited.
+            wait_until(lambda: results.done() or waiting_for_lock() == len(works), limit_s=120)
         return results.result()
 
 
 def waiting_for_lock() -> int:
+    """Return the number of sessions that wait for the lock that this session holds."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database ="
-            " (SELECT oid FROM pg_database WHERE datname = current_database())"
+            "SELECT count(*) FROM pg_locks waiting JOIN pg_locks held USING (locktype, database, classid, objid, objsubid)"
+            " WHERE locktype = 'advisory' AND NOT waiting.granted AND held.granted AND held.pid = pg_backend_pid()"
         )
         return int(cursor.fetchone()[0])
 

@@ -18,11 +18,10 @@ from responses_app.store.log.rows import loop_connection
 from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.event_connection import EventConnection
 from tests.support.store.connection_loss import cut, place
+from tests.support.store.lock_waits import FROM_WAITING_FOR_EVENTS
 from tests.support.store.log_records import frame, log
 from tests.support.store.stored_events import row_frames
 from tests.support.waiting import LIMIT_S, eventually
-
-WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
 
 
 class EventConnectionTest(TransactionTestCase):
@@ -91,8 +90,8 @@ class EventConnectionTest(TransactionTestCase):
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
             commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
-            other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
+            other.execute(f"SELECT pg_terminate_backend(pid) {FROM_WAITING_FOR_EVENTS}")
             with self.assertRaises(OperationalError):
                 await commit
         await link.commit([Append(self.log, [frame(1)])])
@@ -105,9 +104,9 @@ class EventConnectionTest(TransactionTestCase):
         with psycopg.connect(**place()) as other, patch.object(loop_connection, "SILENCE_S", 0.1):
             other.execute("LOCK TABLE responses_app_event")
             commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
             asyncio.get_running_loop().remove_reader(link._socket)
-            other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            other.execute(f"SELECT pg_terminate_backend(pid) {FROM_WAITING_FOR_EVENTS}")
             with self.assertRaises(OperationalError):
                 await asyncio.wait_for(commit, LIMIT_S)
         await link.commit([Append(self.log, [frame(1)])])
@@ -121,7 +120,7 @@ class EventConnectionTest(TransactionTestCase):
             with psycopg.connect(**place()) as other:
                 other.execute("LOCK TABLE responses_app_event")
                 commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
-                await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+                await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
                 asyncio.get_running_loop().remove_reader(link._socket)
             await asyncio.wait_for(commit, LIMIT_S)
         self.assertEqual(await self.numbers(), [0, 1])
@@ -133,7 +132,7 @@ class EventConnectionTest(TransactionTestCase):
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
             commit = asyncio.ensure_future(link.commit([Append(self.log, [frame(1)])]))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
             commit.cancel()
             await asyncio.wait([commit])
         # The cancelled commit may have been executed, as a commit whose reply is lost.

@@ -14,6 +14,7 @@ from django.test import TestCase, TransactionTestCase
 from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, Response, StoredRequest
 from responses_app.store.content.conversations import ConversationDeleted, ConversationLocked
 from responses_app.store.content.history import PreviousDeleted
+from responses_app.store.db import call_in_thread
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import map_integrity_errors, write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
@@ -21,15 +22,15 @@ from responses_app.store.log.rows.event_codec import packing
 from responses_app.store.log.rows.transaction_connection import TransactionConnection
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.conversation_items import LINK_SQL, add_item
+from tests.support.store.lock_waits import FROM_WAITING, FROM_WAITING_FOR_EVENTS
 from tests.support.store.log_records import NOW, USAGE, frame, log
 from tests.support.store.stored_events import read_stored_events
 from tests.support.waiting import eventually
 
 TEXT = 'tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028'
 WORKER = uuid4()
-WAITING = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'responses_app_event'::regclass"
 # A commit that waits for a row which another transaction has locked.
-LOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')"
+LOCKED = f"SELECT {FROM_WAITING} AND locktype IN ('transactionid', 'tuple')"
 
 
 def opening(uid: str, conversation: int | None = None, *, waits: bool = False) -> Append:
@@ -81,11 +82,11 @@ class TransactionConnectionTest(TransactionTestCase):
         for changed in (on_loop, in_thread):
             changed.log.row.metadata, changed.log.row.history = {"k": "ü"}, [3, item.pk]
         self.assertTrue(await self.link.commit([on_loop, opening("resp_more")]))
-        await asyncio.to_thread(write, [in_thread])
-        self.assertEqual(await asyncio.to_thread(rows, "resp_1"), await asyncio.to_thread(rows, "resp_2"))
+        await call_in_thread(write, [in_thread])
+        self.assertEqual(await call_in_thread(rows, "resp_1"), await call_in_thread(rows, "resp_2"))
         await self.link.commit([ending(on_loop.log)])
-        await asyncio.to_thread(write, [ending(in_thread.log)])
-        self.assertEqual(await asyncio.to_thread(rows, "resp_1"), await asyncio.to_thread(rows, "resp_2"))
+        await call_in_thread(write, [ending(in_thread.log)])
+        self.assertEqual(await call_in_thread(rows, "resp_1"), await call_in_thread(rows, "resp_2"))
         self.assertEqual(await ConversationItem.objects.filter(conversation=one).acount(), 3)
         self.assertEqual(len([*on_loop.log.input_keys, *on_loop.log.output_keys]), 2)
         self.link.close()
@@ -166,7 +167,7 @@ class TransactionConnectionTest(TransactionTestCase):
         with self.assertRaises(ConversationLocked), map_integrity_errors():
             await self.link.commit([one])
         with self.assertRaises(ConversationLocked):
-            await asyncio.to_thread(write, [one])
+            await call_in_thread(write, [one])
         self.assertFalse(await Response.objects.aexists())
         self.link.close()
 
@@ -190,7 +191,7 @@ class TransactionConnectionTest(TransactionTestCase):
         with self.assertRaises(ConversationDeleted), map_integrity_errors():
             await self.link.commit([one])
         with self.assertRaises(ConversationDeleted):
-            await asyncio.to_thread(write, [one])
+            await call_in_thread(write, [one])
         self.assertFalse(await Response.objects.aexists())
         self.link.close()
 
@@ -210,7 +211,7 @@ class TransactionConnectionTest(TransactionTestCase):
             with self.assertRaises(PreviousDeleted), map_integrity_errors():
                 await commit
         with self.assertRaises(PreviousDeleted):
-            await asyncio.to_thread(write, [second])
+            await call_in_thread(write, [second])
         self.assertFalse(await Response.objects.aexists())
         self.link.close()
 
@@ -228,8 +229,8 @@ class TransactionConnectionTest(TransactionTestCase):
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
             commit = asyncio.ensure_future(self.link.commit([one]))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
-            other.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
+            other.execute(f"SELECT pg_terminate_backend(pid) {FROM_WAITING_FOR_EVENTS}")
             with self.assertRaises(OperationalError):
                 await commit
         self.assertEqual(await Response.objects.acount(), 1)
@@ -256,7 +257,7 @@ class TransactionConnectionTest(TransactionTestCase):
         with psycopg.connect(**place()) as other:
             other.execute("LOCK TABLE responses_app_event")
             commit = asyncio.ensure_future(self.link.commit([opening("resp_1")]))
-            await eventually(lambda: asyncio.to_thread(lambda: other.execute(WAITING).rowcount))
+            await eventually(lambda: asyncio.to_thread(lambda: other.execute(f"SELECT {FROM_WAITING_FOR_EVENTS}").rowcount))
             commit.cancel()
             await asyncio.wait([commit])
         await self.link.commit([opening("resp_3")])

@@ -12,11 +12,12 @@ from django.test import override_settings
 from django.utils import timezone
 
 from responses_app.tools.file_search.service import StoreSearchOptions, search
+from tests.support.store.lock_waits import FROM_WAITING
 from tests.support.store.vector_stores import make_store
 from tests.support.waiting import eventually
 
 # The locks, as a session that waits is active for a moment when it looks for deadlocks.
-BLOCKED = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()"
+BLOCKED = f"SELECT count(*) {FROM_WAITING}"
 
 
 @pytest.mark.django_db(transaction=True)
