@@ -8,7 +8,7 @@ import string
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, BadRequestError
 
 MODEL: Final = "demo-chat"
 ENDED: Final = ("completed", "incomplete")
@@ -56,14 +56,23 @@ async def background(client: AsyncOpenAI, chance: random.Random) -> None:
     """Poll a background response, or cancel the response."""
     response = await client.responses.create(model=MODEL, input=STORY, max_output_tokens=120, background=True)
     if chance.random() < 0.2:
-        response = await client.responses.cancel(response.id)
-        check(response.status in (*ENDED, "cancelled"), f"a cancelled response is {response.status}")
+        await _cancel(client, response.id)
         return
     async with asyncio.timeout(POLL_LIMIT_S):
         while response.status in ("queued", "in_progress"):
             await asyncio.sleep(POLL_S)
             response = await client.responses.retrieve(response.id)
     check(response.status in ENDED, f"a background response is {response.status}: {response.error}")
+
+
+async def _cancel(client: AsyncOpenAI, response_id: str) -> None:
+    """Cancel a response, which may have ended meanwhile."""
+    try:
+        response = await client.responses.cancel(response_id)
+        check(response.status == "cancelled", f"a cancelled response is {response.status}")
+    except BadRequestError:
+        response = await client.responses.retrieve(response_id)
+        check(response.status in ENDED, f"a response that was not cancelled is {response.status}")
 
 
 async def conversation(client: AsyncOpenAI, chance: random.Random) -> None:
