@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
 from pathlib import Path
-
-from django.db.models.functions import Now
 
 from project.env import read_variable
 from responses_app.installation.data_dir import load_or_create
 from responses_app.installation.keyring import secret_key_ids
-from responses_app.models import ApiKey, Worker
-from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.models import ApiKey
+from responses_app.store.cluster.leases import live_workers
 
 NAME = "first"
 PROJECT = "default"
@@ -30,8 +27,7 @@ UNSHARED = (
 
 def unshared_secret_key() -> str | None:
     """Return a warning if processes that run have a SECRET_KEY that is none of this process. Earlier versions name no key."""
-    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
-    others = alive.exclude(secret_key_id__in=["", *secret_key_ids()])
+    others = live_workers().exclude(secret_key_id__in=["", *secret_key_ids()])
     name = others.values_list("name", flat=True).first()
     return UNSHARED.format(name=name) if name is not None else None
 

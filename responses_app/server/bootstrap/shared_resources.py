@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from django.db import DatabaseError
-from django.db.models.functions import Now
 
 from responses_app.installation.data_dir import MANAGE
 from responses_app.installation.shared_settings import is_other, shared_settings
-from responses_app.models import Worker
 from responses_app.store.cluster.clock import database_time
-from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.cluster.leases import MAX_AHEAD_S, live_workers, workers_ahead
 from responses_app.store.database_problems import replica_problem
 from responses_app.store.files.storage_check import missing_file, storage_problem
 from responses_app.store.health import later_version_problem
@@ -26,6 +24,11 @@ def warnings() -> Iterator[str]:
     difference = clock_difference_s()
     if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
         yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Keys, files and containers expire by it."
+    if ahead := workers_ahead().values_list("name", flat=True).first():
+        yield (
+            f"The last sign of life of {ahead}, a process of this database, lies more than {MAX_AHEAD_S:.0f} s in the future: the "
+            "clock of Postgres was ahead and was set back. This process is not counted as running."
+        )
     for problem in (later_version_problem(), replica_problem()):
         if problem:
             yield problem
@@ -54,9 +57,8 @@ def warnings() -> Iterator[str]:
 def setting_differences() -> Iterator[str]:
     """Yield a sentence for settings of which a process that runs has another value. Earlier versions store no values."""
     mine = shared_settings()
-    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
     named: set[str] = set()
-    for process, theirs in alive.values_list("name", "shared_settings"):
+    for process, theirs in live_workers().values_list("name", "shared_settings"):
         others = [name for name, value in mine.items() if name not in named and is_other(value, theirs.get(name, value))]
         if others:
             named.update(others)

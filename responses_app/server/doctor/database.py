@@ -12,7 +12,7 @@ from responses_app.installation.data_dir import MANAGE
 from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
-from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.store.cluster.leases import MAX_AHEAD_S, WORKER_TIMEOUT_S
 from responses_app.store.database_problems import connection_problem, encoding_problem, remedy, replica_problem
 from responses_app.store.health import DatabaseProbe, later_version_problem
 from responses_app.store.replica import REPLICA, replica
@@ -33,7 +33,8 @@ SELECT pg_is_in_recovery(), COALESCE(extract(epoch FROM clock_timestamp() - pg_l
 _CONNECTIONS_SQL: Final = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
   (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-  (SELECT count(*) FROM responses_app_worker WHERE heartbeat_at > clock_timestamp() - make_interval(secs => %s))
+  (SELECT count(*) FROM responses_app_worker
+   WHERE heartbeat_at BETWEEN clock_timestamp() - make_interval(secs => %s) AND clock_timestamp() + make_interval(secs => %s))
 """
 
 
@@ -149,7 +150,7 @@ def check_migrations() -> CheckResults:
 def check_connections() -> CheckResults:
     """Compare the connections of all processes at full load with `max_connections`."""
     try:
-        allowed, used, workers = _row(_CONNECTIONS_SQL, WORKER_TIMEOUT_S)
+        allowed, used, workers = _row(_CONNECTIONS_SQL, WORKER_TIMEOUT_S, MAX_AHEAD_S)
     except ProgrammingError:
         yield SKIPPED, "The tables are missing."
         return

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import DurationField, Exists, ExpressionWrapper, F, Func, IntegerField, OuterRef, Value
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, Func, IntegerField, OuterRef, QuerySet, Value
 from django.db.models.functions import Coalesce, Now
 
 from responses_app.installation.keyring import secret_key_ids
@@ -23,6 +23,8 @@ from responses_app.store.cluster.clock import shared_clock
 
 # A worker without a heartbeat for this many seconds is considered dead.
 WORKER_TIMEOUT_S = 5.0
+# A heartbeat that lies further ahead is from before the clock of the database was set back: a live worker has renewed its own since.
+MAX_AHEAD_S = 60.0
 # A process of an earlier version that was silent for this many seconds reads no rows any more.
 OLD_VERSION_TIMEOUT_S = 60.0
 # Rows of dead workers stay for this many seconds, to help to explain a failure.
@@ -160,6 +162,18 @@ def record_takeover(pk: int, last_number: int) -> int | None:
             added = Func(F("takeovers"), Value(last_number, IntegerField()), function="array_append")
             Response.objects.filter(pk=pk).update(takeovers=added)
     return lease.stalled_takeovers
+
+
+def live_workers() -> QuerySet[Worker]:
+    """Return the workers with a recent heartbeat, without those whose heartbeat lies more than MAX_AHEAD_S in the future."""
+    now = Now()
+    recent = (now - timedelta(seconds=WORKER_TIMEOUT_S), now + timedelta(seconds=MAX_AHEAD_S))
+    return Worker.objects.filter(heartbeat_at__range=recent)
+
+
+def workers_ahead() -> QuerySet[Worker]:
+    """Return the workers whose heartbeat lies more than MAX_AHEAD_S in the future."""
+    return Worker.objects.filter(heartbeat_at__gt=Now() + timedelta(seconds=MAX_AHEAD_S))
 
 
 def is_abandoned(pk: int) -> bool:

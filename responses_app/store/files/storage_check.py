@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from django.db import DatabaseError
-from django.db.models.functions import Now
 
-from responses_app.models import ContainerFile, File, Worker
-from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
+from responses_app.models import ContainerFile, File
+from responses_app.store.cluster.leases import live_workers
 from responses_app.store.files import storage, storage_calls
 
 # Files of each kind by which a folder is recognised. The newest ones may have been deleted after a backup.
@@ -90,8 +88,7 @@ def unmarked_folder() -> Path | None:
         if folder is None or storage_calls.call((folder / storage.MARKER).exists):
             return None
         storage_calls.call(storage.check_kind, folder)
-    alive = Worker.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=WORKER_TIMEOUT_S))
-    return folder if alive.exists() else None
+    return folder if live_workers().exists() else None
 
 
 def missing_file() -> str | None:

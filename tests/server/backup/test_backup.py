@@ -209,6 +209,18 @@ def test_a_backup_is_restored_into_a_postgres_of_your_own_and_a_missing_data_fol
     done = Server.run_manage(tmp_path / "data", "restore", str(backup), DATABASE_URL=url)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "data" / "secret_key").read_bytes() == (server.folder / "secret_key").read_bytes()
+    # Of a process that runs, and of one that has ended before the clock of the database was set back.
+    for seconds_ahead, code in ((10, 1), (3600, 0)):
+        with psycopg.connect(url) as link:
+            link.execute("DELETE FROM responses_app_worker")
+            link.execute(
+                "INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at)"
+                " VALUES (gen_random_uuid(), 'host-a:1', '{}', clock_timestamp() + make_interval(secs => %s))",
+                [seconds_ahead],
+            )
+        done = Server.run_manage(tmp_path / "data", "restore", str(backup), "--overwrite", DATABASE_URL=url)
+        assert done.returncode == code, done.stderr
+        assert ("Stop the server first" in done.stderr) == bool(code)
 
 
 def test_a_disk_without_room_for_the_files_is_named_before_a_table_is_replaced(

@@ -19,6 +19,7 @@ from django.test import override_settings
 from responses_app.installation.shared_settings import shared_settings
 from responses_app.models import Worker
 from responses_app.server.bootstrap import shared_resources
+from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.server.doctor.database import check_settings_of_hosts
 from responses_app.server.doctor.findings import OK, WARNING
 from responses_app.store.cluster import leases
@@ -49,6 +50,19 @@ def test_settings_that_another_process_has_otherwise_are_named() -> None:
         assert list(check_settings_of_hosts()) == [(WARNING, sentence)]
         Worker.objects.update(heartbeat_at="2026-01-01T00:00Z")
         assert [status for status, _ in check_settings_of_hosts()] == [OK]
+
+
+@pytest.mark.django_db
+def test_process_with_a_heartbeat_of_the_future_is_named_and_does_not_count_as_running() -> None:
+    with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(days=90), SECRET_KEY="other key of thirty-two characters"):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+    Worker.objects.update(heartbeat_at=Now() + timedelta(seconds=50))
+    assert [sentence.partition(":")[0] for sentence in shared_resources.warnings()] == ["RESPONSES_KEEP_RESPONSES"]
+    assert unshared_secret_key() is not None
+    Worker.objects.update(heartbeat_at=Now() + timedelta(hours=1))
+    (sentence,) = shared_resources.warnings()
+    assert "host-a:1, a process of this database, lies more than 60 s in the future" in sentence
+    assert unshared_secret_key() is None
 
 
 @pytest.mark.django_db
