@@ -88,10 +88,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     list_display = ("at", "actor_kind", "actor", "address", "action", "object", "project", "outcome")
     list_filter = ("at", "action", "outcome", "actor_kind")
-    search_fields = ("actor__exact", "object__startswith", "address__exact", "project__exact")
-    search_help_text = (
-        "An account, an address, a project, or the beginning of an object, such as “account ada” or “response resp_1”."
-    )
+    # Each word of a search is a part of one of these: an ID stands behind the kind of its object.
+    search_fields = ("actor__contains", "object__contains", "address__contains", "project__contains")
+    search_help_text = "Parts of an account, an address, a project or an object, such as “resp_1” or “account ada”."
     actions = (export_csv,)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

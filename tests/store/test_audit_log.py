@@ -182,6 +182,20 @@ class AuditAdminTest(TestCase):
         self.client.force_login(staff)
         self.assertEqual(self.client.get("/admin/responses_app/auditentry/").status_code, 403)
 
+    def test_a_search_takes_the_id_of_an_object_and_parts_of_names(self) -> None:
+        audit_log.record(audit_log.Actor(audit_log.Kind.USER, 1, "ada"), "response.read", "response resp_12345", "Big lab")
+        for words, number in (
+            ("resp_12345", 1),
+            ("response resp_123", 1),
+            ("ada resp_12345", 1),
+            ("Big lab", 1),
+            ("account root", 1),
+            ("resp_9", 0),
+        ):
+            with self.subTest(words=words):
+                page = self.client.get("/admin/responses_app/auditentry/", {"q": words})
+                self.assertEqual(page.context["cl"].result_count, number)
+
     def test_commands(self) -> None:
         call_command("createkey", "CI", stdout=StringIO())
         call_command("erase", "--project", "CI", "--keys", "--yes", stdout=StringIO())
