@@ -101,6 +101,13 @@ def release_connection() -> None:
 
 
 @contextmanager
+def released_connection() -> Iterator[None]:
+    """Return the connection to the pool before the context, for a wait in it. The next query takes another one."""
+    release_connection()
+    yield
+
+
+@contextmanager
 def durable_transaction() -> Iterator[None]:
     """Run a transaction with a commit on disk at the end. The log writer's connection commits asynchronously by default."""
     with transaction.atomic():

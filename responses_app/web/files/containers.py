@@ -18,7 +18,8 @@ from django.views.decorators.http import require_safe
 from responses_app.access.permissions import visible_responses
 from responses_app.models import Container, ContainerFile, Response
 from responses_app.store import audit_log
-from responses_app.store.files import container_files, containers
+from responses_app.store.db import released_connection
+from responses_app.store.files import container_files, containers, storage_calls
 from responses_app.tools import sandbox_access
 from responses_app.tools.code_interpreter import sandboxes
 from responses_app.web.files.lists import newest_page, row_of_user
@@ -70,7 +71,8 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/container_delete.html", {"section": "files", "container": row})
     async_to_sync(sandboxes.end_container)(row)
-    container_files.delete_container(row)
+    with storage_calls.slow_calls_in(released_connection):
+        container_files.delete_container(row)
     audit_log.record_on_page(request, "container.delete", f"container {row.uid}", row.project)
     messages.success(request, "The container was deleted.")
     return redirect("containers")

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_safe
 from responses_app.access.permissions import projects
 from responses_app.models import File, Role
 from responses_app.store import audit_log
-from responses_app.store.files import files
+from responses_app.store.db import released_connection
+from responses_app.store.files import files, storage_calls
 from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.web.private import private
 from responses_app.wire.file_download import download_response
@@ -53,7 +54,8 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     row = _file(request, uid)
     if request.method != "POST":
         return render(request, "web/file_delete.html", {"section": "files", "file": row})
-    files.delete(row)
+    with storage_calls.slow_calls_in(released_connection):
+        files.delete(row)
     audit_log.record_on_page(request, "file.delete", f"file {row.uid}", row.project)
     messages.success(request, "The file was deleted.")
     return redirect("files")

@@ -6,13 +6,19 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pytest
 from django.contrib.auth.models import User
-from django.test import override_settings
+from django.core.files.storage import FileSystemStorage
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.test import Client, override_settings
 
 from responses_app.models import File, Membership
 from responses_app.store.files import files, storage
 from tests.support.store.file_storage import file_storage_settings
+from tests.support.store.stored_files import add, container, upload
+from tests.support.waiting import wait_until
 from tests.support.web.page_case import WebCase, collect
 
 NOW = datetime.now(UTC)
@@ -109,3 +115,20 @@ class FilesTest(WebCase):
         for path in ("/files", "/files/file-1/content", "/files/file-1/delete"):
             with self.subTest(path):
                 self.assertEqual(self.client.get(path).status_code, 302)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deletion_that_waits_for_the_storage_holds_no_connection(client: Client, tmp_path: Path) -> None:
+    page_connection, deleted = connections[DEFAULT_DB_ALIAS], list[str]()
+
+    def delete(_storage: FileSystemStorage, name: str) -> None:
+        wait_until(lambda: page_connection.connection is None, limit_s=5)
+        deleted.append(name)
+
+    client.force_login(User.objects.create_superuser("operator"))
+    with override_settings(**file_storage_settings(tmp_path)), patch.object(FileSystemStorage, "delete", delete):
+        file, work = upload(size=3), container()
+        names = [file.storage_name, add(work, "a.txt", 3).storage_name]
+        for path in (f"/files/{file.uid}/delete", f"/containers/{work.uid}/delete"):
+            assert client.post(path).status_code == 302
+    assert deleted == names
