@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+import psycopg
 import pytest
 from playwright.sync_api import expect
 
+from responses_app.installation.database_url import superuser_url
+from tests.support.server.serve_command import Server
 from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import SLOWLY, Visitor, held
 
@@ -59,6 +63,36 @@ def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> Non
     expect(threads.locator("li")).not_to_have_count(1)
     assert "q=" not in visitor.page.url
     expect(visitor.answers).to_have_count(2)
+
+
+@pytest.fixture
+def long_project(chat_server: Server) -> Iterator[str]:
+    """Add a project with a long name, of which the operator is a member."""
+    name = "Research and development of the northern branch office"
+    with psycopg.connect(superuser_url(chat_server.folder), autocommit=True) as connection:
+        insert = "INSERT INTO responses_app_membership (user_id, project, role, by_provider) SELECT id, %s, 2, false FROM auth_user LIMIT 1"
+        connection.execute(insert, [name])
+        yield name
+        connection.execute("DELETE FROM responses_app_membership WHERE project = %s", [name])
+
+
+def test_button_beside_a_project_with_a_long_name_is_in_view(visitor: Visitor, long_project: str) -> None:
+    page = visitor.page
+    page.reload()
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        if width == 390:
+            page.get_by_role("button", name="Conversations").click()
+        threads = page.get_by_role("navigation", name="Conversations")
+        button, box = threads.get_by_role("button", name="Show").bounding_box(), threads.bounding_box()
+        assert button
+        assert box
+        assert button["x"] + button["width"] <= box["x"] + box["width"], width
+        # The word stands in one line.
+        assert button["height"] < 45, width
+    threads.get_by_label("Project").select_option(long_project)
+    threads.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile("project=Research"))
 
 
 def test_send_is_at_the_right_end_of_the_frame(visitor: Visitor) -> None:
