@@ -68,11 +68,15 @@ def unknown_file(uid: str, where: str) -> InvalidRequest:
 
 
 class Unauthorized(ApiError):
-    """Missing or unknown API key (401)."""
+    """Missing or unknown API key (401). Instructs clients not to retry: Claude Code would for three minutes."""
 
     status = 401
     type = "invalid_request_error"
     default_code = "invalid_api_key"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.headers = {"x-should-retry": "false"}
 
 
 class Forbidden(ApiError):
