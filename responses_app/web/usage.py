@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ from responses_app.web.private import private
 
 # Limits of spend are by calendar month.
 MONTH: Final = "month"
-RANGES: Final = {"1": "1 day", "7": "7 days", "30": "30 days", MONTH: "This month", "90": "90 days"}
+LAST_MONTH: Final = "last-month"
+RANGES: Final = {"1": "1 day", "7": "7 days", "30": "30 days", MONTH: "This month", LAST_MONTH: "Last month", "90": "90 days"}
 GROUP_BY: Final = ("project", "key", "model")
 # The key has its name, which may stand twice in a project, and its id.
 COLUMNS: Final = ("day", *GROUP_BY, *SUMS, "key_id")
@@ -30,24 +31,20 @@ COLUMNS: Final = ("day", *GROUP_BY, *SUMS, "key_id")
 @private("GET", "HEAD")
 @reads_replica
 def show(request: HttpRequest) -> HttpResponse:
-    """Show at GET /usage the usage by day, and by project, key and model."""
+    """Show at GET /usage the usage by day, by project, and by project, key and model."""
     days = _days(request)
     by_day = _usage(request, days, ())
     most = max((row["tokens"] for row in by_day), default=1)
-    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in _usage(request, days, GROUP_BY):
-        # Keys of a project may have the same name.
-        total = groups.setdefault((row["project"], row["key_id"], row["model"]), {**row, **dict.fromkeys(SUMS, 0)})
-        for name in SUMS:
-            total[name] += row[name]
-        total["cost_text"] = _cost_text(total["cost"])
+    rows = _usage(request, days, GROUP_BY)
     context = {
         "section": "overview",
         "days": days,
         "choices": RANGES.items(),
         "by_day": by_day[::-1],
         "most": most,
-        "groups": sorted(groups.values(), key=lambda row: -row["input_tokens"] - row["output_tokens"]),
+        "projects": _totals(rows, "project"),
+        # Keys of a project may have the same name.
+        "groups": _totals(rows, "project", "key_id", "model"),
         "currency": settings.RESPONSES_CURRENCY if settings.RESPONSES_PRICES else "",
     }
     return render(request, "web/usage.html", context)
@@ -72,14 +69,30 @@ def _days(request: HttpRequest) -> str:
     return days if days in RANGES else "30"
 
 
+def _totals(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[dict[str, Any]]:
+    """Add up the rows with the same values of `columns`, the most tokens first."""
+    totals: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        total = totals.setdefault(tuple(row[name] for name in columns), {**row, **dict.fromkeys(SUMS, 0)})
+        for name in SUMS:
+            total[name] += row[name]
+        total["cost_text"] = _cost_text(total["cost"])
+    return sorted(totals.values(), key=lambda row: -row["input_tokens"] - row["output_tokens"])
+
+
 def _usage(request: HttpRequest, days: str, group_by: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the usage that the user may see, with the names of keys, in days of UTC."""
     now = datetime.now(UTC)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    start = today.replace(day=1) if days == MONTH else today - timedelta(days=int(days) - 1)
+    end = now + timedelta(seconds=1)
+    if days == LAST_MONTH:
+        end = today.replace(day=1)
+        start = (end - timedelta(days=1)).replace(day=1)
+    else:
+        start = today.replace(day=1) if days == MONTH else today - timedelta(days=int(days) - 1)
     projects = restricted_to(request.user)
     filters = {} if projects is None else {"project": projects}
-    rows = list(sums(UsageQuery(start, now + timedelta(seconds=1), "1d", group_by, filters)))
+    rows = list(sums(UsageQuery(start, end, "1d", group_by, filters)))
     keys = ApiKey.objects.filter(pk__in={row.get("key") for row in rows}).in_bulk()
     return [_shown(row, keys) for row in rows]
 

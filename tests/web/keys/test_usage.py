@@ -43,7 +43,8 @@ class UsagePageTest(WebCase):
             row.save()
         with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}):
             page = self.page("/usage")
-        self.assertEqual(re.findall(r'data-name="Cost"[^>]*>6\.25<', page), ['data-name="Cost" class="n">6.25<'])
+        # Of the project, and of the key.
+        self.assertEqual(len(re.findall(r'data-name="Cost"[^>]*>6\.25<', page)), 2)
 
     def test_keys_of_the_same_name_have_rows_of_their_own(self) -> None:
         for output in (4321, 8765):
@@ -68,6 +69,31 @@ class UsagePageTest(WebCase):
         self.assertIn('href="?days=month" aria-current="page">This month</a>', page)
         self.assertIn("first day", page)
         self.assertNotIn("last month", page)
+
+    def test_usage_of_the_last_month_ends_before_this_one(self) -> None:
+        first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        starts = {"month before": first - timedelta(days=32), "last day": first - timedelta(seconds=1), "newer": first}
+        for model, start in starts.items():
+            row = usage_row("r", None, None, model, Spent(10, 0, 0, 0, 0))
+            row.start = start
+            row.save()
+        page = self.page("/usage?days=last-month")
+        self.assertIn('href="?days=last-month" aria-current="page">Last month</a>', page)
+        lines = self.client.get("/usage.csv?days=last-month").content.decode()
+        for text in (page, lines):
+            self.assertIn("last day", text)
+            self.assertNotIn("month before", text)
+            self.assertNotIn("newer", text)
+
+    def test_project_has_the_sum_of_its_keys_and_models(self) -> None:
+        for model in ("m", "n"):
+            usage_row("p", None, None, model, Spent(500, 0, 0, 0, 2_000_000_000)).save()
+        with override_settings(RESPONSES_PRICES={"": Price(1, 1, 1)}):
+            page = self.page("/usage")
+        table = page.partition('aria-label="Usage by project"')[2].partition("</table>")[0]
+        self.assertEqual(re.findall(r'data-name="Project" class="wrap">(\w)<', table), ["p", "q"])
+        self.assertEqual(re.findall(r'data-name="Input" class="n">([\d,]+)<', table), ["2,000", "1,000"])
+        self.assertEqual(re.findall(r'data-name="Cost" class="n">([\d.]+)<', table), ["5.50", "1.50"])
 
     def test_member_sees_the_own_project_alone(self) -> None:
         user = User.objects.create_user("member")
