@@ -6,7 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from time import monotonic
 
 import httpx2
@@ -24,8 +24,9 @@ from responses_app.engine_interface import (
     prefill_by_generating,
 )
 from responses_app.engines.http import codec
-from responses_app.engines.http.connections import CONNECT_S, connect, map_errors
+from responses_app.engines.http.connections import ABORT, ABORT_S, CONNECT_S, abort, connect, map_errors
 from responses_app.engines.http.health import HealthMonitor
+from responses_app.engines.http.silence import Silence, generates_token
 from responses_app.engines.refusal import Refusal
 from responses_app.engines.urls import without_version
 from responses_app.engines.vllm.compile_queue import CompileQueue
@@ -36,11 +37,10 @@ MAX_CONNECTIONS = 1024  # Maximum connections, one per running request. Requests
 HEALTH_TIMEOUT_S = 2.0  # Timeout of a health check.
 RETRY_S = 0.25  # Pause between attempts to reach a starting server.
 MAX_CONTROL_CONNECTIONS = 8  # Maximum connections for health checks and aborts, which must not wait for running requests.
-ABORT_S = 5.0
 KEY_REFUSED = frozenset({401, 403})
 WRONG_KEY = "the engine refuses the key (HTTP {}): write its key as http://:KEY@host:port"
 
-GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
+GENERATE, MODELS, HEALTH = "/inference/v1/generate", "/v1/models", "/health"
 
 
 class HttpVllm:
@@ -79,7 +79,8 @@ class HttpVllm:
         self._start_wait, self._session_header = start_wait, session_header
         self._client: httpx2.AsyncClient | None = None
         self._control: httpx2.AsyncClient | None = None
-        self._health = HealthMonitor(self._check_health)
+        self._health = HealthMonitor(self._check_health, lambda: self.silence.report())
+        self.silence = Silence(base, self._health.interrupt, self._probe)
         self._refusal = Refusal()
         self._running: set[str] = set()
         self._compile_queue = CompileQueue()
@@ -126,8 +127,8 @@ class HttpVllm:
         """Accept every constraint; the server rejects invalid constraints with the first response."""
 
     async def is_healthy(self) -> bool:
-        """Return True if the server answers health checks."""
-        return self._client is not None and await self._health.is_healthy()
+        """Return True if the server answers health checks, and generates a token if requests were moved for its silence."""
+        return self._client is not None and await self._health.is_healthy() and await self.silence.has_ended()
 
     @property
     def refusal_s(self) -> float:
@@ -141,10 +142,11 @@ class HttpVllm:
         if client is None or control is None:
             return
         if self._running:
-            await _abort(control, list(self._running))
+            await abort(control, list(self._running))
         if self._aborts:
             await asyncio.wait(self._aborts, timeout=ABORT_S)
         await self._health.stop()
+        self.silence.stop()
         await client.aclose()
         await control.aclose()
 
@@ -157,9 +159,11 @@ class HttpVllm:
         content = codec.encode_body(request, self.model, self._priorities)
         answer = codec.GenerateStreamParser(request)
         self._running.add(engine_id)
+        self.silence.begin(engine_id, request)
         try:
             async with aclosing(self._parts(client, content, codec.headers(request, self._session_header))) as parts:
                 async for data in parts:
+                    self.silence.note_data(engine_id)
                     if chunk := answer.feed(data):
                         yield chunk
             last_chunk = answer.last_chunk()
@@ -181,6 +185,7 @@ class HttpVllm:
             self._health.record(False)
             raise
         finally:
+            self.silence.end(engine_id)
             # Closing the connection aborts the generation too, unless a proxy leaves the connection to the server open.
             if engine_id in self._running:
                 self._running.discard(engine_id)
@@ -239,6 +244,15 @@ class HttpVllm:
         except (httpx2.HTTPError, EngineUnavailable, RuntimeError):  # RuntimeError: the client was closed meanwhile.
             return False
 
+    async def _probe(self) -> bool:
+        uid = uuid.uuid4().hex
+        request = GenerateRequest(f"probe-{uid}", [0], Sampling(max_tokens=1), cache_salt=uid)
+        content = codec.encode_body(request, self.model, self._priorities)
+        answers = await generates_token(self._open_client(), GENERATE, content, codec.headers(request, self._session_header))
+        if not answers:
+            self._spawn_abort(codec.engine_id(request))
+        return answers
+
     async def _wait_for_server(self) -> None:
         """Retry `_connect_model` until success, or until `start_wait` has passed."""
         deadline = monotonic() + self._start_wait
@@ -269,15 +283,9 @@ class HttpVllm:
             raise EngineUnavailable(
                 f"{self.base} has no {ABORT} (HTTP {aborted.status_code}): start it with --enable-scale-out"
             )
-        cards = {card["id"]: card for card in codec.parse_models(listed.content)}
-        self.model = self.model or next(iter(cards), None)
-        if self.model not in cards:
-            raise EngineUnavailable(f"{self.base} serves {', '.join(cards) or 'nothing'}, not {self.model}")
-        card = cards[self.model]
-        self.root = card.get("root")
-        # vLLM names no length for a LoRA adapter, which has that of its model.
-        parent = cards.get(card.get("parent") or "", {})
-        self._max_model_len = self._max_model_len or card.get("max_model_len") or parent.get("max_model_len")
+        card = codec.find_model(listed.content, self.model, self.base)
+        self.model, self.root = card["id"], card.get("root")
+        self._max_model_len = self._max_model_len or card.get("max_model_len")
         if not self._max_model_len:
             raise EngineUnavailable(f"{self.base} does not report max_model_len: add it to the engine URL")
 
@@ -285,13 +293,6 @@ class HttpVllm:
         """Abort in a separate task: the closing caller may be cancelled and must not wait."""
         if self._control is None:
             return
-        task = asyncio.create_task(_abort(self._control, [request_id]), name=f"abort {request_id}")
+        task = asyncio.create_task(abort(self._control, [request_id]), name=f"abort {request_id}")
         self._aborts.add(task)
         task.add_done_callback(self._aborts.discard)
-
-
-async def _abort(client: httpx2.AsyncClient, request_ids: list[str]) -> None:
-    ids = [codec.ENGINE_ID_PREFIX + request_id for request_id in request_ids]
-    # An unreachable server has aborted by itself. RuntimeError: the client was closed meanwhile.
-    with suppress(httpx2.HTTPError, RuntimeError):
-        await client.post(ABORT, json={"request_ids": ids}, timeout=ABORT_S)

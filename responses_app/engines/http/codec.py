@@ -214,3 +214,17 @@ def parse_models(content: bytes) -> Sequence[Mapping[str, Any]]:
     except (ValueError, KeyError, TypeError) as error:
         raise EngineUnavailable(f"no list of models: {content[:200].decode(errors='replace')}") from error
     return list(models)
+
+
+def find_model(content: bytes, model: str | None, base: str) -> dict[str, Any]:
+    """Return the entry of `model` in a list of models, by default the first. Raises EngineUnavailable without it.
+
+    vLLM names no length for a LoRA adapter, which has that of its model.
+    """
+    cards = {card["id"]: card for card in parse_models(content)}
+    model = model or next(iter(cards), None)
+    if model not in cards:
+        raise EngineUnavailable(f"{base} serves {', '.join(cards) or 'nothing'}, not {model}")
+    card = cards[model]
+    parent = cards.get(card.get("parent") or "", {})
+    return {**card, "max_model_len": card.get("max_model_len") or parent.get("max_model_len")}

@@ -1,20 +1,22 @@
-"""Connections to a vLLM server: limits, keep-alive and errors."""
+"""Connections to a vLLM server: limits, keep-alive, errors and aborts."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx2
 
 from responses_app.engine_interface import EngineUnreachable
+from responses_app.engines.http.codec import ENGINE_ID_PREFIX
 from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
 
 POOL_WAIT_S = 30.0
 CONNECT_S = 5.0
 WRITE_S = 30.0
 CHUNK_TIMEOUT_S = 600.0  # Maximum time between two chunks: a long prompt in a long queue can take minutes.
+ABORT, ABORT_S = "/inference/v1/abort_requests", 5.0
 IDLE_S = 4.0  # vLLM closes idle connections after 5 s, possibly during a write; this client closes them earlier.
 
 # TCP keep-alive detects a vanished host after 10 + 3 * 5 s, long before CHUNK_TIMEOUT_S.
@@ -64,3 +66,11 @@ def map_errors(base: str) -> Iterator[None]:
         if problem := certificate_problem(error):
             raise EngineUnreachable(f"{base}: the certificate is not accepted ({problem}): {TRUST}") from error
         raise EngineUnreachable(f"{base}: {type(error).__name__} {error}".rstrip() + plain_http_hint(base, error)) from error
+
+
+async def abort(client: httpx2.AsyncClient, request_ids: list[str]) -> None:
+    """Abort requests on the server. A server that cannot be reached has aborted by itself."""
+    ids = [ENGINE_ID_PREFIX + request_id for request_id in request_ids]
+    # RuntimeError: the client was closed meanwhile.
+    with suppress(httpx2.HTTPError, RuntimeError):
+        await client.post(ABORT, json={"request_ids": ids}, timeout=ABORT_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from time import monotonic
 from typing import Any, TypeVar
@@ -20,6 +20,8 @@ WATCH_S = 1.0
 MAX_FAILURES = 2
 # A server that does not answer health checks at all may be busy; after this time it counts as dead.
 HUNG_TIMEOUT_S = 15.0
+
+AWAY = "the server does not answer any more"
 
 Result = TypeVar("Result")
 
@@ -45,18 +47,23 @@ class FailureDetector:
 
 
 class HealthMonitor:
-    """Health monitor. `check` returns True (healthy), False (unhealthy), or None (no answer in time)."""
+    """Health monitor. `check` returns True (healthy), False (unhealthy), or None (no answer in time).
+
+    `observe` is called every WATCH_S while tasks wait.
+    """
 
     def __init__(
         self,
         check: Callable[[], Awaitable[bool | None]],
+        observe: Callable[[], None] = lambda: None,
         *,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._observe = observe
         self._check, self._clock, self._sleep = check, clock, sleep
         self._last_response_s = -FRESH_S
-        self._waiting: dict[asyncio.Task[Any], bool] = {}  # True once the task was interrupted.
+        self._waiting: dict[asyncio.Task[Any], str] = {}  # The reason, once the task was interrupted.
         self._running_check: asyncio.Task[bool | None] | None = None
         self._watcher: asyncio.Task[None] | None = None
 
@@ -74,7 +81,7 @@ class HealthMonitor:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        self._interrupt_waiting()
+        self.interrupt(self._waiting)
 
     async def is_healthy(self) -> bool:
         """Return True if the server responded recently or passes a health check. Concurrent callers share the same check."""
@@ -95,12 +102,12 @@ class HealthMonitor:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
         # Same technique as asyncio.timeout, which costs ten microseconds more per chunk of tokens.
-        self._waiting[task], cancelling = False, task.cancelling()
+        self._waiting[task], cancelling = "", task.cancelling()
         try:
             result = await work
         except asyncio.CancelledError:
-            if self._waiting[task] and task.uncancel() <= cancelling:
-                raise EngineUnavailable("the server does not answer any more") from None
+            if (reason := self._waiting[task]) and task.uncancel() <= cancelling:
+                raise EngineUnavailable(reason) from None
             raise
         finally:
             del self._waiting[task]
@@ -115,7 +122,9 @@ class HealthMonitor:
             is_observed = bool(self._waiting) and self._clock() - self._last_response_s >= WATCH_S
             detector.record(await self._check_server() if is_observed else True)
             if detector.is_dead:
-                self._interrupt_waiting()
+                self.interrupt(self._waiting)
+            elif self._waiting:
+                self._observe()
 
     async def _check_server(self) -> bool | None:
         """Check the server. An unexpected error is a failed check: it must not end the checks."""
@@ -125,9 +134,9 @@ class HealthMonitor:
             logger.exception("the health check of an engine has failed")
             return False
 
-    def _interrupt_waiting(self) -> None:
-        """Interrupt all waiting tasks."""
-        for task, is_interrupted in list(self._waiting.items()):
-            if not is_interrupted:
-                self._waiting[task] = True
+    def interrupt(self, tasks: Collection[asyncio.Task[Any]], reason: str = AWAY) -> None:
+        """Interrupt those of `tasks` that wait, with EngineUnavailable."""
+        for task in list(tasks):
+            if self._waiting.get(task) == "":
+                self._waiting[task] = reason
                 task.cancel()

@@ -212,8 +212,17 @@ class EnginePool:
         """Check idle engines and engines that are out, each when the health check is due."""
         while True:
             await self._sleep(WATCH_S)
+            self._leave_silent()
             due = [member for member in self._members if member.availability.is_due]
             await asyncio.gather(*(self._check(member) for member in due))
+
+    def _leave_silent(self) -> None:
+        """Move the requests of engines that have sent nothing for too long, while another engine is not silent."""
+        up = self._available()
+        silent = [member for member in up if member.is_silent]
+        if len(silent) < len(up):
+            for member in silent:
+                member.move_requests()
 
     async def _check(self, member: PoolMember) -> bool:
         """Check the health of an engine, and start an engine that was away at the start."""

@@ -103,6 +103,16 @@ class PoolMember:
         finally:
             self.in_flight -= 1
 
+    @property
+    def is_silent(self) -> bool:
+        """Return whether the engine has sent nothing for too long, as far as the engine watches for that."""
+        silence = getattr(self.engine, "silence", None)
+        return silence is not None and bool(silence.is_too_long)
+
+    def move_requests(self) -> None:
+        """End the waits of a silent engine's requests, which go to other engines of the pool."""
+        getattr(self.engine, "silence").move_requests()  # noqa: B009
+
     async def start_or_check(self) -> bool:
         """Start the engine, or check the health of a started engine. Raises EngineUnavailable if the start fails.
 

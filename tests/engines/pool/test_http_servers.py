@@ -11,11 +11,14 @@ import pytest
 
 from responses_app.engine_interface import EngineLacksModel, EngineOverloaded, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.engines import open_engine
+from responses_app.engines.http import silence
+from responses_app.engines.pool import engine
 from responses_app.engines.pool.engine import EnginePool
 from responses_app.engines.pool.member import ranking
 from responses_app.runs.execute.generation import Generation
 from tests.support.engines.faulty_http_server import GENERATE, HEALTH, FaultyServer, plain, serve, stream, token
 from tests.support.engines.generate import collect, make_request, tokens
+from tests.support.waiting import eventually
 
 WHOLE = stream(token(1), token(2), token(3, "length"), b"[DONE]")
 SESSION = "resp_1"
@@ -133,5 +136,70 @@ def test_server_with_another_context_length_ends_the_start() -> None:
             pool = open_engine(f"{one.url},{other.url}?model=m&start_wait=0")
             with pytest.raises(EngineUnavailable, match=f"{one.url} has 128, {other.url} has 64"):
                 await pool.start()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("sent", [(), (7, 8)])
+def test_requests_of_a_silent_server_go_to_the_other_until_it_generates_a_token(
+    sent: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(silence, "SILENCE_S", 0.2)
+    monkeypatch.setattr(silence, "PROBE_S", 0.2)
+    monkeypatch.setattr(engine, "WATCH_S", 0.05)
+
+    async def main() -> None:
+        async with running() as pair:
+            pair.first.routes[GENERATE] = stream(*map(token, sent), hang=True)
+            request = GenerateRequest("resp_1", [1, 2], Sampling(max_tokens=5), session=SESSION)
+            chunks = Generation(pair.pool, request, str, wait=60).chunks()
+            assert [token async for chunk in chunks for token in chunk.tokens] == [*sent, 1, 2, 3]
+            assert [status.name for status in pair.pool.statuses if not status.is_up] == [pair.first.url]
+            assert "answers health checks and has sent nothing for" in caplog.text
+            # Health checks alone do not bring the server back.
+            probes = pair.first.count(GENERATE)
+            await eventually(lambda: pair.first.count(GENERATE) > probes + 1)
+            assert tokens(await collect(pair.pool, make_request(session=SESSION))) == [1, 2, 3]
+            pair.first.routes[GENERATE] = WHOLE
+            await eventually(lambda: all(status.is_up for status in pair.pool.statuses))
+
+    asyncio.run(main())
+
+
+def test_server_that_generates_a_token_after_a_silence_stays_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENCE_S", 0.2)
+    monkeypatch.setattr(engine, "WATCH_S", 0.05)
+
+    async def main() -> None:
+        async with running() as pair:
+
+            async def hang_once(_writer: asyncio.StreamWriter) -> None:
+                pair.first.routes[GENERATE] = WHOLE
+                await asyncio.Event().wait()
+
+            pair.first.routes[GENERATE] = hang_once
+            assert tokens(await collect(pair.pool, make_request(session=SESSION))) == [1, 2, 3]
+            assert (pair.first.count(GENERATE), pair.second.count(GENERATE)) == (2, 1)
+            assert all(status.is_up for status in pair.pool.statuses)
+
+    asyncio.run(main())
+
+
+def test_requests_wait_if_all_servers_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENCE_S", 0.1)
+    monkeypatch.setattr(engine, "WATCH_S", 0.02)
+
+    async def main() -> None:
+        async with running() as pair:
+            pair.first.routes[GENERATE] = pair.second.routes[GENERATE] = stream(hang=True)
+            sessions = ("resp_1", "resp_2", "resp_3", "resp_4", "resp_5", "resp_6")
+            tasks = [asyncio.create_task(collect(pair.pool, make_request(session=session))) for session in sessions]
+            await eventually(lambda: pair.first.count(GENERATE) and pair.second.count(GENERATE))
+            done, _ = await asyncio.wait(tasks, timeout=1.0)
+            assert not done
+            assert all(status.is_up for status in pair.pool.statuses)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     asyncio.run(main())
