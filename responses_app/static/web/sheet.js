@@ -8,9 +8,13 @@ sheet.setAttribute("aria-label", "Response");
 sheet.tabIndex = -1;
 let current = null;
 
-/** Opens the response at `url`; a second call shows another response in the same sheet. */
+/** Opens the response at `url`; a second call shows another response in the same sheet, and in the same entry of the history. */
 export async function show(url) {
   const { pathname } = new URL(url, location.href);
+  const address = `${location.pathname}${location.search}#${pathname.split("/").at(-1)}`;
+  // The address of a reloaded or shared page names the response already.
+  if (sheet.isConnected || location.hash) history.replaceState(history.state, "", address);
+  else history.pushState({ sheet: true }, "", address);
   current = pathname;
   mark(pathname);
   if (!sheet.isConnected) {
@@ -19,7 +23,6 @@ export async function show(url) {
   }
   sheet.replaceChildren(bar(pathname), placeholder());
   sheet.focus({ preventScroll: true });
-  history.replaceState(history.state, "", `${location.pathname}${location.search}#${pathname.split("/").at(-1)}`);
   const response = await fetch(pathname, { headers: { Accept: "text/html" } }).catch(() => null);
   if (current !== pathname) return;
   const page = response?.ok && new URL(response.url).pathname === pathname ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
@@ -30,12 +33,18 @@ export async function show(url) {
   if (part?.querySelector(".markdown")) import("./markdown/enhance.js").then(({ enhance }) => enhance(part));
 }
 
-export function close() {
+function close() {
+  const isPushed = history.state?.sheet;
+  remove();
+  if (isPushed) history.back();
+  else history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+function remove() {
   const row = document.querySelector("#rows .showing a.open");
   current = null;
   mark(null);
   sheet.remove();
-  history.replaceState(history.state, "", location.pathname + location.search);
   row?.focus({ preventScroll: true });
 }
 
@@ -83,6 +92,12 @@ function addStyle() {
     document.head.append(link);
   }
 }
+
+// The back button closes the sheet, and the forward button opens it.
+addEventListener("popstate", () => {
+  if (location.hash) show(`${location.pathname}/${location.hash.slice(1)}`);
+  else if (sheet.isConnected) remove();
+});
 
 // Esc closes the sheet; j and k show the neighbour of the shown row.
 document.addEventListener("keydown", (event) => {

@@ -44,6 +44,28 @@ def test_click_on_a_row_opens_the_response_in_a_sheet(chat_server: Server, page:
     expect(page).to_have_url(f"{chat_server.url}/responses?q=selected")
 
 
+def test_back_button_closes_the_sheet_and_stays_on_the_list(chat_server: Server, page: Page, pair: list[str]) -> None:
+    page.goto(f"{chat_server.url}/keys")
+    page.goto(f"{chat_server.url}/responses?q=selected")
+    rows, sheet = page.locator("#rows tbody tr"), page.get_by_role("dialog", name="Response")
+    rows.nth(1).locator("td").last.click()
+    expect(sheet.locator("h1")).to_contain_text("selected first")
+    page.keyboard.press("k")
+    expect(sheet.locator("h1")).to_contain_text("selected second")
+    page.go_back()
+    expect(sheet).to_have_count(0)
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=selected")
+    expect(rows.nth(0).locator("a.open")).to_be_focused()
+    page.go_forward()
+    expect(sheet.locator("h1")).to_contain_text("selected second")
+    # Closing by another way leaves no entry behind.
+    sheet.get_by_role("button", name="Close").click()
+    expect(sheet).to_have_count(0)
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=selected")
+    page.go_back()
+    expect(page).to_have_url(f"{chat_server.url}/keys")
+
+
 def test_checked_rows_are_compared_exported_and_deleted(chat_server: Server, page: Page, pair: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?q=selected")
     expect(page.get_by_role("button", name="Compare")).to_be_hidden()
