@@ -43,7 +43,8 @@ class TemplateFit:
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
     message, calls are text of assistant messages, and outputs are user messages. Without `output_images` the images of outputs follow
-    the outputs in a user message. `named_ids` are ids of calls with the name of the function, which the template writes in place of
+    the outputs in a user message. Without `rules_behind_outputs` the template drops the system message where an output ends the prompt:
+    it then joins the last user message. `named_ids` are ids of calls with the name of the function, which the template writes in place of
     the name. `reasoning_key` is the key of an assistant
     message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
     content that the template passes on unseen, None for models that do not reason.
@@ -53,6 +54,7 @@ class TemplateFit:
     calls: bool = True
     outputs: bool = True
     output_images: bool = True
+    rules_behind_outputs: bool = True
     parallel_calls: bool = True
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
@@ -75,7 +77,8 @@ class TemplateFit:
             if self.reasoning_key == MARKED_TEXT:
                 group = [self._with_reasoning(each, _HELD_MARKS, is_current=is_current) for each in group]
             fitted += [self._with_reasoning(each, marks, is_current=is_current) for each in self._group(group, call_text)]
-        return _joined(fitted)
+        fitted = _joined(fitted)
+        return fitted if self.rules_behind_outputs else _with_rules_in_question(fitted)
 
     def finish(self, prompt: str, marks: tuple[str, str], messages: Sequence[Message] = (), call_begin: str = "") -> str:
         """Return the rendered prompt with the markers of reasoning, and the texts beside calls of `messages`, in place.
@@ -112,6 +115,7 @@ class TemplateFit:
             "calls of earlier turns: as text": not self.calls,
             "outputs of calls: as user messages": not self.outputs,
             "images of outputs: in a user message behind": not self.output_images and self.outputs,
+            "system message before outputs: in the last user message": not self.rules_behind_outputs,
             "several calls of a turn: a message for each": not self.parallel_calls and self.calls,
             "text beside a call: in a message before": self.text is TextPlace.BEFORE and self.calls,
             "text beside a call: before the marker of the call": self.text is TextPlace.BEFORE_MARKER and self.calls,
@@ -256,6 +260,16 @@ def _join(first: str | list[Message], second: str | list[Message]) -> str | list
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     return [*_parts(first), *_parts(second)]
+
+
+def _with_rules_in_question(messages: list[Message]) -> list[Message]:
+    """Move the system message into the last user message if an output ends the conversation."""
+    questions = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    if not questions or messages[0]["role"] != "system" or messages[-1]["role"] != "tool":
+        return messages
+    at = questions[-1]
+    question = {**messages[at], "content": _join(messages[0]["content"], messages[at]["content"])}
+    return [*messages[1:at], question, *messages[at + 1 :]]
 
 
 def _of_type(content: Sequence[Message], kind: str) -> list[Message]:

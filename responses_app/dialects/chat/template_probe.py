@@ -71,6 +71,7 @@ class TemplateProbe:
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
         if self.template.image is not None and fit.outputs:
             fit = replace(fit, output_images=self._renders_output_images(fit))
+        fit = replace(fit, rules_behind_outputs=self._keeps_rules(fit))
         two = ("markfirst", "marksecond", "resultfirst", "resultsecond")
         fit = self._choose(fit, ({}, {"parallel_calls": False}), _AS_TEXT, _loop(2), two)
         as_text = {"text": TextPlace.WITH_CALLS_AS_TEXT}
@@ -132,6 +133,15 @@ class TemplateProbe:
         messages = [{**each, "name": "markother"} if each["role"] == "tool" else each for each in _loop(1)[:3]]
         text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
         return "marktool" in text.rpartition(str(_USER["content"]))[2]
+
+    def _keeps_rules(self, fit: TemplateFit) -> bool:
+        """Return True if the system message that stands before a question stands before an output too."""
+        question, output = (
+            self._render(fit.apply([_SYSTEM, *each], self.call_text, self.marks), tools=self.with_tools and fit.tools)
+            for each in ([_USER], _loop(1)[:3])
+        )
+        rules = str(_SYSTEM["content"])
+        return rules not in question or not output or rules in output
 
     def _renders_output_images(self, fit: TemplateFit) -> bool:
         """Return True if the template writes the placeholder of an image in an output, behind the text of the output."""

@@ -77,6 +77,15 @@ THINKING_PARTS = FULL.replace(
 ID_FOR_NAME = FULL.replace(
     "{{ call.id }} {{ call.function | tojson }}", "{{ call.id }} {{ call.function.arguments | tojson }}"
 ).replace("[{{ message.role }}]", "[{{ message.name or message.role }}]{{ message.tool_call_id }}")
+# As the older templates of Mistral: the system message stands before the last message, if that is a question.
+LATE_RULES = (
+    TOOLS
+    + "{% set rules = messages[0].content ~ '\n\n' if messages[0].role == 'system' %}"
+    + "{% for message in messages if message.role != 'system' %}[{{ message.role }}]"
+    + "{{ rules if rules and loop.last and message.role == 'user' }}{{ message.content }}"
+    + CALLS_OF
+    + "{% endfor %}"
+)
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -101,6 +110,7 @@ TEMPLATES = {
     "opening": OPENING,
     "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
+    "late_rules": LATE_RULES,
 }
 DIALECTS = {name: ChatDialect(byte_vocabulary(), ChatTemplate(template), []) for name, template in TEMPLATES.items()}
 NO_FORMAT = ChatDialect(byte_vocabulary(), ChatTemplate(PLAIN), [], OutputFormat())
@@ -180,6 +190,13 @@ def test_an_input_without_a_place_takes_another_form(template: str, items: tuple
     assert expected in prompt(DIALECTS[template], *items)
 
 
+def test_a_system_message_that_the_template_drops_before_outputs_joins_the_last_question() -> None:
+    items = (user("?"), assistant("So."), user("!"), OSLO, RAIN)
+    loop, rules = prompt(DIALECTS["late_rules"], *items, instructions="Be brief."), "Be brief.\n\n"
+    assert loop == f"[user]?[assistant]So.[user]{rules}![assistant](call call_a {CALL_OSLO})[tool]rain"
+    assert loop.startswith(prompt(DIALECTS["late_rules"], *items[:3], instructions="Be brief."))
+
+
 @pytest.mark.parametrize("template", ["plain", "no_tools", "hermes_no_tools", "strict_plain"])
 def test_tools_without_a_place_are_described_in_the_system_message(template: str) -> None:
     text = prompt(DIALECTS[template], user("Hi"), tools=[WEATHER], instructions="Be brief.")
@@ -224,6 +241,7 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
         ("short_ids", ["call ids: shortened to 9 characters"]),
         ("id_for_name", ["call ids: with the names of the functions"]),
         ("other_key", ["reasoning before a call: as thinking"]),
+        ("late_rules", ["system message before outputs: in the last user message"]),
     ],
 )
 def test_changes_are_named(template: str, remarks: list[str]) -> None:
