@@ -22,6 +22,19 @@ def default_ssl_context() -> ssl.SSLContext:
     return context
 
 
+def authorities_problem() -> str | None:
+    """Return a sentence if SSL_CERT_FILE has no authorities: every connection by TLS would fail. None if it has, or is not set."""
+    file = os.environ.get("SSL_CERT_FILE")
+    if not file:
+        return None
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:
+        reason = "no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        return f"SSL_CERT_FILE: {file} cannot be used ({reason}): name a file with certificates of authorities, or unset it"
+    return None
+
+
 def certificate_problem(error: BaseException | None) -> str | None:
     """Return why the certificate of the server was not accepted, without the host; None for another error."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):

@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from project.env import check_token, read_variable
 from responses_app.engines import orphan_guard
 from responses_app.installation.data_dir import SERVE, InUse, UnusableFolder, data_dir, lock, make_folder
+from responses_app.outbound_http.certificates import authorities_problem
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.log_redirect import tail
 from responses_app.server.bootstrap.progress import Progress
@@ -120,6 +121,8 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _begin(options: argparse.Namespace) -> int:
+    if problem := authorities_problem():
+        raise CannotServe(problem)
     key = None if options.socket else options.key or read_key()
     model = f"{options.name}={options.model}" if options.name else options.model
     entry = model_specs.models_setting((model,), None, _demo)

@@ -21,6 +21,7 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.inductor import prepare_spawned_process
 from responses_app.installation import data_dir as local_data_dir
 from responses_app.observability import events, slots
+from responses_app.outbound_http.certificates import authorities_problem
 from responses_app.sandbox.launch import packages
 from responses_app.server.bootstrap import install, ports
 from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
@@ -76,6 +77,8 @@ def main(argv: Sequence[str]) -> int:
     set_server_timeout()
     postgres = None if _has_own_database() else Postgres(folder, supervisor.settings_for(options.web))
     try:
+        if problem := authorities_problem():
+            raise CannotStart(problem)
         downloads = _choose(options, folder, progress)
         has_runner = _choose_sandbox(folder)
         for sentence in check_settings():

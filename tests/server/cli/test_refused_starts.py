@@ -54,6 +54,11 @@ def end_of(command: tuple[str, ...], data: str | Path, **environ: str) -> str:
             )
         ),
         ("engine", {"RESPONSES_ENGINE_KEY": ""}, "RESPONSES_ENGINE_KEY is empty"),
+        *(
+            (command, {"SSL_CERT_FILE": file}, f"SSL_CERT_FILE: {file} cannot be used ({reason})")
+            for command in ("serve --engine https://127.0.0.1:9", "engine")
+            for file, reason in (("/nonexistent/ca.pem", "No such file or directory"), ("/etc/passwd", "no certificate in PEM"))
+        ),
         ("serve", {"SECRET_KEY_FILE": "/nonexistent/key"}, "SECRET_KEY_FILE: /nonexistent/key cannot be read"),
         (
             "serve",
