@@ -7,11 +7,13 @@ import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 from django.test import override_settings
 
+from responses_app.engines.http.client import HttpVllm
 from responses_app.observability.records import current_response
 from responses_app.outbound_http.certificates import certificate_problem, default_ssl_context
 from responses_app.outbound_http.pinned_transport import PinnedTransport
@@ -97,3 +99,24 @@ def test_webhook_endpoint_is_refused_with_the_reason(tmp_path: Path) -> None:
         event = sender.WebhookEvent("wh_1", "evt_1", "response.completed", "resp_1", now)
         answer = asyncio.run(sender.send_event(endpoint, event, now))
     assert answer.error == "The certificate is not accepted: self-signed certificate."
+
+
+def test_engine_that_seems_to_be_away_has_its_certificate_in_the_log_once(
+    tmp_path: Path, environment: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, _ = certificate(tmp_path, "localhost", -1)
+    environment.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
+
+    async def main(place: str) -> None:
+        engine = HttpVllm(f"https://{place}", "m", max_model_len=128)
+        await engine.start()
+        for _ in range(3):
+            assert not await engine.is_healthy()
+        await engine.close()
+
+    with run_image_server(server) as here:
+        place = urlsplit(here.url("/none", "localhost", "https")).netloc
+        asyncio.run(main(place))
+    problems = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    (sentence,) = problems
+    assert sentence.startswith(f"the certificate of engine {place} is not accepted (certificate has expired): SSL_CERT_FILE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,8 @@ import httpx2
 from responses_app.engine_interface import EngineUnreachable
 from responses_app.engines.http.codec import ENGINE_ID_PREFIX
 from responses_app.outbound_http.certificates import TRUST, certificate_problem, default_ssl_context
+
+logger = logging.getLogger("responses.engines")
 
 POOL_WAIT_S = 30.0
 CONNECT_S = 5.0
@@ -29,6 +32,27 @@ KEEPALIVE = [
 ]
 
 
+class EngineTransport(httpx2.AsyncHTTPTransport):
+    """Transport with a log line for each reason why the certificate of the engine is not accepted: the engine seems to be away."""
+
+    _problem: str | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request (overrides httpx2)."""
+        problem = None
+        try:
+            return await super().handle_async_request(request)
+        except httpx2.HTTPError as error:
+            problem = certificate_problem(error)
+            if problem and problem != self._problem:
+                logger.error(
+                    "the certificate of engine %s is not accepted (%s): %s", request.url.netloc.decode(), problem, TRUST
+                )
+            raise
+        finally:
+            self._problem = problem
+
+
 def connect(base: str, key: str | None, connections: int) -> httpx2.AsyncClient:
     """Create a client with at most so many connections. `key` is the API key of the server."""
     limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_S)
@@ -40,7 +64,7 @@ def connect(base: str, key: str | None, connections: int) -> httpx2.AsyncClient:
         base_url=base,
         headers=headers,
         timeout=httpx2.Timeout(CHUNK_TIMEOUT_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_WAIT_S),
-        transport=httpx2.AsyncHTTPTransport(
+        transport=EngineTransport(
             verify=default_ssl_context() if base.startswith("https:") else True,
             limits=limits,
             socket_options=KEEPALIVE,
