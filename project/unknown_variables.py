@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from project.env import MIN_TOKEN_LENGTH, READ, check_token, envlist, read_variable
 from responses_app.installation.secret_key import MIN_LENGTH
+from responses_app.tools.mcp.setting import parse_mcp_servers
 
 PREFIX = "RESPONSES_"
 # Variables of programs, beside those of the settings; RESPONSES_TEST_TEMPLATE is a variable of tests.support.suite.
@@ -47,6 +49,18 @@ def describe_doubtful_values() -> Iterator[str]:
             meant = f"did you mean {nearest[0]}?" if nearest else f"the types are {', '.join(INACTIVE_TYPES)}"
             yield f"RESPONSES_INACTIVE_TOOLS names {kind!r}, which is no type of a server tool: {meant}"
     yield from _describe_secrets()
+    yield from _describe_programs()
+
+
+def _describe_programs() -> Iterator[str]:
+    """Yield a sentence for each MCP server whose program is missing. No sentence has a value, as values may be secrets."""
+    for label, server in parse_mcp_servers(read_variable("RESPONSES_MCP_SERVERS")).items():
+        command, environ = server.get("command"), server.get("env", {})
+        if command and shutil.which(command[0], path=environ.get("PATH")) is None:
+            yield (
+                f"RESPONSES_MCP_SERVERS: server {label!r}: the program of 'command' is missing, or this account may not run it, "
+                "so its tools fail: install the program, or correct 'command'"
+            )
 
 
 def _describe_secrets() -> Iterator[str]:

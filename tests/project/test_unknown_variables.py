@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,24 @@ def test_short_and_joined_secrets_are_described(monkeypatch: pytest.MonkeyPatch)
     assert joined.startswith("Key 3 of SECRET_KEY_FALLBACKS has a comma: white space separates the keys")
     assert token.startswith("RESPONSES_SANDBOX_TOKEN has 6 characters and can be guessed")
     assert "s3cret" not in token
+
+
+def test_missing_programs_of_mcp_servers_are_described_without_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "program").touch(0o755)
+    (tmp_path / "s3cret").touch(0o644)
+    servers = {
+        "runs": {"command": [sys.executable, "server.py"]},
+        "found": {"command": ["program"], "env": {"PATH": str(tmp_path)}},
+        "remote": {"url": "https://docs.example.com/mcp"},
+        "missing": {"command": ["/nonexistent/s3cret"]},
+        "forbidden": {"command": [str(tmp_path / "s3cret")]},
+        "nowhere": {"command": ["program"]},
+    }
+    monkeypatch.setenv("RESPONSES_MCP_SERVERS", json.dumps(servers))
+    sentences = list(describe_doubtful_values())
+    assert [sentence.split("'")[1] for sentence in sentences] == ["missing", "forbidden", "nowhere"]
+    assert all("the program of 'command' is missing, or this account may not run it" in sentence for sentence in sentences)
+    assert "s3cret" not in "".join(sentences)
 
 
 def test_types_of_server_tools_can_be_inactive() -> None:
