@@ -78,6 +78,13 @@ CHAT: dict[str, tuple[list[int], list[tuple[str, str]]]] = {
     "cut_in_marker": (byte_vocabulary().encode("a <tool_c"), [("unfinished_marker", "<tool_c")]),
     "cut_in_end_marker": (byte_vocabulary().encode(OSLO[:-4]), [("unfinished_marker", "</tool_c")]),
     "closing_marker": (byte_vocabulary().encode("a</think>b"), [("unexpected_marker", "</think>")]),
+    # So some models write that they do not reason.
+    "closing_marker_alone": (byte_vocabulary().encode("\n</think>\n\nb"), []),
+    "closing_marker_twice": (byte_vocabulary().encode("</think></think>b"), [("unexpected_marker", "</think>")]),
+    "closing_marker_behind_reasoning": (
+        byte_vocabulary().encode("<think>a</think></think>b"),
+        [("unexpected_marker", "</think>")],
+    ),
     "half_character": ([*HALF_CHAT, *byte_vocabulary().encode("b")], [("invalid_utf8", "")]),
     "half_character_at_end": ([*HALF_CHAT, *STOP], [("invalid_utf8", "")]),
     "half_character_at_cut": (HALF_CHAT, [("invalid_utf8", "")]),

@@ -25,7 +25,8 @@ class FormatScanner:
 
     White space at the borders of items is dropped. After a call inside of reasoning the reasoning continues. Text behind a call
     marker that is no call becomes text without the marker, and closing markers without an opening marker are dropped; a format with
-    `keeps_markers` keeps both. The buffer gets a problem for each of these, and for text that a cut drops. With `plain_text` the text has
+    `keeps_markers` keeps both. The buffer gets a problem for each of these, and for text that a cut drops. An output that begins with the
+    closing marker of reasoning has none: so some models write that they do not reason. With `plain_text` the text has
     no markers behind its first character, except those around the answer: the strings of JSON may contain markers.
     """
 
@@ -46,6 +47,7 @@ class FormatScanner:
         self._leads, self._call_ends = (format.calls.leads, format.calls.ends) if format.calls else ((), ())
         self._has_plain_text = plain_text
         self.is_in_text = False  # True from the first character of a text to its end
+        self._has_begun = False  # True behind the first text or marker
         self._is_behind_calls = False  # True in text behind calls, which a closing marker ends
         self._reader = Reader()
         has_entities = format.calls is not None and format.calls.has_entities
@@ -69,7 +71,7 @@ class FormatScanner:
         if self.done or not text:
             return
         self._reader.append(text)
-        self._continue()
+        next(self._steps, None)
 
     @property
     def plain_markers(self) -> frozenset[str] | None:
@@ -103,7 +105,7 @@ class FormatScanner:
         self._finish(cut=False)
         self._end_item()
         self.is_thinking = False
-        self._reader.closed = False
+        self._reader.closed = self._has_begun = False
         self._steps = self._read()
         next(self._steps)
 
@@ -111,14 +113,11 @@ class FormatScanner:
         """End a generation cut off in the middle: the open item stays open, a partial marker or call is dropped."""
         self._finish(cut=True)
 
-    def _continue(self) -> None:
-        next(self._steps, None)
-
     def _finish(self, *, cut: bool) -> None:
         if self.done:
             return
         self._reader.closed, self._reader.cut, self._prose = True, cut, None
-        self._continue()
+        next(self._steps, None)
         if self._reader.unread:  # a partial marker or call, with the white space before
             self._deltas.report(UNFINISHED_MARKER, self._reader.take(len(self._reader.unread)).strip())
             self._white_space.reset()
@@ -167,6 +166,7 @@ class FormatScanner:
     def _follow(self, marker: str) -> Steps[None]:
         """Begin or end reasoning or calls, as the marker says."""
         reasoning, calls = self._format.reasoning, self._format.calls
+        is_first, self._has_begun = not self._has_begun, True
         if reasoning is not None and marker in reasoning.begins:
             if not self.is_thinking:
                 self._end_item()
@@ -187,7 +187,7 @@ class FormatScanner:
             yield from self._read_lead(calls.syntax, marker)
         elif self._may_be_text(marker):
             self._emit_marker(marker)
-        elif marker not in self._format.ignored:
+        elif marker not in self._format.ignored and not (is_first and reasoning is not None and marker in reasoning.ends):
             # A closing marker without an opening marker.
             self._deltas.report(UNEXPECTED_MARKER, marker)
 
@@ -261,7 +261,7 @@ class FormatScanner:
         if self.is_thinking:
             self._deltas.append(REASONING, visible)
         elif visible:
-            self.is_in_text = True
+            self.is_in_text = self._has_begun = True
             self._deltas.append(MESSAGE, visible, self._logprobs(len(visible), len(text)) if self._logprobs_held else ())
 
     def _logprobs(self, count: int, size: int) -> list[Json]:

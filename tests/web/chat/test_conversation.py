@@ -209,6 +209,9 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     editor = visitor.page.get_by_label("Edited message")
     expect(editor).to_have_value("twice")
     expect(editor).to_be_focused()
+    # A text that is written from the right begins there.
+    editor.fill("تكلم معي")
+    expect(editor).to_have_css("direction", "rtl")
     editor.press("Escape")
     expect(editor).to_have_count(0)
     visitor.page.get_by_role("button", name="Edit this message").click()

@@ -5,7 +5,7 @@ import { textOf } from "./turn.js";
 export async function openEditor(opener, input, send) {
   const article = opener.closest("article");
   const old = textOf([input.findLast((item) => item.role === "user")]);
-  const field = el("textarea", { "aria-label": "Edited message", rows: Math.min(12, old.split("\n").length + 1) });
+  const field = el("textarea", { "aria-label": "Edited message", dir: "auto", rows: Math.min(12, old.split("\n").length + 1) });
   field.value = old;
   const files = await fileChoices(input);
   const close = () => (form.replaceWith(...original), opener.focus());
