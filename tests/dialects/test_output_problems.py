@@ -14,7 +14,6 @@ from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.stop_sequences import with_stop_sequences
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Call, Delta, OutputProblem, TextDelta
-from responses_app.runs.prepare.output_chain import UnknownToolFilter
 from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.call_events import ScriptedParser
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, TOOLS
@@ -158,11 +157,6 @@ def test_grouping_of_tokens_changes_no_problem_of_harmony_output(text: str, cuts
     tokens = harmony_tokens(text)
     parsed = parse_chunks(harmony(), turn(), tokens, problems=True)
     assert parsed == parse_chunks(harmony(), turn(), tokens, cuts, problems=True)
-
-
-def test_call_of_unknown_tool_is_reported_before_the_call() -> None:
-    parser = UnknownToolFilter(ScriptedParser([Call("clock"), Call("dance")]), {"clock"})
-    assert parser.finish() == [Call("clock"), OutputProblem("unknown_tool", item="next"), Call("dance")]
 
 
 @given(st.lists(st.integers(1, 3), max_size=6))
