@@ -142,13 +142,22 @@ def _check_kinds(folder: Path) -> None:
 
 
 def _check_rights(folder: Path) -> None:
-    """Raise UnusableFolder if an entry of RIGHTS is another user's, as after a start of another user in the same folder."""
+    """Raise UnusableFolder if rights of RIGHTS are missing, as after a start of another user in the same folder."""
     for name, rights in RIGHTS.items():
-        if (folder / name).exists() and not os.access(folder / name, rights):
+        entry = folder / name
+        if entry.exists() and not os.access(entry, rights):
             raise UnusableFolder(
-                f"{folder / name} belongs to another user: give the whole folder to the user of the server "
-                f"(chown -R USER {folder}), or set RESPONSES_DATA_DIR to a folder of this user"
+                f"{entry} {_missing_rights(entry, folder)}, or set RESPONSES_DATA_DIR to a folder of this user"
             )
+
+
+def _missing_rights(entry: Path, folder: Path) -> str:
+    """Return why this account may not use an entry of the data folder, and the remedy."""
+    if os.statvfs(entry).f_flag & os.ST_RDONLY:
+        return "is on a read-only file system: mount it for writing"
+    if (status := entry.stat()).st_uid == os.geteuid():
+        return f"has the mode {status.st_mode & 0o777:04o}: give the rights back to its user (chmod -R u+rwX {folder})"
+    return f"belongs to another user: give the whole folder to the user of the server (chown -R USER {folder})"
 
 
 def load_or_create(file: Path, make: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -51,10 +52,23 @@ def test_folder_in_place_of_a_file_is_named_with_the_remedy(tmp_path: Path, name
 
 @pytest.mark.parametrize("name", ["api_key", "logs", "metrics"])
 def test_entry_of_another_user_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    (tmp_path / name).mkdir() if name in FOLDERS else (tmp_path / name).touch()
+    (tmp_path / name).mkdir(0o700) if name in FOLDERS else (tmp_path / name).touch(0o600)
     # Root, who may run the tests, has all rights.
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / name)
+    with pytest.raises(UnusableFolder, match=rf"/{name} has the mode 0.00: .*chmod -R u\+rwX {tmp_path}"):
+        lock(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(UnusableFolder, match=rf"/{name} belongs to another user: .*chown -R USER {tmp_path}"):
+        lock(tmp_path)
+
+
+def test_data_on_a_read_only_file_system_are_not_called_those_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(UnusableFolder, match="/logs is on a read-only file system: mount it for writing, or set"):
         lock(tmp_path)
 
 
