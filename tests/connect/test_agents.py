@@ -195,11 +195,21 @@ def test_claude_code_has_its_variables_in_the_settings(tmp_path: Path) -> None:
     settings = json.loads(written("claude-code", tmp_path)["settings.json"])
     assert settings["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8000"
     assert (settings["env"]["ANTHROPIC_MODEL"], settings["env"]["ANTHROPIC_AUTH_TOKEN"]) == (SEES.name, KEY)
+    # This server does not check calls of tools: the parameter `safeguards` would be refused.
+    assert settings["env"]["CLAUDE_CODE_AUTO_MODE_SERVER"] == "0"
+    assert settings["permissions"] == {"defaultMode": "default"}
     path = tmp_path / "other" / "settings.json"
     path.parent.mkdir()
     path.write_text('{"permissions": {"allow": ["Bash"]}, "env": {"A": "1"}}')
     changed = json.loads(written("claude-code", tmp_path, CLAUDE_CONFIG_DIR=str(path.parent))["settings.json"])
-    assert (changed["permissions"], changed["env"]["A"]) == ({"allow": ["Bash"]}, "1")
+    assert (changed["permissions"], changed["env"]["A"]) == ({"allow": ["Bash"], "defaultMode": "default"}, "1")
+
+
+def test_claude_code_keeps_the_permission_mode_that_a_person_chose(tmp_path: Path) -> None:
+    path = tmp_path / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"permissions": {"defaultMode": "auto"}}')
+    assert json.loads(written("claude-code", tmp_path)["settings.json"])["permissions"] == {"defaultMode": "auto"}
 
 
 def test_continue_has_a_model_of_its_own(tmp_path: Path) -> None:

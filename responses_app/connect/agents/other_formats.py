@@ -29,11 +29,18 @@ def _claude_code(connection: Connection, home: Path, environ: Mapping[str, str])
         "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(connection.model.context_window),
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(connection.model.max_output),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        # In auto mode Anthropic's API checks each call of a tool. Without it, Claude Code asks this model.
+        "CLAUDE_CODE_AUTO_MODE_SERVER": "0",
+        "CLAUDE_CODE_AUTO_MODE_MODEL": name,
     }
 
     def edit(text: str) -> str:
         for variable, value in variables.items():
             text = jsonc.set_value(text, ["env", variable], value)
+        # Auto mode is the default of Claude Code, and a small model is no judge of its own calls.
+        permissions = jsonc.parse(text).get("permissions", {})
+        if isinstance(permissions, dict) and "defaultMode" not in permissions:
+            text = jsonc.set_value(text, ["permissions", "defaultMode"], "default")
         return text
 
     folder = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
@@ -110,7 +117,7 @@ CLAUDE_CODE: Final = Agent(
     "Claude Code",
     _claude_code,
     "claude",
-    note="Claude Code compacts by the context window in CLAUDE_CODE_MAX_CONTEXT_TOKENS.",
+    note="Claude Code asks before it runs commands. In its auto mode the served model decides that.",
     first_prompt=11_000,
 )
 CONTINUE: Final = Agent("continue", "Continue", _continue, "cn")
