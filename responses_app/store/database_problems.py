@@ -25,6 +25,10 @@ READ_ONLY = (
     "default_transaction_read_only of the role or the database"
 )
 NO_TABLES = f"the tables are missing or of an earlier version: run the command migrate, or start {SERVE}, which does so"
+OTHER_TABLES = (
+    "the database has other tables with names that this server needs, as of another program or of a part of a backup: name an "
+    "empty database in DATABASE_URL (CREATE DATABASE name OWNER role)"
+)
 ENCODING = "UTF8"
 
 EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start the server first, or set DATABASE_URL"
@@ -85,6 +89,8 @@ def describe_database_error(error: DatabaseError) -> str | None:
         return f"Postgres is too old: {error}"
     if isinstance(cause, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
         return f"{NO_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
+    if isinstance(cause, psycopg.errors.DuplicateTable | psycopg.errors.DuplicateColumn):
+        return f"{OTHER_TABLES}. Message of Postgres: {str(error).partition(chr(10))[0]}"
     if isinstance(error, OperationalError):
         return describe_unreachable(connection_problem() or str(error).rstrip())
     return None

@@ -27,6 +27,8 @@ def error_of(sql: str) -> DatabaseError:
         ("SELECT no_such_column FROM responses_app_apikey", "run the command migrate"),
         ("CREATE TABLE information_schema.name (id int)", "ALTER DATABASE name OWNER TO role"),
         ("SET TRANSACTION READ ONLY; CREATE TABLE name (id int)", "name the primary in the place of a standby"),
+        ("CREATE TABLE auth_user (id int)", "name an empty database in DATABASE_URL"),
+        ("ALTER TABLE auth_user ADD COLUMN username text", "name an empty database in DATABASE_URL"),
         ("SELECT 1 / 0", None),
         ("SELEC 1", None),
     ],
