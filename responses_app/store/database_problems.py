@@ -35,6 +35,11 @@ EMBEDDED = "Without DATABASE_URL the database runs while the server runs: start 
 HOSTED = "DATABASES in the settings of the project"
 # Parts of messages of Postgres or its driver: Postgres answers, so the remedy is in the address alone.
 PASSWORD = ("password authentication failed", "no password supplied")
+# Also of a role or a database with a limit of its own, and of the connections that are kept for superusers.
+CROWDED = ("too many connections", "too many clients", "remaining connection slots")
+END_CONNECTIONS = (
+    "End other connections (pg_stat_activity shows them), or raise the limit of Postgres, of the database or of the role"
+)
 FULL = "Free space on the disk of Postgres with another program, as a deletion in Postgres writes before it frees"
 SETTINGS = "project.settings"
 
@@ -111,6 +116,8 @@ def remedy(reason: str) -> str:
     """Return the remedy for an unreachable database, by the reason."""
     if os.strerror(errno.ENOSPC) in reason:
         return FULL
+    if any(part in reason for part in CROWDED):
+        return END_CONNECTIONS
     if not is_hosted() and not (os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")):
         return EMBEDDED
     address = HOSTED if is_hosted() else "DATABASE_URL"

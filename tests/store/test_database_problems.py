@@ -76,6 +76,14 @@ def test_a_database_needs_the_encoding_utf8(encoding: str | None, is_usable: boo
     ("reason", "remedy"),
     [
         ("FATAL:  could not write init file: No space left on device", "Free space on the disk of Postgres"),
+        *(
+            (f"FATAL:  {reason}", "End other connections (pg_stat_activity")
+            for reason in (
+                "sorry, too many clients already",
+                'too many connections for role "a"',
+                "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+            )
+        ),
         ("Connection refused", "Start Postgres, or correct DATABASE_URL"),
         ('FATAL:  password authentication failed for user "a"', "Correct the password in DATABASE_URL"),
         ("fe_sendauth: no password supplied", "Correct the password in DATABASE_URL"),
