@@ -7,8 +7,10 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 
 from project.env import MIN_TOKEN_LENGTH, READ, check_token, envlist, read_variable
+from responses_app.installation.data_dir import data_dir
 from responses_app.installation.secret_key import MIN_LENGTH
 from responses_app.tools.mcp.setting import parse_mcp_servers
 
@@ -48,6 +50,9 @@ def describe_doubtful_values() -> Iterator[str]:
             nearest = get_close_matches(kind, INACTIVE_TYPES, 1, NEAREST)
             meant = f"did you mean {nearest[0]}?" if nearest else f"the types are {', '.join(INACTIVE_TYPES)}"
             yield f"RESPONSES_INACTIVE_TOOLS names {kind!r}, which is no type of a server tool: {meant}"
+    # Of a unit of systemd or a value in quotes: a folder with the name ~ would be made.
+    if "~" in Path(os.environ.get("RESPONSES_DATA_DIR", "")).parts:
+        yield f"RESPONSES_DATA_DIR: no shell has replaced the ~, so the data is in {data_dir()}: write the path in full"
     yield from _describe_secrets()
     yield from _describe_programs()
 

@@ -77,6 +77,15 @@ def test_short_and_joined_secrets_are_described(monkeypatch: pytest.MonkeyPatch)
     assert "s3cret" not in token
 
 
+def test_home_folder_that_no_shell_has_replaced_is_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, is_described in (("~/data", True), (f"{tmp_path}/~/data", True), (f"{tmp_path}/a~", False), ("", False)):
+        monkeypatch.setenv("RESPONSES_DATA_DIR", folder)
+        sentences = list(describe_doubtful_values())
+        assert bool(sentences) == is_described
+        assert all(f"the data is in {tmp_path}/~/data: write" in sentence for sentence in sentences)
+
+
 def test_missing_programs_of_mcp_servers_are_described_without_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "program").touch(0o755)
     (tmp_path / "s3cret").touch(0o644)
