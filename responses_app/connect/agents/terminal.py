@@ -192,5 +192,9 @@ OPENCODE = Agent("opencode", "opencode", _opencode, "opencode", first_prompt=620
 CLINE = Agent("cline", "Cline", _cline, "cline", note="These are the files of Cline's command line.")
 GOOSE = Agent("goose", "goose", _goose, "goose session", _goose_variables)
 LLM = Agent(
-    "llm", "llm", _llm, "llm -m verbatim/MODEL 'Hello!'", note="llm has no setting for the context window or a default effort."
+    "llm",
+    "llm",
+    _llm,
+    "llm -m verbatim/MODEL 'Hello!'",
+    note="llm shows reasoning twice, as text and as summary: -R hides it. It has no setting for a default effort.",
 )
