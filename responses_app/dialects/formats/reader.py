@@ -32,6 +32,7 @@ class Markers:
         if overlap and not may_overlap:
             raise ValueError("The marker {!r} begins the marker {!r}.".format(*overlap))
         self._has_overlap = overlap is not None
+        self._has_inner = any(one in other[1:-1] for one in self._texts for other in self._texts)
         self.pattern = re.compile("|".join(map(re.escape, reversed(self._texts))) or r"(?!)")
         self.first_chars = frozenset(text[0] for text in self._texts)
         self._longest = max(map(len, self._texts), default=0)
@@ -40,8 +41,10 @@ class Markers:
         """Return True if a marker stands at `at`."""
         return self.pattern.match(text, at) is not None
 
-    def may_grow(self, text: str, at: int) -> bool:
-        """Return True if the text from `at` on begins a longer marker than the marker that stands at `at`."""
+    def may_grow(self, text: str, start: int, at: int) -> bool:
+        """Return True if the marker at `at` may be a part of a longer marker, which begins there or between `start` and `at`."""
+        if self._has_inner and len(text) - self.partial(text, start) < at:
+            return True
         return self._has_overlap and self.begins(text[at:])
 
     def partial(self, text: str, at: int) -> int:
@@ -172,12 +175,12 @@ class Reader:
         while True:
             match = markers.pattern.search(self.text, self.at)
             is_over = self.closed and not self.cut
-            if match is not None and (is_over or not markers.may_grow(self.text, match.start())):
+            if match is not None and (is_over or not markers.may_grow(self.text, self.at, match.start())):
                 emit(self.text[self.at : match.start()])
                 self.at = match.end()
                 return match[0]
             held = 0 if is_over else markers.partial(self.text, self.at)
-            end = match.start() if match is not None else len(self.text) - held
+            end = len(self.text) - held
             if end > self.at:
                 emit(self.text[self.at : end])
                 self.at = end

@@ -6,7 +6,7 @@ import pytest
 
 from responses_app.dialects.families.detection import ReadBack
 from tests.support.dialects.families.cases import OutputCase
-from tests.support.dialects.families.choices import choose_for, read_by_letters
+from tests.support.dialects.families.choices import ONE_CALL, choose_for, read_by_letters
 from tests.support.dialects.parser_driver import CHATML
 
 # Texts around reasoning and around an answer.
@@ -50,6 +50,17 @@ def test_an_end_of_reasoning_that_may_be_text_stays_in_the_answer(begin: str, en
     thought = ("reasoning", "Hm.")
     for output, items in ((text, (("text", text),)), (f"{begin}Hm.{end}{text}", (thought, ("text", text)))):
         assert read_by_letters(choice.output, OutputCase("turn", output, items)) == list(items)
+
+
+def test_markers_that_contain_the_beginning_of_a_call_are_read_letter_by_letter() -> None:
+    call = """'[{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}]'"""
+    template = CHATML.replace(ONE_CALL, call).replace("<think>", "<[idea]>").replace("</think>", "<[idea_end]>")
+    choice = choose_for(template, model_type="new_model")
+    assert (choice.detection.calls, choice.detection.reasoning) == (ReadBack.EQUAL, ReadBack.EQUAL)
+    assert choice.detection.warnings == ()
+    output = '<[idea]>\nHm [1].\n<[idea_end]>\n\nSo: <[1, 2]>\n[{"name": "get_weather", "arguments": {"city": "Oslo"}}]'
+    items = (("reasoning", "Hm [1]."), ("text", "So: <[1, 2]>"), ("call", "get_weather", {"city": "Oslo"}))
+    assert read_by_letters(choice.output, OutputCase("turn", output, items)) == list(items)
 
 
 def test_reasoning_that_the_prompt_opens_and_the_history_does_not_is_read() -> None:
