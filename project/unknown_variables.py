@@ -50,6 +50,12 @@ def describe_doubtful_values() -> Iterator[str]:
             nearest = get_close_matches(kind, INACTIVE_TYPES, 1, NEAREST)
             meant = f"did you mean {nearest[0]}?" if nearest else f"the types are {', '.join(INACTIVE_TYPES)}"
             yield f"RESPONSES_INACTIVE_TOOLS names {kind!r}, which is no type of a server tool: {meant}"
+    for network in envlist("RESPONSES_TRUSTED_PROXIES"):
+        if network.endswith("/0"):
+            yield (
+                f"RESPONSES_TRUSTED_PROXIES: {network} has every address, so a client can claim any other in X-Forwarded-For, "
+                "and no limit by address holds: name the proxies alone"
+            )
     # Of a unit of systemd or a value in quotes: a folder with the name ~ would be made.
     if "~" in Path(os.environ.get("RESPONSES_DATA_DIR", "")).parts:
         yield f"RESPONSES_DATA_DIR: no shell has replaced the ~, so the data is in {data_dir()}: write the path in full"

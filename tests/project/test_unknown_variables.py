@@ -77,6 +77,13 @@ def test_short_and_joined_secrets_are_described(monkeypatch: pytest.MonkeyPatch)
     assert "s3cret" not in token
 
 
+def test_proxies_with_every_address_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_TRUSTED_PROXIES", "10.0.0.0/8, ::/0 0.0.0.0/0")
+    sentences = list(describe_doubtful_values())
+    assert [sentence.split()[1] for sentence in sentences] == ["::/0", "0.0.0.0/0"]
+    assert all("a client can claim any other in X-Forwarded-For" in sentence for sentence in sentences)
+
+
 def test_home_folder_that_no_shell_has_replaced_is_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for folder, is_described in (("~/data", True), (f"{tmp_path}/~/data", True), (f"{tmp_path}/a~", False), ("", False)):
