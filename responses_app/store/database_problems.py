@@ -25,6 +25,7 @@ READ_ONLY = (
     "default_transaction_read_only of the role or the database"
 )
 NO_TABLES = f"the tables are missing or of an earlier version: run the command migrate, or start {SERVE}, which does so"
+NO_STANDBY = "RESPONSES_REPLICA_DATABASE_URL names a database that is no standby. Name a hot standby, or remove the variable."
 OTHER_TABLES = (
     "the database has other tables with names that this server needs, as of another program or of a part of a backup: name an "
     "empty database in DATABASE_URL (CREATE DATABASE name OWNER role)"
@@ -60,6 +61,18 @@ def replica_problem() -> str | None:
     if (problem := connection_problem(session_parameters(REPLICA))) is None:
         return None
     return f"The replica does not answer ({problem}): pages read the primary. Correct RESPONSES_REPLICA_DATABASE_URL."
+
+
+def standby_problem() -> str | None:
+    """Return a sentence if the database of the read replica is no standby: each page would wait for the replica in vain."""
+    if REPLICA not in connections.settings:
+        return None
+    try:
+        with psycopg.connect(**{**session_parameters(REPLICA), "connect_timeout": CONNECT_LIMIT_S}) as link:
+            ((is_standby,),) = link.execute("SELECT pg_is_in_recovery()").fetchall()
+    except psycopg.Error:
+        return None
+    return None if is_standby else NO_STANDBY
 
 
 def unreachable_problem() -> str | None:

@@ -147,9 +147,10 @@ NO_STANDBY = """
 import json
 import django
 django.setup()
+from responses_app.server.bootstrap.shared_resources import warnings
 from responses_app.server.doctor.database import check_replica
 from responses_app.store.replica import replica
-print(json.dumps([replica.is_current(), [list(finding) for finding in check_replica()]]))
+print(json.dumps([replica.is_current(), next(warnings()), [list(finding) for finding in check_replica()]]))
 """
 
 
@@ -166,13 +167,14 @@ print(json.dumps([next(warnings()), [list(finding) for finding in check_replica(
 @pytest.mark.slow
 def test_database_that_is_no_standby_is_not_read() -> None:
     with primary_and_standby() as (primary, _):
-        is_current, ((status, message),) = _run(NO_STANDBY, primary.url, primary.url)
+        is_current, sentence, ((status, message),) = _run(NO_STANDBY, primary.url, primary.url)
         warning, finding = _run(AWAY, primary.url, "postgresql://nobody@127.0.0.1:1/none")
     assert finding == [["warning", warning]]
     assert warning.startswith("The replica does not answer (connection failed: ")
     assert "Correct RESPONSES_REPLICA_DATABASE_URL" in warning
     assert (is_current, status) == (False, "failed")
     assert "no standby" in message
+    assert sentence == message
 
 
 def _run(script: str, primary: str, replica: str, *arguments: str) -> Any:

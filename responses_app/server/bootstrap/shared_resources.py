@@ -11,7 +11,7 @@ from responses_app.installation.data_dir import MANAGE
 from responses_app.installation.shared_settings import is_other, shared_settings
 from responses_app.store.cluster.clock import database_time
 from responses_app.store.cluster.leases import MAX_AHEAD_S, live_workers, workers_ahead
-from responses_app.store.database_problems import replica_problem
+from responses_app.store.database_problems import replica_problem, standby_problem
 from responses_app.store.files.storage_check import missing_file, storage_problem
 from responses_app.store.health import later_version_problem
 
@@ -24,14 +24,14 @@ def warnings() -> Iterator[str]:
     difference = clock_difference_s()
     if abs(difference) > MAX_CLOCK_DIFFERENCE_S:
         yield f"The clock of this host differs from the clock of Postgres by {difference:+.0f} s. Keys, files and containers expire by it."
+    for problem in (later_version_problem(), replica_problem() or standby_problem()):
+        if problem:
+            yield problem
     if ahead := workers_ahead().values_list("name", flat=True).first():
         yield (
             f"The last sign of life of {ahead}, a process of this database, lies more than {MAX_AHEAD_S:.0f} s in the future: the "
             "clock of Postgres was ahead and was set back. This process is not counted as running."
         )
-    for problem in (later_version_problem(), replica_problem()):
-        if problem:
-            yield problem
     yield from setting_differences()
     if problem := storage_problem():
         yield problem

@@ -13,7 +13,7 @@ from responses_app.server.bootstrap import pooler, shared_resources
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults
 from responses_app.store.cluster.leases import MAX_AHEAD_S, WORKER_TIMEOUT_S
-from responses_app.store.database_problems import connection_problem, encoding_problem, remedy, replica_problem
+from responses_app.store.database_problems import NO_STANDBY, connection_problem, encoding_problem, remedy, replica_problem
 from responses_app.store.health import DatabaseProbe, later_version_problem
 from responses_app.store.replica import REPLICA, replica
 
@@ -78,10 +78,7 @@ def check_replica() -> CheckResults:
         yield WARNING, f"The replica refuses a query ({' '.join(str(error).split())}): pages read the primary."
         return
     if not is_standby:
-        yield (
-            FAILED,
-            "RESPONSES_REPLICA_DATABASE_URL names a database that is no standby. Name a hot standby, or remove the variable.",
-        )
+        yield FAILED, NO_STANDBY
     elif replica.is_current():
         yield OK, "The replica has all that is committed."
     else:
