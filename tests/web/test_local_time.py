@@ -103,7 +103,7 @@ def test_inspector_of_the_chat_has_local_times(chat_server: Server, chromium: Br
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     page = opened(chromium, signed_in, scripts=True)
     page.goto(f"{chat_server.url}/chat/{uid}")
-    page.get_by_role("button", name="Properties of this response").click()
+    page.get_by_role("button", name="Properties of answer").click()
     time = page.get_by_role("complementary", name="Properties of the response").locator("time")
     local = datetime.fromisoformat(time.get_attribute("datetime") or "").astimezone(BERLIN)
     expect(time).to_contain_text(f"{local:%Y-%m-%d %H:%M:%S} GMT")

@@ -66,6 +66,20 @@ def test_all_of_it_can_be_read_and_named(visitor: Visitor) -> None:
     assert visitor.page.evaluate(UNNAMED_CONTROLS) == []
 
 
+def test_controls_of_turns_have_names_of_their_own(visitor: Visitor) -> None:
+    visitor.send_and_wait("greetings", "Hello there!")
+    visitor.send_and_wait("more greetings", "Hello again!")
+    controls = visitor.page.locator(".turns :is(button, a)")
+    name = "(all) => all.map((one) => one.ariaLabel ?? one.textContent)"
+    for _ in range(2):
+        expect(visitor.last.get_by_role("button", name="Regenerate answer 2", exact=True)).to_be_visible()
+        names: list[str] = controls.evaluate_all(name)
+        assert len(set(names)) == len(names), names
+        assert {"Edit message 1", "Copy answer 1", "Events answer 2", "Properties of answer 2"} <= set(names)
+        visitor.page.reload()
+        expect(visitor.answers).to_have_count(2)
+
+
 def test_the_end_of_an_answer_is_announced_and_a_dialog_takes_escape_first(visitor: Visitor) -> None:
     with held(visitor.server):
         visitor.send("slowly")

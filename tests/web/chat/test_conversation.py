@@ -205,7 +205,7 @@ def test_regenerating_branches_and_the_branches_can_be_gone_through(visitor: Vis
 def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visitor) -> None:
     visitor.send_and_wait("twice", "answer.")
     first = visitor.uid
-    visitor.page.get_by_role("button", name="Edit this message").click()
+    visitor.page.get_by_role("button", name="Edit message").click()
     editor = visitor.page.get_by_label("Edited message")
     expect(editor).to_have_value("twice")
     expect(editor).to_be_focused()
@@ -214,7 +214,7 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
     expect(editor).to_have_css("direction", "rtl")
     editor.press("Escape")
     expect(editor).to_have_count(0)
-    visitor.page.get_by_role("button", name="Edit this message").click()
+    visitor.page.get_by_role("button", name="Edit message").click()
     editor.fill("warm greetings")
     editor.press("Enter")
     expect(visitor.last).to_contain_text("Hello again!")

@@ -20,7 +20,7 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     visitor.send("greetings")
     visitor.wait_for_end()
     assert not [url for url in loaded if "inspector" in url]
-    info = visitor.last.get_by_role("button", name="Properties of this response")
+    info = visitor.last.get_by_role("button", name="Properties of answer")
     info.click()
     panel = page.get_by_role("complementary", name="Properties of the response")
     expect(panel).to_contain_text(visitor.uid)

@@ -81,5 +81,5 @@ def test_calls_that_a_client_sent_are_shown_between_its_messages(visitor: Visito
     expect(card).to_contain_text("Rome")
     expect(card).to_contain_text("Thunderstorms")
     expect(card).to_contain_text("Done")
-    visitor.page.get_by_role("button", name="Edit this message").click()
+    visitor.page.get_by_role("button", name="Edit message").click()
     expect(visitor.page.get_by_label("Edited message")).to_have_value("greetings")

@@ -138,7 +138,7 @@ def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visito
     assert scales.sum < LARGEST, scales.files
     visitor.send_and_wait("markdown", "A title")
     expect(visitor.last.locator(".markdown")).to_be_visible()
-    visitor.page.get_by_role("button", name="Edit this message").click()
+    visitor.page.get_by_role("button", name="Edit message").click()
     expect(visitor.page.get_by_label("Edited message")).to_be_focused()
     assert "editor.js" in scales.files
     assert "markdown.js" in scales.on_first_use

@@ -50,7 +50,7 @@ export function showNewer(chat, id) {
 }
 
 // Shows the buttons of the branches before the other actions of a turn.
-export function showBranches({ foot, siblings, id, actions }) {
+export function showBranches({ foot, siblings, id, number, actions }) {
   const at = siblings.indexOf(id);
   const step = (symbol, by, label) => button(icon(symbol), () => move(siblings[at + by], label), { class: "plain", "aria-label": label, disabled: !siblings[at + by] });
   function move(to, label) {
@@ -58,6 +58,6 @@ export function showBranches({ foot, siblings, id, actions }) {
     return actions.move(to).then(restoreFocus);
   }
   foot.querySelector(".branches")?.remove();
-  foot.prepend(el("span", { class: "branches", role: "group", "data-id": id, "aria-label": "Branches" }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
+  foot.prepend(el("span", { class: "branches", role: "group", "data-id": id, "aria-label": `Branches of answer ${number}` }, step("previous", -1, "Previous branch"), `${at + 1} of ${siblings.length}`, step("next", 1, "Next branch")));
   restoreFocus();
 }

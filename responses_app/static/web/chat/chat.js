@@ -80,7 +80,7 @@ class Chat {
   }
 
   addTurn(data, list = this.list) {
-    const turn = new Turn(data, this.actions, this.urls);
+    const turn = new Turn({ ...data, number: this.turns.length + 1 }, this.actions, this.urls);
     turn.answered = this.answerCards(turn.input);
     this.turns.push(turn);
     list.append(turn.element);

@@ -6,7 +6,7 @@ import { button, el } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
-  // `data`: {id, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move.
+  // `data`: {id, number, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move.
   constructor(data, actions, urls) {
     Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, speakers: {}, ...data, actions, urls });
     this.blocks = new Map();
@@ -31,7 +31,7 @@ export class Turn {
       articles.at(-1).append(element);
       if (name === "You") this.asked = articles.at(-1);
     }
-    this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
+    this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": `Edit message ${this.number}` });
     this.asked?.append(el("footer", {}, this.edit));
     return articles;
   }
@@ -118,19 +118,21 @@ export class Turn {
 
   showActions({ canRegenerate }) {
     this.settled.then(() => this.endBusy());
-    const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
+    const hidden = () => el("span", { class: "visually-hidden" }, ` answer ${this.number}`);
+    const regenerate = this.id && canRegenerate && this.canRepeat && button(["Regenerate", hidden()], () => this.actions.regenerate(this), { class: "plain" });
     const text = this.response && textOfOutput(this.response);
-    const copy = text && navigator.clipboard && button("Copy", () => this.copy(copy, text), { class: "plain" });
-    const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": "Properties of this response", "aria-expanded": "false" });
+    const copy = text && navigator.clipboard && button(["Copy", hidden()], () => this.copy(copy, text), { class: "plain" });
+    const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events", hidden());
+    const info = this.id && button(icon("info"), () => this.inspect(info), { class: "plain", "aria-label": `Properties of answer ${this.number}`, "aria-expanded": "false" });
     this.foot.replaceChildren(...[copy, regenerate, log, info, statistics(this.usage, this.times)].filter(Boolean));
     if (this.siblings.length > 1) import("./branches.js").then(({ showBranches }) => showBranches(this));
   }
 
   async copy(control, text) {
     await navigator.clipboard.writeText(text);
-    control.textContent = "Copied";
-    setTimeout(() => (control.textContent = "Copy"), 2000);
+    const [label] = control.childNodes;
+    label.data = "Copied";
+    setTimeout(() => (label.data = "Copy"), 2000);
   }
 
   async inspect(control) {
