@@ -73,7 +73,7 @@ export class Editors {
     this.list = form.querySelector("fieldset.items");
     this.note = form.querySelector("[data-note]");
     this.contextUrl = contextUrl;
-    for (const item of this.items) if (!item.querySelector(".acts")) item.append(actionsOf("text" in item.dataset));
+    for (const item of this.items) if (!item.querySelector(".acts")) item.append(actionsOf("text" in item.dataset, item.querySelector("summary").textContent));
     for (const control of form.querySelectorAll("button")) control.disabled = false;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("click", ({ target }) => this.onClick(target));
@@ -112,7 +112,7 @@ export class Editors {
   add({ title, json, text, is_editable }) {
     const field = is_editable ? el("textarea", { rows: "4", dir: "auto", "aria-label": title, ...(text === null ? { class: "mono", spellcheck: "false" } : {}) }) : el("p", { class: "quiet" }, "Too long to edit. It is sent as it is.");
     if (is_editable) field.defaultValue = text ?? json;
-    const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actionsOf(text !== null));
+    const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actionsOf(text !== null, title));
     this.list.append(item);
     field.focus?.();
   }
@@ -151,8 +151,8 @@ export class Editors {
   }
 }
 
-function actionsOf(isText) {
-  const action = (label, name) => button(label, null, { class: "plain", [name]: true });
+function actionsOf(isText, title) {
+  const action = (label, name) => button(label, null, { class: "plain", "aria-label": `${label}: ${title}`, [name]: true });
   return el("p", { class: "acts" }, isText ? action("Edit as JSON", "data-as-json") : null, " ", action("Continue from here", "data-continue-own"), " ", action("Remove", "data-drop"));
 }
 

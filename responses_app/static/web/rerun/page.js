@@ -92,7 +92,7 @@ class RerunPage {
       const name = element.dataset.fixed ? `Response ${++responses}` : `Run ${++runs}`;
       element.dataset.pane = index + 1;
       element.setAttribute("aria-label", name);
-      element.querySelector("h2").textContent = name;
+      for (const part of element.querySelectorAll(".variant h2, .name")) part.textContent = name;
       const changes = element.querySelector("[name=changes]");
       if (changes) changes.id = changes.previousElementSibling.htmlFor = `changes-${index + 1}`;
       const tab = pattern.cloneNode(true);
