@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
 from typing import Any, NoReturn
@@ -59,6 +60,8 @@ _LOOP_ATTRIBUTES = frozenset(
 # Probe texts that show how a template renders a message, and a date for it.
 _BEFORE, _AFTER = "\ue0f4", "\ue0f5"
 _ANY_DAY = date(2000, 1, 1)
+# Tags of a placeholder of which parts are tried.
+_MAX_TAGS = 8
 
 
 class _Input(list[Any]):
@@ -144,7 +147,14 @@ class ChatTemplate:
         if plain is None or with_image is None or "'type'" in with_image or '"type"' in with_image:
             return None
         # The template may separate all parts by the same text, which is not part of the placeholder.
-        return with_image.removeprefix(plain).removesuffix(plain).strip() or None
+        placeholder = with_image.removeprefix(plain).removesuffix(plain).strip()
+        return next(filter(self._marks_images, _parts_of(placeholder)), placeholder) or None
+
+    def _marks_images(self, placeholder: str) -> bool:
+        """Return True if `placeholder` stands for each image of a message, wherever the texts stand."""
+        image, text = dict[str, object](type="image"), _text(_BEFORE)
+        messages = ([text], [image], [image, image], [image, text], [text, image])
+        return all(self._try_content(parts).count(placeholder) == parts.count(image) for parts in messages)
 
 
 # Compilation takes most of the time of opening a model, and every worker and test opens the same few.
@@ -174,6 +184,14 @@ def _is_text(message: Mapping[str, Any]) -> bool:
 def _between(text: str) -> str | None:
     parts = text.partition(_BEFORE)[2].partition(_AFTER)
     return parts[0] if parts[1] else None
+
+
+def _parts_of(placeholder: str) -> Iterator[str]:
+    """Yield a placeholder and, with few tags, the parts, long parts first: markers of the texts around may be parts too."""
+    yield placeholder
+    tags = re.findall(r"<[^<>]*>|[^<>]+", placeholder)
+    if len(tags) <= _MAX_TAGS:
+        yield from ("".join(tags[at : at + size]) for size in range(len(tags) - 1, 0, -1) for at in range(len(tags) - size + 1))
 
 
 def _tojson(

@@ -36,6 +36,11 @@ SPACED = LOOP % (
     "{% for part in message.content %}{{ '' if loop.first else '\n' }}"
     "{% if part.type == 'image' %}<image>{% else %}{{ part.text | trim }}{% endif %}{% endfor %}"
 )
+# As the template of Command 4: each text of a message has markers of its own.
+MARKED_TEXTS = LOOP % (
+    "{% if message.content is string %}<text>{{ message.content }}</text>{% else %}{% for part in message.content %}"
+    "{% if part.type == 'image' %}<image>{% else %}<text>{{ part.text }}</text>{% endif %}{% endfor %}{% endif %}"
+)
 # Tool outputs are text only in this template.
 TEXT_ONLY_TOOLS = LOOP % (
     "{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}"
@@ -97,6 +102,7 @@ def text(template: str, *items: dict[str, Any], instructions: str | None = None)
         (PARTS, "<image>", "[user]Look:<image>there"),
         (SPACED, "<image>", "[user]Look:\n<image>\nthere"),
         (EITHER, "<|vision_start|><|image_pad|><|vision_end|>", "[user]Look:<|vision_start|><|image_pad|><|vision_end|>there"),
+        (MARKED_TEXTS, "<image>", "[user]<text>Look:</text><image><text>there</text>"),
     ],
 )
 def test_image_placeholder_of_a_template_is_detected(template: str, image: str | None, prompt: str) -> None:
@@ -105,6 +111,12 @@ def test_image_placeholder_of_a_template_is_detected(template: str, image: str |
     assert not chat(template, supports_images=False).supports_images
     if image is not None:
         assert text(template, user("Look:", IMAGE, "there")) == prompt
+
+
+@pytest.mark.parametrize("template", [PARTS, SPACED, EITHER, MARKED_TEXTS])
+@pytest.mark.parametrize("parts", [(IMAGE,), ("Look:", IMAGE), (IMAGE, "there"), (IMAGE, IMAGE, "there")])
+def test_images_are_taken_wherever_the_texts_stand(template: str, parts: tuple[Any, ...]) -> None:
+    assert text(template, user(*parts)).count(str(ChatTemplate(template).image)) == parts.count(IMAGE)
 
 
 @pytest.mark.parametrize("template", [PARTS, SPACED, EITHER, TEXT])
