@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.constraints.structural_tag import regex
 from responses_app.dialects.families.derived.formats import DERIVED, derived_calls, derived_reasoning
+from responses_app.dialects.families.derived.openings import with_opening
 from responses_app.dialects.families.derived.response_template import ResponseWriter, response_writer
 from responses_app.dialects.families.detection import Detection, ReadBack, Source
 from responses_app.dialects.families.format_reader import FormatReader
@@ -125,6 +126,7 @@ class _Chooser:
         output = self._reader.format(reasoning, tools)
         for turns in (self._turns, *self._decided.values()):
             output = self._without_answer_tags(output, turns)
+        output = with_opening(output, self._writer.prompt, self._turns, self._reader)
         if self._response_writer and self._response in self._decided.values():
             output = self._response_writer.without_headers(output)
         return FormatChoice(self._explained(chosen), self._with_unread_parts(self._with_entities(output), chosen))

@@ -22,7 +22,7 @@ class NamedCalls(SectionSyntax):
     Without `end` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
     head is `function`, and the name and a fenced block of JSON follow `argument_begin`. With `name_begin` an id stands before the name,
     with `id_begin` behind it. `call_end` may have the name, in the place of `NAME`. With `needs_declared` only calls of declared tools
-    are calls.
+    are calls. The prompt may end with `opening`, the beginning of the first call.
     White space around these texts is that of the grammar.
     """
 
@@ -39,6 +39,7 @@ class NamedCalls(SectionSyntax):
     # Text between two calls of a section.
     separator: str = ""
     needs_declared: bool = False
+    opening: str = ""
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
@@ -82,6 +83,8 @@ class NamedCalls(SectionSyntax):
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section, or tags of calls, with or without the beginning of a section that has no end."""
         one = [self._tag(tool) for tool in tools]
+        if self.opening:
+            one += [{**each, "begin": each["begin"].removeprefix(self.opening)} for each in one]
         if not self.end:
             return [*one, *({**each, "begin": self.begin + each["begin"]} for each in one if self.begin)]
         return [tag(self.begin, tags(one, "\n" if self.fenced else self.separator, only_one=only_one), self.end)]
