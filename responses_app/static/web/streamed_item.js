@@ -51,7 +51,7 @@ class StreamedText {
   }
 
   finish() {
-    this.view.finish();
+    this.take("finish");
   }
 }
 

@@ -116,6 +116,15 @@ def test_a_shared_conversation_has_lines_tables_and_colours(visitor: Visitor) ->
     assert page.locator("article").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
 
 
+def test_an_ended_answer_has_no_cursor_where_its_final_form_cannot_be_loaded(visitor: Visitor) -> None:
+    visitor.page.route("**/fragment*", lambda route: route.abort())
+    visitor.send_and_wait("markdown", "A title")
+    expect(visitor.last.get_by_role("heading", name="A title")).to_be_visible()
+    expect(visitor.last.locator(".streaming")).to_have_count(0)
+    # The browser reports the requests that failed.
+    visitor.errors.seen.clear()
+
+
 def test_code_is_as_large_in_a_block_as_in_a_line_and_an_answer_is_copied_as_written(visitor: Visitor) -> None:
     visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.send_and_wait("markdown", "A title")
