@@ -15,7 +15,7 @@ from responses_app.installation.data_dir import SERVE
 LIMIT_S: Final = 120.0
 CONNECT_LIMIT_S: Final = 10.0
 # Clients of other API formats than Responses, and the path of each below the base URL.
-CHAT: Final = frozenset({"continue", "aider", "open-webui"})
+CHAT: Final = frozenset({"continue", "aider", "cline", "open-webui"})
 MESSAGES: Final = frozenset({"claude-code"})
 QUESTION: Final = "Answer with one word: are you there?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,18 @@ def test_zed_keeps_comments_and_uses_responses(tmp_path: Path) -> None:
 
 
 def test_cline_has_a_provider_and_a_model(tmp_path: Path) -> None:
+    path = tmp_path / ".cline" / "data" / "settings" / "providers.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"providers": {"verbatim": {"settings": {}, "updatedAt": "2026-11-28T10:00:00.123456+00:00"}}}')
     files = written("cline", tmp_path)
     providers, models = json.loads(files["providers.json"]), json.loads(files["models.json"])
-    settings = providers["providers"]["verbatim"]["settings"]
-    assert (providers["version"], providers["lastUsedProvider"], models["version"]) == (1, "verbatim", 1)
-    assert (settings["protocol"], settings["apiKey"], settings["model"]) == ("openai-responses", KEY, SEES.name)
-    model = models["providers"]["verbatim"]["models"][SEES.name]
+    settings = providers["providers"]["openai-compatible"]["settings"]
+    assert (providers["version"], providers["lastUsedProvider"], models["version"]) == (1, "openai-compatible", 1)
+    assert (settings["baseUrl"], settings["apiKey"], settings["model"]) == ("http://127.0.0.1:8000/v1", KEY, SEES.name)
+    # Times without a Z make Cline drop the file.
+    times = [entry["updatedAt"] for entry in providers["providers"].values()]
+    assert [re.fullmatch(r"[-\d]+T[:\d]+\.\d{3}Z", time) is not None for time in times] == [True, True]
+    model = models["providers"]["openai-compatible"]["models"][SEES.name]
     assert (model["contextWindow"], "images" in model["capabilities"]) == (32768, True)
 
 

@@ -15,6 +15,8 @@ from responses_app.connect.edits import jsonc, toml, yaml_list
 # Time of a change in Cline's file.
 UPDATED_AT = re.compile(r'"updatedAt": "[^"]*"')
 CODEX_PROVIDER = "model_providers.verbatim"
+# Built-in provider of Cline, for Chat Completions. Its command line runs no provider with a name of its own.
+CLINE_PROVIDER = "openai-compatible"
 
 
 def _codex(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
@@ -83,28 +85,32 @@ def _cline(connection: Connection, home: Path, environ: Mapping[str, str]) -> Se
     folder = Path(environ.get("CLINE_DATA_DIR") or home / ".cline" / "data") / "settings"
     model = connection.model
     settings: dict[str, Any] = {
-        "provider": "verbatim",
+        "provider": CLINE_PROVIDER,
         "apiKey": connection.key,
         "model": model.name,
         "baseUrl": connection.base_url,
-        "protocol": "openai-responses",
-        "client": "openai",
         "contextWindow": model.context_window,
         "maxTokens": model.max_output,
     }
     if model.efforts:
         settings["reasoning"] = {"enabled": True, "effort": model.default_effort}
-    stored = {"settings": settings, "updatedAt": datetime.now(UTC).isoformat(), "tokenSource": "manual"}
+    # Cline drops the whole file if a time has an offset in the place of the Z.
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    stored = {"settings": settings, "updatedAt": now, "tokenSource": "manual"}
 
     def edit_providers(text: str) -> str:
         edited = jsonc.set_value(text, ["version"], 1)
-        edited = jsonc.set_value(edited, ["lastUsedProvider"], "verbatim")
-        edited = jsonc.set_value(edited, ["providers", "verbatim"], stored)
+        edited = jsonc.set_value(edited, ["lastUsedProvider"], CLINE_PROVIDER)
+        edited = jsonc.set_value(edited, ["providers", CLINE_PROVIDER], stored)
+        if "verbatim" in jsonc.parse(edited)["providers"]:
+            # The entry of an earlier version, whose time had an offset.
+            edited = jsonc.set_value(edited, ["providers", "verbatim", "updatedAt"], now)
         # A new time alone is no change.
         return text if UPDATED_AT.sub("", edited) == UPDATED_AT.sub("", text) else edited
 
     def edit_models(text: str) -> str:
-        return jsonc.set_value(jsonc.set_value(text, ["version"], 1), ["providers", "verbatim"], _cline_models(connection))
+        path = ["providers", CLINE_PROVIDER, "models", model.name]
+        return jsonc.set_value(jsonc.set_value(text, ["version"], 1), path, _cline_model(connection))
 
     return [
         ConfigFile(folder / "providers.json", edit_providers, is_secret=True),
@@ -112,29 +118,17 @@ def _cline(connection: Connection, home: Path, environ: Mapping[str, str]) -> Se
     ]
 
 
-def _cline_models(connection: Connection) -> dict[str, Any]:
-    """Return the entry of the provider in Cline's list of models."""
+def _cline_model(connection: Connection) -> dict[str, Any]:
+    """Return the entry of the model in Cline's list of models."""
     model = connection.model
     capabilities = ["tools", "streaming", *(["images"] if model.supports_images else [])]
     capabilities += ["reasoning", "reasoning-effort"] if model.efforts else []
     return {
-        "provider": {
-            "name": "Verbatim",
-            "baseUrl": connection.base_url,
-            "defaultModelId": model.name,
-            "protocol": "openai-responses",
-            "client": "openai",
-        },
-        "models": {
-            model.name: {
-                "id": model.name,
-                "name": model.name,
-                "contextWindow": model.context_window,
-                "maxTokens": model.max_output,
-                "capabilities": capabilities,
-                "apiFormat": "openai-responses",
-            }
-        },
+        "id": model.name,
+        "name": model.name,
+        "contextWindow": model.context_window,
+        "maxTokens": model.max_output,
+        "capabilities": capabilities,
     }
 
 
@@ -189,7 +183,13 @@ CODEX = Agent(
     note="Codex reads the context window, the efforts and the tools of the model from this server.",
 )
 OPENCODE = Agent("opencode", "opencode", _opencode, "opencode", first_prompt=6200)
-CLINE = Agent("cline", "Cline", _cline, "cline", note="These are the files of Cline's command line.")
+CLINE = Agent(
+    "cline",
+    "Cline",
+    _cline,
+    "cline",
+    note="These are the files of Cline's command line, with its provider 'openai-compatible'.",
+)
 GOOSE = Agent("goose", "goose", _goose, "goose session", _goose_variables)
 LLM = Agent(
     "llm",
