@@ -65,9 +65,9 @@ class TemplateProbe:
         if self.with_tools and not self._renders_tools():
             fit = replace(fit, tools=False)
         fit = self._choose(fit, _CALL_FORMS, _AS_TEXT, _loop(1), ("marktool", "markfirst"))
-        named = replace(fit, named_ids=True)
-        if fit.calls and not self._names_calls(fit) and self._names_calls(named):
-            fit = named
+        if fit.calls and not self._names_calls(fit):
+            named = replace(fit, named_ids=True)
+            fit = named if self._names_calls(named) else replace(fit, calls=False)
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
         if self.template.image is not None and fit.outputs:
             fit = replace(fit, output_images=self._renders_output_images(fit))

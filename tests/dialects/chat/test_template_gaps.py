@@ -86,6 +86,7 @@ LATE_RULES = (
     + CALLS_OF
     + "{% endfor %}"
 )
+NAMELESS = FULL.replace("{{ call.id }} {{ call.function | tojson }}", "{{ call.function.arguments | tojson }}")
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -111,6 +112,7 @@ TEMPLATES = {
     "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
     "late_rules": LATE_RULES,
+    "nameless": NAMELESS,
 }
 DIALECTS = {name: ChatDialect(byte_vocabulary(), ChatTemplate(template), []) for name, template in TEMPLATES.items()}
 NO_FORMAT = ChatDialect(byte_vocabulary(), ChatTemplate(PLAIN), [], OutputFormat())
@@ -188,6 +190,11 @@ def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how:
 )
 def test_an_input_without_a_place_takes_another_form(template: str, items: tuple[Any, ...], expected: str) -> None:
     assert expected in prompt(DIALECTS[template], *items)
+
+
+def test_calls_of_which_the_template_drops_the_names_are_written_as_text() -> None:
+    text = prompt(DIALECTS["nameless"], user("?"), OSLO, RAIN, tools=(WEATHER,))
+    assert text.endswith(f"[user]?[assistant]{HERMES_OSLO}[tool]rain")
 
 
 def test_a_system_message_that_the_template_drops_before_outputs_joins_the_last_question() -> None:
