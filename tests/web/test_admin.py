@@ -70,6 +70,15 @@ def test_the_inputs_of_a_key_fit_a_phone(chat_server: Server, visitor: Visitor) 
     assert visitor.page.locator(".form-row input").evaluate_all(wide) == []
 
 
+def test_a_long_project_moves_no_outcome_of_the_audit_log_out_of_view(chat_server: Server, visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{chat_server.url}/admin/responses_app/auditentry/")
+    name = "Research and development of the northern branch office, department of measurements, second floor"
+    page.locator(".field-project").first.evaluate("(cell, name) => (cell.textContent = name)", name)
+    assert page.locator(".results").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+
+
 def test_a_selection_cancels_responses_without_jquery(chat_server: Server, visitor: Visitor) -> None:
     chat_server.ask(model="chat", input="greetings")
     page = visitor.page
