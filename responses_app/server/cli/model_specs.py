@@ -140,6 +140,14 @@ def with_engine_options(models: str, words: Sequence[str], read: Callable[[Seque
     return f"{name}={_with(url, dict(read(words, models)))}"
 
 
+def check_fit(models: str) -> None:
+    """Raise InvalidModelSpec for `--fit` if no model of RESPONSES_MODELS has an engine in this server."""
+    if not any(urlsplit(entry.partition("=")[2]).scheme == "vllm" for entry in models.split()):
+        raise InvalidModelSpec(
+            "--fit is for an engine in this server, and every engine runs elsewhere: limit the context there"
+        )
+
+
 def check_tokenizers(models: str) -> None:
     """Raise InvalidModelSpec for an engine URL of RESPONSES_MODELS that is invalid, or lacks the parameter `tokenizer`."""
     for name, _, url in (entry.partition("=") for entry in models.split()):

@@ -139,6 +139,8 @@ def _choose(options: Options, folder: Path, progress: Progress) -> dict[str, Dow
     os.environ["RESPONSES_MODELS"] = engine_options.with_options(
         os.environ["RESPONSES_MODELS"], options.engine_options, progress
     )
+    if options.fit:
+        model_specs.check_fit(os.environ["RESPONSES_MODELS"])
     prepared = prepare_models(os.environ["RESPONSES_MODELS"], progress, options.fit, install.has_gpu)
     os.environ["RESPONSES_MODELS"] = prepared.setting
     if prepared.downloads:

@@ -16,6 +16,7 @@ from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import (
     HARMONY,
     InvalidModelSpec,
+    check_fit,
     check_tokenizers,
     local_source,
     models_setting,
@@ -302,3 +303,10 @@ def test_a_file_leads_to_its_folder(checkpoint: Path) -> None:
 def test_key_of_the_environment_is_for_engines_without_a_key(engine: str, expected: str) -> None:
     assert with_key([engine], "a@b") == [expected]
     assert with_key([engine], "") == [engine]
+
+
+@pytest.mark.parametrize("models", ["a=http://gpu:8000", "a=script:///tape.jsonl b=https://gpu"])
+def test_fit_without_an_engine_in_this_server_is_refused(models: str) -> None:
+    with pytest.raises(InvalidModelSpec, match=r"^--fit is for an engine in this server, and every engine runs elsewhere"):
+        check_fit(models)
+    check_fit(f"{models} c=vllm:///built/demo-chat")
