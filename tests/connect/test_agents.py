@@ -202,6 +202,10 @@ def test_claude_code_has_its_variables_in_the_settings(tmp_path: Path) -> None:
     settings = json.loads(written("claude-code", tmp_path)["settings.json"])
     assert settings["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8000"
     assert (settings["env"]["ANTHROPIC_MODEL"], settings["env"]["ANTHROPIC_AUTH_TOKEN"]) == (SEES.name, KEY)
+    # Sub-agents with `model: sonnet` would request a model that this server does not have.
+    defaults = [value for name, value in settings["env"].items() if name.startswith("ANTHROPIC_DEFAULT_")]
+    assert defaults == [SEES.name] * 4
+    assert settings["env"]["CLAUDE_CODE_DISABLE_1M_CONTEXT"] == "1", "the context window is that of this model"
     # This server does not check calls of tools: the parameter `safeguards` would be refused.
     assert settings["env"]["CLAUDE_CODE_AUTO_MODE_SERVER"] == "0"
     assert settings["permissions"] == {"defaultMode": "default"}

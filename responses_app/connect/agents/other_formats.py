@@ -24,10 +24,12 @@ def _claude_code(connection: Connection, home: Path, environ: Mapping[str, str])
         "ANTHROPIC_BASE_URL": connection.root,
         "ANTHROPIC_AUTH_TOKEN": connection.key,
         "ANTHROPIC_MODEL": name,
-        # For titles and summaries.
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL": name,
+        # Titles and summaries are for the first; sub-agents of plugins name any of them, as in `model: sonnet`.
+        **{f"ANTHROPIC_DEFAULT_{family}_MODEL": name for family in ("HAIKU", "SONNET", "OPUS", "FABLE")},
         "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(connection.model.context_window),
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(connection.model.max_output),
+        # Else the model of OPUS has a million tokens of context, as soon as a person chooses "Default".
+        "CLAUDE_CODE_DISABLE_1M_CONTEXT": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         # In auto mode Anthropic's API checks each call of a tool. Without it, Claude Code asks this model.
         "CLAUDE_CODE_AUTO_MODE_SERVER": "0",
