@@ -24,6 +24,7 @@ from responses_app.dialects.chat.structural_tags import ReasoningStart, constrai
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.chat.template_fit import TemplateFit
 from responses_app.dialects.chat.template_probe import TemplateProbe, default_rules
+from responses_app.dialects.chat.tool_fields import with_fields
 from responses_app.dialects.chat.unknown_calls import UnknownCallFilter
 from responses_app.dialects.content import item_type, iter_images
 from responses_app.dialects.formats.base import OutputFormat
@@ -178,7 +179,7 @@ class ChatDialect:
             rendered = self._template.render(
                 fit.apply(converted, self._call_text, self._marks),
                 today=turn.today,
-                tools=offered if fit.tools else [],
+                tools=[with_fields(tool, fit.tool_fields) for tool in offered] if fit.tools else [],
                 thinking=is_thinking,
                 variables=self._effort_variables.get(turn.effort or ""),
             )

@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import Any
 
 from responses_app.dialects.chat.call_text import CallText, Message, output_content
+from responses_app.dialects.chat.tool_fields import ToolField
 
 # The length of call ids that templates of Mistral require.
 SHORT_ID = 9
@@ -42,15 +43,16 @@ class TemplateFit:
     """Places of inputs in a chat template.
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
-    message, calls are text of assistant messages, and outputs are user messages. Without `output_images` the images of outputs follow
-    the outputs in a user message. Without `rules_behind_outputs` the template drops the system message where an output ends the prompt:
-    it then joins the last user message. `named_ids` are ids of calls with the name of the function, which the template writes in place of
-    the name. `reasoning_key` is the key of an assistant
-    message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
-    content that the template passes on unseen, None for models that do not reason.
+    message, calls are text of assistant messages, and outputs are user messages. `tool_fields` are those without which the template
+    rejects a tool. Without `output_images` the images of outputs follow the outputs in a user message. Without `rules_behind_outputs`
+    the template drops the system message where an output ends the prompt: it then joins the last user message. `named_ids` are ids of
+    calls with the name of the function, which the template writes in place of the name. `reasoning_key` is the key of an assistant
+    message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the content that
+    the template passes on unseen, None for models that do not reason.
     """
 
     tools: bool = True
+    tool_fields: frozenset[ToolField] = frozenset()
     calls: bool = True
     outputs: bool = True
     output_images: bool = True
@@ -110,8 +112,11 @@ class TemplateFit:
 
     def remarks(self) -> Iterator[str]:
         """Yield the changes in words."""
+        fields = ", ".join(field.value for field in ToolField if field in self.tool_fields - {ToolField.PLAIN_TYPE})
         facts = {
             "tools: described in the system message": not self.tools,
+            f"tools that lack fields: with empty {fields}": bool(fields),
+            "types of parameters: without null": ToolField.PLAIN_TYPE in self.tool_fields,
             "calls of earlier turns: as text": not self.calls,
             "outputs of calls: as user messages": not self.outputs,
             "images of outputs: in a user message behind": not self.output_images and self.outputs,

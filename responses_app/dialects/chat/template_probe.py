@@ -10,6 +10,7 @@ from typing import Any
 from responses_app.dialects.chat.call_text import CallText, Message
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.chat.template_fit import MARKED_TEXT, THINKING_PART, TemplateFit, TextPlace
+from responses_app.dialects.chat.tool_fields import ToolField, without_field
 
 _ANY_DAY = date(2000, 1, 1)
 # Marks are words, so that no template changes them.
@@ -64,6 +65,8 @@ class TemplateProbe:
         fit = TemplateFit()
         if self.with_tools and not self._renders_tools():
             fit = replace(fit, tools=False)
+        if self.with_tools and fit.tools:
+            fit = replace(fit, tool_fields=frozenset(field for field in ToolField if self._needs(field)))
         fit = self._choose(fit, _CALL_FORMS, _AS_TEXT, _loop(1), ("marktool", "markfirst"))
         if fit.calls and not self._names_calls(fit):
             named = replace(fit, named_ids=True)
@@ -127,6 +130,13 @@ class TemplateProbe:
         ]
         # A template may reject system messages or calls.
         return bool(texts[0]) and all(mark in text for text in texts if text for mark in _TOOL_MARKS)
+
+    def _needs(self, field: ToolField) -> bool:
+        """Return True if the template rejects a tool without `field`."""
+        try:
+            return not self.template.render([_USER], today=_ANY_DAY, tools=[without_field(_TOOL, field)])
+        except (TemplateRejected, RecursionError):
+            return True
 
     def _names_calls(self, fit: TemplateFit) -> bool:
         """Return True if a call has the name of its function, which outputs may have too."""

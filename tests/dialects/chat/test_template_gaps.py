@@ -87,6 +87,20 @@ LATE_RULES = (
     + "{% endfor %}"
 )
 NAMELESS = FULL.replace("{{ call.id }} {{ call.function | tojson }}", "{{ call.function.arguments | tojson }}")
+# As the templates of Hermes 3 and Command R+, which describe tools in words.
+TOOLS_IN_WORDS = FULL.replace(
+    TOOLS,
+    "{% for tool in tools or [] %}({{ tool.function.name + ': ' + tool.function.description }}"
+    "{% for name, each in tool.function.parameters.properties.items() %} {{ name + ' ' + each.type + ' ' + each.description }}"
+    "{% endfor %}){% endfor %}",
+)
+# A type of a list is described by each of its types, and `null` letter by letter without end.
+ENDLESS_TYPES = FULL.replace(
+    TOOLS,
+    "{% macro named(type) %}{% if type == 'string' %}str{% else %}{% for each in type %}{{ named(each) }}{% endfor %}{% endif %}"
+    "{% endmacro %}{% for tool in tools or [] %}{{ tool | tojson }}{% for each in tool.function.parameters.properties.values() %}"
+    "{{ named(each.type) }}{% endfor %}{% endfor %}",
+)
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -112,6 +126,8 @@ TEMPLATES = {
     "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
     "late_rules": LATE_RULES,
+    "tools_in_words": TOOLS_IN_WORDS,
+    "endless_types": ENDLESS_TYPES,
     "nameless": NAMELESS,
 }
 DIALECTS = {name: ChatDialect(byte_vocabulary(), ChatTemplate(template), []) for name, template in TEMPLATES.items()}
@@ -192,6 +208,33 @@ def test_an_input_without_a_place_takes_another_form(template: str, items: tuple
     assert expected in prompt(DIALECTS[template], *items)
 
 
+NOTE: dict[str, Any] = {"type": "object", "properties": {"note": {"type": ["string", "null"]}}, "required": ["note"]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ({}, "(report: )"),
+        ({"description": "Tells."}, "(report: Tells.)"),
+        ({"parameters": {"type": "object"}}, "(report: )"),
+        ({"parameters": NOTE}, "(report:  note string )"),
+        ({"parameters": {"properties": {"note": {"type": "object", "description": "N"}}}}, "(report:  note object N)"),
+    ],
+)
+def test_fields_that_a_tool_lacks_are_empty_where_the_template_needs_these(tool: dict[str, Any], expected: str) -> None:
+    tools = [{"type": "function", "name": "report", **tool}]
+    assert prompt(DIALECTS["tools_in_words"], user("?"), tools=tools) == f"{expected}[user]?"
+    function = {"name": "report", **tool}
+    assert (
+        prompt(DIALECTS["full"], user("?"), tools=tools) == f"{json.dumps([{'type': 'function', 'function': function}])}[user]?"
+    )
+
+
+def test_a_type_that_may_be_null_is_described_where_the_template_does_not_end_with_it() -> None:
+    text = prompt(DIALECTS["endless_types"], user("?"), tools=[{"type": "function", "name": "report", "parameters": NOTE}])
+    assert text.endswith('"properties": {"note": {"type": "string"}}, "required": ["note"]}}}str[user]?')
+
+
 def test_calls_of_which_the_template_drops_the_names_are_written_as_text() -> None:
     text = prompt(DIALECTS["nameless"], user("?"), OSLO, RAIN, tools=(WEATHER,))
     assert text.endswith(f"[user]?[assistant]{HERMES_OSLO}[tool]rain")
@@ -248,6 +291,13 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
         ("short_ids", ["call ids: shortened to 9 characters"]),
         ("id_for_name", ["call ids: with the names of the functions"]),
         ("other_key", ["reasoning before a call: as thinking"]),
+        (
+            "tools_in_words",
+            [
+                "tools that lack fields: with empty description, parameters, properties, descriptions of parameters",
+                "types of parameters: without null",
+            ],
+        ),
         ("late_rules", ["system message before outputs: in the last user message"]),
     ],
 )
