@@ -6,6 +6,7 @@ import ast
 import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from responses_app.sandbox import bubblewrap
-from responses_app.sandbox.base import FileMissing, InvalidPath, RunResult, StorageFull
+from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, RunResult, StorageFull
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.options import RunnerOptions
 from tests.support.sandbox.runner import Runner, runner
@@ -559,6 +560,22 @@ def test_nothing_is_left_of_a_deleted_container(limited: Runner) -> None:
         )
         assert set(descendants(limited)) - before
         await client.delete("clean")
+        await eventually(lambda: not set(descendants(limited)) - before)
+
+    limited.use(work)
+
+
+def test_nothing_is_left_of_a_container_that_is_deleted_while_its_interpreter_starts(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        before = set(descendants(limited))
+        for _ in range(5):
+            await client.create("starting")
+            run = asyncio.create_task(client.run("starting", "1"))
+            # The program of the interpreter has begun, with the work folder, and has not reported yet.
+            await eventually(lambda: any(child.name().startswith("python") for child in set(descendants(limited)) - before))
+            await client.delete("starting")
+            with suppress(ContainerExpired):
+                assert (await run).was_killed
         await eventually(lambda: not set(descendants(limited)) - before)
 
     limited.use(work)

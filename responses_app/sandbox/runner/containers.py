@@ -64,28 +64,26 @@ class LiveContainer:
         """Return True during a run."""
         return self._running.locked()
 
-    async def start(self) -> None:
-        """Start the interpreter unless it runs. Raises SandboxUnavailable, ContainerExpired."""
+    async def start(self) -> InterpreterProcess:
+        """Return the interpreter, which is started unless it runs. Raises SandboxUnavailable, ContainerExpired."""
         if self.is_deleted:
             raise _expired(self.container_id)
         if self.interpreter is None:
-            self.interpreter = await InterpreterProcess.start(
-                self._bwrap, self.work.root, self.memory_mib, self._options, self._cgroup
-            )
+            self.interpreter = await self._start_interpreter()
             if self._options.startup_code:
                 await self._run_startup_code(self.interpreter)
+        return self.interpreter
 
     async def run(self, code: str, on_output: OnOutput) -> RunResult:
         """Run code and return the result without the output, which `on_output` takes."""
         async with self._running:
-            await self.start()
-            assert self.interpreter is not None  # noqa: S101 - set by start
-            await self.interpreter.set_nice(self.nice)
+            interpreter = await self.start()
+            await interpreter.set_nice(self.nice)
             before = await asyncio.to_thread(self.work.states)
             error: str | None = None
             outcome: InterpreterAnswer | None = None
             try:
-                outcome = await self.interpreter.run(code, on_output, self._options.run_timeout_s)
+                outcome = await interpreter.run(code, on_output, self._options.run_timeout_s)
             except InterpreterEnded as ended:
                 error = f"{ended}. {VARIABLES_LOST}"
             finally:
@@ -95,19 +93,29 @@ class LiveContainer:
         if outcome is None:
             return RunResult(error=error, was_killed=True, files=files)
         return RunResult(
-            value=outcome.value,
-            error=outcome.error,
-            figures=outcome.figures,
-            files=files,
-            is_truncated=outcome.is_truncated,
+            value=outcome.value, error=outcome.error, figures=outcome.figures, files=files, is_truncated=outcome.is_truncated
         )
+
+    async def _start_interpreter(self) -> InterpreterProcess:
+        """Start an interpreter. Raises SandboxUnavailable, and ContainerExpired if the container is deleted meanwhile."""
+        arguments = self._bwrap, self.work.root, self.memory_mib, self._options, self._cgroup
+        try:
+            interpreter = await InterpreterProcess.start(*arguments)
+        except (SandboxUnavailable, OSError):
+            if self.is_deleted:  # The start fails without the work folder or the cgroup.
+                raise _expired(self.container_id) from None
+            raise
+        if self.is_deleted:  # `close` has found no interpreter.
+            await asyncio.shield(interpreter.close())
+            raise _expired(self.container_id)
+        return interpreter
 
     async def _run_startup_code(self, interpreter: InterpreterProcess) -> None:
         """Run the code of the operator. An exception is logged, and the container works without the rest of the code."""
         completed = False
         try:
             timeout_s = self._options.run_timeout_s
-            answer = await interpreter.run(self._options.startup_code, _ignore, timeout_s, is_startup=True)
+            answer = await interpreter.run(self._options.startup_code, lambda *_: None, timeout_s, is_startup=True)
             completed = True
         except InterpreterEnded as ended:
             raise SandboxUnavailable(f"the code of RESPONSES_CONTAINER_STARTUP ended the interpreter: {ended}") from ended
@@ -290,7 +298,3 @@ def _expired(container_id: str) -> ContainerExpired:
     return ContainerExpired(
         f"Container {container_id} has expired or was deleted; its variables and files are lost. Create a new container."
     )
-
-
-def _ignore(_stream: str, _text: str) -> None:
-    """Drop output of the startup code."""

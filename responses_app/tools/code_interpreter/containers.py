@@ -85,7 +85,9 @@ class ContainerSession:
         try:
             result = await self._sandbox.run(uid, code)
         except ContainerExpired:
-            # The sandbox has ended the container since, to start another one. The code has not run.
+            # The sandbox has ended the container since, to start another one. Or a client has deleted the row.
+            # The code has not run.
+            row = await self._row(uid)
             notices = await self._start(row)
             result = await self._sandbox.run(uid, code)
         await containers.touch(row)

@@ -22,6 +22,7 @@ from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Container, ContainerFile, Event, Response
 from responses_app.protocol.reducer import fold
 from responses_app.runs.ids import new_id
+from responses_app.sandbox.base import ContainerExpired
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.installation import InstallationState
 from responses_app.sandbox.launch import packages
@@ -158,6 +159,29 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         await session.close()
         assert (result.value, result.error) == ("'kept'", None)
         assert notices == [LOST_VARIABLES]
+
+    async def test_container_that_is_deleted_before_its_code_runs_is_not_made_again(self) -> None:
+        now = timezone.now()
+        row = await Container.objects.acreate(
+            uid="cntr_gone", project=self.key.project, name="gone", created_at=now, last_active_at=now
+        )
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, row.uid, "cntr_fallback", client, new_id)
+
+        deletions: list[asyncio.Task[Any]] = []
+
+        def delete() -> None:
+            """Delete the container between its start and the run, and the row before the next query."""
+            thread = Thread(target=self.code_runner.use, args=[lambda other: other.delete(row.uid)])
+            thread.start()
+            thread.join()
+            deletions.append(asyncio.create_task(Container.objects.filter(uid=row.uid).adelete()))
+
+        with self.assertRaisesRegex(ContainerProblem, "'cntr_gone' was deleted"):
+            await session.run(row.uid, "1", delete)
+        with self.assertRaises(ContainerExpired):
+            await client.status(row.uid)
+        await session.close()
 
     async def run_and_change(self, code_: str, change: Callable[[SandboxClient], Any]) -> tuple[str, list[str], set[str]]:
         """Run code, and let another client change the container after the run, before the first file is stored.
