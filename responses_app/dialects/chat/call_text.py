@@ -35,3 +35,14 @@ def output_content(content: str | list[Message]) -> str | list[Message]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def with_object_arguments(message: Message) -> Message:
+    """Return a message with calls, arguments that are text in a parameter of their own."""
+    calls = []
+    for call in message["tool_calls"]:
+        function = call["function"]
+        if isinstance(function["arguments"], str):
+            call = {**call, "function": {**function, "arguments": {"arguments": function["arguments"]}}}
+        calls.append(call)
+    return {**message, "tool_calls": calls}

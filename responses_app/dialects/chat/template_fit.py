@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
-from responses_app.dialects.chat.call_text import CallText, Message, output_content
+from responses_app.dialects.chat.call_text import CallText, Message, output_content, with_object_arguments
 from responses_app.dialects.chat.tool_fields import ToolField
 
 # The length of call ids that templates of Mistral require.
@@ -46,9 +46,10 @@ class TemplateFit:
     message, calls are text of assistant messages, and outputs are user messages. `tool_fields` are those without which the template
     rejects a tool. Without `output_images` the images of outputs follow the outputs in a user message. Without `rules_behind_outputs`
     the template drops the system message where an output ends the prompt: it then joins the last user message. `named_ids` are ids of
-    calls with the name of the function, which the template writes in place of the name. `reasoning_key` is the key of an assistant
-    message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the content that
-    the template passes on unseen, None for models that do not reason.
+    calls with the name of the function, which the template writes in place of the name. Without `text_arguments` the template rejects
+    arguments that are no object, as those of a call that was cut: the text is then the value of a parameter. `reasoning_key` is the key
+    of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
+    content that the template passes on unseen, None for models that do not reason.
     """
 
     tools: bool = True
@@ -60,13 +61,16 @@ class TemplateFit:
     parallel_calls: bool = True
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
+    text_arguments: bool = True
     short_ids: bool = False
     named_ids: bool = False
     reasoning_key: str | None = "reasoning_content"
 
     def apply(self, messages: Sequence[Message], call_text: CallText, marks: tuple[str, str]) -> list[Message]:
         """Return the messages in the form that the template renders in full."""
-        if self == _COMPLETE:
+        if not self.text_arguments:
+            messages = [with_object_arguments(each) if each.get("tool_calls") else each for each in messages]
+        if replace(self, text_arguments=True) == _COMPLETE:
             return list(messages)
         if self.named_ids:
             messages = list(_with_named_ids(messages))

@@ -71,6 +71,7 @@ class TemplateProbe:
         if fit.calls and not self._names_calls(fit):
             named = replace(fit, named_ids=True)
             fit = named if self._names_calls(named) else replace(fit, calls=False)
+        fit = replace(fit, text_arguments=not fit.calls or self._takes_text_arguments(fit))
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
         if self.template.image is not None and fit.outputs:
             fit = replace(fit, output_images=self._renders_output_images(fit))
@@ -143,6 +144,14 @@ class TemplateProbe:
         messages = [{**each, "name": "markother"} if each["role"] == "tool" else each for each in _loop(1)[:3]]
         text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
         return "marktool" in text.rpartition(str(_USER["content"]))[2]
+
+    def _takes_text_arguments(self, fit: TemplateFit) -> bool:
+        """Return True if the template writes arguments that are no object."""
+        question, message, output = _loop(1)[:3]
+        call = message["tool_calls"][0]
+        call = {**call, "function": {**call["function"], "arguments": "marktext {"}}
+        messages = fit.apply([question, {**message, "tool_calls": [call]}, output], self.call_text, self.marks)
+        return "marktext" in self._render(messages, tools=self.with_tools and fit.tools)
 
     def _keeps_rules(self, fit: TemplateFit) -> bool:
         """Return True if the system message that stands before a question stands before an output too."""

@@ -101,6 +101,10 @@ ENDLESS_TYPES = FULL.replace(
     "{% endmacro %}{% for tool in tools or [] %}{{ tool | tojson }}{% for each in tool.function.parameters.properties.values() %}"
     "{{ named(each.type) }}{% endfor %}{% endfor %}",
 )
+OBJECT_ARGUMENTS = FULL.replace(
+    "{{ call.function | tojson }}",
+    "{{ call.function.name }}{% for key, value in call.function.arguments.items() %}<{{ key }}>{{ value }}</{{ key }}>{% endfor %}",
+)
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -126,6 +130,7 @@ TEMPLATES = {
     "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
     "late_rules": LATE_RULES,
+    "object_arguments": OBJECT_ARGUMENTS,
     "tools_in_words": TOOLS_IN_WORDS,
     "endless_types": ENDLESS_TYPES,
     "nameless": NAMELESS,
@@ -233,6 +238,16 @@ def test_fields_that_a_tool_lacks_are_empty_where_the_template_needs_these(tool:
 def test_a_type_that_may_be_null_is_described_where_the_template_does_not_end_with_it() -> None:
     text = prompt(DIALECTS["endless_types"], user("?"), tools=[{"type": "function", "name": "report", "parameters": NOTE}])
     assert text.endswith('"properties": {"note": {"type": "string"}}, "required": ["note"]}}}str[user]?')
+
+
+@pytest.mark.parametrize("arguments", ['{"city": "Os', '["Oslo"]', "Oslo"])
+def test_arguments_that_are_no_object_are_a_parameter_where_the_template_takes_objects_alone(arguments: str) -> None:
+    items = (user("?"), OSLO, function_call("call_b", arguments), RAIN, call_output("call_b", "invalid"))
+    for tools in ((), (WEATHER,)):
+        text = prompt(DIALECTS["object_arguments"], *items, tools=tools).partition("[user]")[2]
+        oslo, other = "<city>Oslo</city>", f"<arguments>{arguments}</arguments>"
+        assert text == (f"?[assistant](call call_a get_weather{oslo})(call call_b get_weather{other})[tool]rain[tool]invalid")
+    assert f'"arguments": {json.dumps(arguments)}' in prompt(DIALECTS["full"], *items)
 
 
 def test_calls_of_which_the_template_drops_the_names_are_written_as_text() -> None:
