@@ -13,12 +13,6 @@ export async function enhanced(element) {
   if (element.querySelector(".markdown, pre[data-language]")) await (await import("./markdown/enhance.js")).enhance(element);
 }
 
-/** Takes the fragment of the server at `url` in place of `element`. */
-export async function replaceFragment(element, url) {
-  const fresh = await fetchFragment(url);
-  if (fresh) await (await import("./morph.js")).morph(element, fresh);
-}
-
 // Long texts end with a link to the whole text, which a script shows in place.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest?.("a.whole");

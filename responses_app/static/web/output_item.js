@@ -1,5 +1,5 @@
 // While the model writes an item, its template is filled with the text so far.
-import { enhanced, fetchFragment, parseFragment, replaceFragment } from "./items.js";
+import { enhanced, fetchFragment, parseFragment } from "./items.js";
 
 const template = (shape) => document.querySelector(`template[data-shape=${shape}]`).content.firstElementChild.cloneNode(true);
 
@@ -16,7 +16,11 @@ export class OutputItem {
     this.element = html ? parseFragment(html) : template(shapeOf(item));
     this.element.dataset.item = item.id;
     if (html) this.ready = enhanced(this.element);
-    else if (this.isCall) this.takeHead();
+    else {
+      // Before the connection can be lost.
+      import("./final_item.js").catch(() => {});
+      if (this.isCall) this.takeHead();
+    }
   }
 
   get isCall() {
@@ -44,10 +48,10 @@ export class OutputItem {
     this.item = item;
     this.isDone = true;
     // Streamed text that comes late would replace the fragment.
-    this.ready = Promise.resolve(this.streamed?.then((streamed) => streamed.finish())).then(() => this.refresh());
+    this.ready = Promise.allSettled([this.streamed?.then((streamed) => streamed.finish())]).then(() => this.refresh());
   }
 
-  refresh(query = "") {
-    return replaceFragment(this.element, this.url + query);
+  async refresh(query = "") {
+    return (await import("./final_item.js")).replace(this, this.url + query);
   }
 }

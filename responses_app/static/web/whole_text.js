@@ -1,11 +1,15 @@
 // The whole of a long text, loaded by its link.
-import { replaceFragment } from "./items.js";
+import { fetchFragment } from "./items.js";
 import { colour } from "./markdown/enhance.js";
+import { morph } from "./morph.js";
 
 /** Shows the whole text of a part in the box before its `link`. A text that does not come is opened, which shows the reason. */
 export async function show(link) {
   const message = link.closest("[data-item].message");
-  if (message) return replaceFragment(message, new URL("fragment?whole", link.href));
+  if (message) {
+    const fresh = await fetchFragment(new URL("fragment?whole", link.href));
+    return fresh && morph(message, fresh);
+  }
   const response = await fetch(link.href, { redirect: "error" }).catch(() => null);
   if (!response?.ok) return location.assign(link.href);
   const before = link.parentElement.previousElementSibling;

@@ -125,6 +125,44 @@ def test_an_ended_answer_has_no_cursor_where_its_final_form_cannot_be_loaded(vis
     visitor.errors.seen.clear()
 
 
+def test_an_item_whose_final_form_failed_is_loaded_again_by_itself_and_then_by_a_button(visitor: Visitor) -> None:
+    page, alerts = visitor.page, visitor.last.get_by_role("alert")
+    page.route("**/fragment*", lambda route: route.fulfill(status=503), times=2)
+    visitor.send_and_wait("greetings", "Hello there!")
+    expect(visitor.last).to_contain_text("Thought for")
+    expect(alerts).to_have_count(0)
+
+    # The form of a call waits for the card.
+    page.route("**/fragment*", lambda route: route.abort())
+    visitor.choose("weather", run_automatically=False)
+    visitor.send("weatherwise")
+    expect(alerts).to_contain_text("Couldn’t load this part of the answer.")
+    expect(page.get_by_label("Result of get_weather")).to_have_count(0)
+    page.unroute("**/fragment*")
+    alerts.get_by_role("button", name="Try again").press("Enter")
+    expect(page.get_by_label("Result of get_weather")).to_be_focused()
+    expect(alerts).to_have_count(0)
+    visitor.errors.seen.clear()
+
+
+def test_the_page_of_a_running_response_names_a_part_that_could_not_be_loaded(visitor: Visitor) -> None:
+    page = visitor.page
+    with held(visitor.server):
+        visitor.send("pensively")
+        expect(visitor.last).to_contain_text("word4")
+        page.route("**/fragment*", lambda route: route.abort())
+        page.goto(f"{visitor.server.url}/responses/{visitor.uid}")
+        alert, label = page.locator("#answered").get_by_role("alert"), page.locator("#answered .reasoning .label")
+        expect(alert).to_be_visible()
+        expect(label).to_have_text("Thought")
+        page.unroute("**/fragment*")
+        alert.get_by_role("button", name="Try again").click()
+        expect(label).to_contain_text("Thought for")
+        expect(alert).to_have_count(0)
+    expect(page.locator(".status").first).to_have_text("Completed")
+    visitor.errors.seen.clear()
+
+
 def test_code_is_as_large_in_a_block_as_in_a_line_and_an_answer_is_copied_as_written(visitor: Visitor) -> None:
     visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.send_and_wait("markdown", "A title")

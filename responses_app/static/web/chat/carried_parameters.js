@@ -2,6 +2,7 @@
 import { icon } from "../icon.js";
 import { addStyle } from "../style.js";
 import { button, el } from "./dom.js";
+import { fill } from "./opened_settings.js";
 
 addStyle(new URL("carried_parameters.css", import.meta.url).href);
 
@@ -17,7 +18,8 @@ export async function carryOver(settings, { instructions, temperature, max_outpu
   const ownTools = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...serverTools].includes(tool));
   const parts = include.filter((part) => !includes.includes(part));
   const carried = { ...others, ...(Object.keys(otherReasoning).length ? { reasoning: otherReasoning } : {}), ...(ownTools.length ? { tools: ownTools } : {}), ...(parts.length ? { include: parts } : {}) };
-  settings.fill(
+  fill(
+    settings,
     {
       ...{ instructions, temperature, max_output_tokens, effort },
       tools: demoTools.map((demo) => demo.name),

@@ -51,7 +51,7 @@ class Chat {
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.showLoadError(response?.status);
     const { turns, newer, earlier, conversation, parameters } = await response.json();
-    const notes = await this.settings.load(turns.at(-1)?.model, parameters);
+    const notes = await (await import("./opened_settings.js")).load(this.settings, turns.at(-1)?.model, parameters);
     this.truncate(0);
     this.conversation = conversation;
     if (earlier) notes.unshift(`${earlier} earlier ${earlier === 1 ? "item" : "items"} in this model’s context aren’t shown here.`);

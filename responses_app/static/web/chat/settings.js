@@ -35,32 +35,6 @@ export class Settings {
     return this.form.elements[name].value.trim();
   }
 
-  // Fills the form from an opened conversation. Returns notes about parameters without a control.
-  async load(model, parameters) {
-    const field = this.form.elements.model;
-    const served = [...field.options].some((option) => option.value === model);
-    if (served) {
-      field.value = model;
-      field.dispatchEvent(new Event("change"));
-    }
-    const notes = served || !model ? [] : [`The model ${model} isn’t available. New messages go to ${field.value || "no model"}.`];
-    if (Object.keys(parameters).length === 0) {
-      this.fill({});
-      return notes;
-    }
-    const { carryOver } = await import("./carried_parameters.js");
-    return [...notes, ...(await carryOver(this, parameters))];
-  }
-
-  // Sets the controls. `carried` parameters are sent unchanged with every message.
-  fill({ instructions, temperature, max_output_tokens, effort, tools = [], ...ofServer }, carried = {}) {
-    for (const [name, value] of Object.entries({ instructions, temperature, max_output_tokens, effort })) this.form.elements[name].value = value ?? "";
-    this.check("tools", tools);
-    this.choose(ofServer);
-    this.carried = carried;
-    this.form.querySelector(".inherited").hidden = true;
-  }
-
   // Sets the controls of the server tools. `store` is the id of a vector store.
   choose({ servers, offered, store = "" }) {
     this.check("servers", servers);

@@ -13,6 +13,7 @@ export async function answerCalls(chat, turn, round) {
   const { calls } = turn;
   // The fragments are complete before forms are added.
   await turn.settled;
+  await Promise.all(calls.map((card) => card.replaced));
   const outputs = new Map();
   const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && turn.status === "completed";
   const { output } = runs ? await import("./tools.js") : {};
