@@ -1,4 +1,4 @@
-"""Texts of tools, calls and outputs, for chat templates that have no place for these."""
+"""Texts and messages for tools, calls and outputs, for chat templates that have no place for these."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _TOOLS = """You can call tools. Each of the following lines describes one of the
 
 To call a tool, write the name of the tool and its arguments in this form:
 {example}"""
+# Key of user messages for outputs.
+IS_OUTPUT = "is_output"
 _EXAMPLE = {"name": "TOOL_NAME", "arguments": {"PARAMETER_NAME": "VALUE"}}
 
 
@@ -31,6 +33,38 @@ def output_content(content: str | list[Message]) -> str | list[Message]:
     if isinstance(content, str):
         return f"{begin}{content}{end}"
     return [{"type": "text", "text": begin}, *content, {"type": "text", "text": end}]
+
+
+def output_message(output: Mapping[str, Any]) -> Message:
+    """Return the user message for the output of a call."""
+    return {"role": "user", "content": output_content(output["content"]), IS_OUTPUT: True}
+
+
+def joined(messages: Sequence[Message], *, is_strict: bool) -> list[Message]:
+    """Join the user messages of outputs with the next user message, with `is_strict` all user messages in a row.
+
+    Some templates require alternating roles.
+    """
+    result: list[Message] = []
+    for message in messages:
+        last = result[-1] if result else {}
+        if message["role"] == "user" and (last.get(IS_OUTPUT) or (is_strict and last.get("role") == "user")):
+            result[-1] = {**message, "content": join(last["content"], message["content"])}
+        else:
+            result.append(message)
+    return [{key: value for key, value in message.items() if key != IS_OUTPUT} for message in result]
+
+
+def join(first: str | list[Message], second: str | list[Message]) -> str | list[Message]:
+    """Join the contents of two messages."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*content_parts(first), *content_parts(second)]
+
+
+def content_parts(content: str | list[Message]) -> list[Message]:
+    """Return a content as a list of parts."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _json(value: Any) -> str:

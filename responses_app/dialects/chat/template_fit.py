@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
-from responses_app.dialects.chat.call_text import CallText, Message, output_content, with_object_arguments
+from responses_app.dialects.chat.call_text import (
+    IS_OUTPUT,
+    CallText,
+    Message,
+    content_parts,
+    join,
+    joined,
+    output_message,
+    with_object_arguments,
+)
 from responses_app.dialects.chat.tool_fields import ToolField
 
 # The length of call ids that templates of Mistral require.
@@ -59,6 +68,7 @@ class TemplateFit:
     output_images: bool = True
     rules_behind_outputs: bool = True
     parallel_calls: bool = True
+    adjacent_questions: bool = True
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
     text_arguments: bool = True
@@ -77,13 +87,18 @@ class TemplateFit:
         last_user = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
         fitted: list[Message] = []
         for index, group in _groups(messages):
-            is_current = index > last_user
-            if self.text is TextPlace.BEFORE_MARKER and self.calls and _has_text_beside_calls(group[0]):
+            is_current, behind = index > last_user, messages[index + len(group) :][:1]
+            # A question behind outputs would follow the question before the calls.
+            as_text = not self.adjacent_questions and len(group) > 1 and bool(behind) and behind[0]["role"] == "user"
+            if self.text is TextPlace.BEFORE_MARKER and self.calls and not as_text and _has_text_beside_calls(group[0]):
                 group = [_with_text_mark(group[0], index), *group[1:]]
             if self.reasoning_key == MARKED_TEXT:
                 group = [self._with_reasoning(each, _HELD_MARKS, is_current=is_current) for each in group]
-            fitted += [self._with_reasoning(each, marks, is_current=is_current) for each in self._group(group, call_text)]
-        fitted = _joined(fitted)
+            fitted += [
+                self._with_reasoning(each, marks, is_current=is_current)
+                for each in self._group(group, call_text, as_text=as_text)
+            ]
+        fitted = joined(fitted, is_strict=not self.adjacent_questions)
         return fitted if self.rules_behind_outputs else _with_rules_in_question(fitted)
 
     def finish(self, prompt: str, marks: tuple[str, str], messages: Sequence[Message] = (), call_begin: str = "") -> str:
@@ -97,8 +112,8 @@ class TemplateFit:
             return prompt
         return prompt.replace(_HELD_MARKS[0], marks[0]).replace(_HELD_MARKS[1], marks[1])
 
-    def _group(self, group: Sequence[Message], call_text: CallText) -> Iterator[Message]:
-        """Yield the messages for a message and the outputs behind."""
+    def _group(self, group: Sequence[Message], call_text: CallText, *, as_text: bool) -> Iterator[Message]:
+        """Yield the messages for a message and the outputs behind, all calls and outputs `as_text` of both roles."""
         head, outputs = group[0], group[1:]
         if head["role"] == "tool":
             yield from self._outputs(group)
@@ -108,9 +123,9 @@ class TemplateFit:
         elif not self.calls:
             yield _as_text(head, call_text)
             yield from self._outputs(outputs)
-        elif head["content"] and self.text is TextPlace.WITH_CALLS_AS_TEXT:
+        elif as_text or (head["content"] and self.text is TextPlace.WITH_CALLS_AS_TEXT):
             yield _as_text(head, call_text)
-            yield from map(_user, outputs)
+            yield from map(output_message, outputs)
         else:
             yield from self._with_calls(head, outputs)
 
@@ -125,6 +140,7 @@ class TemplateFit:
             "outputs of calls: as user messages": not self.outputs,
             "images of outputs: in a user message behind": not self.output_images and self.outputs,
             "system message before outputs: in the last user message": not self.rules_behind_outputs,
+            "questions in a row: in one user message": not self.adjacent_questions,
             "several calls of a turn: a message for each": not self.parallel_calls and self.calls,
             "text beside a call: in a message before": self.text is TextPlace.BEFORE and self.calls,
             "text beside a call: before the marker of the call": self.text is TextPlace.BEFORE_MARKER and self.calls,
@@ -141,7 +157,7 @@ class TemplateFit:
             return message
         message = {key: value for key, value in message.items() if key != "reasoning_content"}
         if self.reasoning_key == THINKING_PART:
-            parts = _parts(message["content"]) if message["content"] else []
+            parts = content_parts(message["content"]) if message["content"] else []
             return {**message, "content": [{"type": "thinking", "thinking": text}, *parts]}
         if self.reasoning_key not in ("content", MARKED_TEXT):
             return {**message, self.reasoning_key: text}
@@ -173,14 +189,14 @@ class TemplateFit:
         for output in outputs:
             content = output["content"]
             if not self.outputs:
-                yield _user(output)
+                yield output_message(output)
                 continue
             if not self.output_images and not isinstance(content, str):
                 images += [{"type": "text", "text": IMAGES_OF_OUTPUT.format(output["name"])}, *_of_type(content, "image")]
                 content = "\n".join(part["text"] for part in _of_type(content, "text"))
             yield {**output, "content": content, "tool_call_id": self._id(output["tool_call_id"])}
         if images:
-            yield {"role": "user", "content": images, _IS_OUTPUT: True}
+            yield {"role": "user", "content": images, IS_OUTPUT: True}
 
     def _id(self, call_id: Any) -> Any:
         text = str(call_id)
@@ -246,44 +262,15 @@ def _as_text(message: Message, call_text: CallText) -> Message:
     return {**{key: value for key, value in message.items() if key != "tool_calls"}, "content": text}
 
 
-def _user(output: Mapping[str, Any]) -> Message:
-    return {"role": "user", "content": output_content(output["content"]), _IS_OUTPUT: True}
-
-
-_IS_OUTPUT = "is_output"
-
-
-def _joined(messages: Sequence[Message]) -> list[Message]:
-    """Join the user messages of outputs with the next user message: some templates require alternating roles."""
-    joined: list[Message] = []
-    for message in messages:
-        last = joined[-1] if joined else {}
-        if last.get(_IS_OUTPUT) and message["role"] == "user":
-            joined[-1] = {**message, "content": _join(last["content"], message["content"])}
-        else:
-            joined.append(message)
-    return [{key: value for key, value in message.items() if key != _IS_OUTPUT} for message in joined]
-
-
-def _join(first: str | list[Message], second: str | list[Message]) -> str | list[Message]:
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    return [*_parts(first), *_parts(second)]
-
-
 def _with_rules_in_question(messages: list[Message]) -> list[Message]:
-    """Move the system message into the last user message if an output ends the conversation."""
+    """Move the system message into the last user message unless that ends the conversation."""
     questions = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    if not questions or messages[0]["role"] != "system" or messages[-1]["role"] != "tool":
+    if not questions or messages[0]["role"] != "system" or messages[-1]["role"] == "user":
         return messages
     at = questions[-1]
-    question = {**messages[at], "content": _join(messages[0]["content"], messages[at]["content"])}
+    question = {**messages[at], "content": join(messages[0]["content"], messages[at]["content"])}
     return [*messages[1:at], question, *messages[at + 1 :]]
 
 
 def _of_type(content: Sequence[Message], kind: str) -> list[Message]:
     return [part for part in content if part["type"] == kind]
-
-
-def _parts(content: str | list[Message]) -> list[Message]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content

@@ -62,7 +62,7 @@ class TemplateProbe:
 
     def fit(self) -> TemplateFit:
         """Find the fit. The first form of an input that the prompt shows in full is taken."""
-        fit = TemplateFit()
+        fit = TemplateFit(adjacent_questions=self._takes_adjacent_questions())
         if self.with_tools and not self._renders_tools():
             fit = replace(fit, tools=False)
         if self.with_tools and fit.tools:
@@ -131,6 +131,14 @@ class TemplateProbe:
         ]
         # A template may reject system messages or calls.
         return bool(texts[0]) and all(mark in text for text in texts if text for mark in _TOOL_MARKS)
+
+    def _takes_adjacent_questions(self) -> bool:
+        """Return True if the template takes user messages in a row, or none behind an answer either."""
+        try:
+            text = self.template.render([_USER, _AGAIN], today=_ANY_DAY)
+        except TemplateRejected:
+            return not self._render([_USER, _ANSWER, _AGAIN], tools=False)
+        return all(str(each["content"]) in text for each in (_USER, _AGAIN))
 
     def _needs(self, field: ToolField) -> bool:
         """Return True if the template rejects a tool without `field`."""

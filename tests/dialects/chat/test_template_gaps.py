@@ -182,6 +182,17 @@ def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how:
         ),
         ("strict_text_or_calls", (user("?"), OSLO, RAIN), f"[user]?[assistant](call call_a {CALL_OSLO})[tool]rain"),
         (
+            "strict_text_or_calls",
+            (user("?"), user("!"), OSLO, RAIN, ROME, SUN, user("So?"), user("Now.")),
+            f"[user]?\n\n![assistant](call call_a {CALL_OSLO})[tool]rain"
+            f"[assistant]{HERMES_OSLO.replace('Oslo', 'Rome')}[user]<tool_response>\nsun\n</tool_response>\n\nSo?\n\nNow.",
+        ),
+        (
+            "text_or_calls",
+            (user("?"), user("!"), OSLO, RAIN, user("So?")),
+            f"[user]?[user]![assistant](call call_a {CALL_OSLO})",
+        ),
+        (
             "short_ids",
             (user("?"), OSLO, RAIN),
             f"[user]?[assistant](call 05f49740f {CALL_OSLO})[tool]rain",
@@ -260,6 +271,8 @@ def test_a_system_message_that_the_template_drops_before_outputs_joins_the_last_
     loop, rules = prompt(DIALECTS["late_rules"], *items, instructions="Be brief."), "Be brief.\n\n"
     assert loop == f"[user]?[assistant]So.[user]{rules}![assistant](call call_a {CALL_OSLO})[tool]rain"
     assert loop.startswith(prompt(DIALECTS["late_rules"], *items[:3], instructions="Be brief."))
+    answered = prompt(DIALECTS["late_rules"], *items[:2], instructions="Be brief.")
+    assert answered == f"[user]{rules}?[assistant]So."
 
 
 @pytest.mark.parametrize("template", ["plain", "no_tools", "hermes_no_tools", "strict_plain"])
@@ -302,7 +315,10 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
         ("no_outputs", ["outputs of calls: as user messages"]),
         ("single", ["several calls of a turn: a message for each"]),
         ("text_or_calls", ["text beside a call: in a message before"]),
-        ("strict_text_or_calls", ["text beside a call: with the call as text"]),
+        (
+            "strict_text_or_calls",
+            ["questions in a row: in one user message", "text beside a call: with the call as text"],
+        ),
         ("short_ids", ["call ids: shortened to 9 characters"]),
         ("id_for_name", ["call ids: with the names of the functions"]),
         ("other_key", ["reasoning before a call: as thinking"]),
@@ -420,7 +436,7 @@ def test_nothing_is_dropped(template: str, turn: Turn) -> None:
     assert [each for each in _texts(turn, dialect) if each not in text] == []
 
 
-@pytest.mark.parametrize("template", [name for name in TEMPLATES if not name.startswith("strict")])
+@pytest.mark.parametrize("template", TEMPLATES)
 @given(turn=turns())
 def test_nothing_is_refused(template: str, turn: Turn) -> None:
     dialect = DIALECTS[template]
