@@ -11,6 +11,7 @@ document.addEventListener("click", async (event) => {
   if (!link || event.target.closest("a, input, button, label, .pick") || String(getSelection())) return;
   (await import("./sheet.js")).show(link.href);
 });
+document.querySelector("main").classList.add("opens");
 if (location.hash.startsWith("#resp_")) import("./sheet.js").then(({ show }) => show(`${location.pathname}/${location.hash.slice(1)}`));
 
 const POLL_MS = 2000;

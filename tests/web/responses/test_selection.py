@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 from tests.support.web.browser import opened_page
 
 pytestmark = pytest.mark.browser
@@ -42,6 +43,24 @@ def test_click_on_a_row_opens_the_response_in_a_sheet(chat_server: Server, page:
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
     expect(page).to_have_url(f"{chat_server.url}/responses?q=selected")
+
+
+def test_a_row_looks_like_a_link_as_soon_as_a_click_opens_it(chat_server: Server, page: Page, pair: list[str]) -> None:
+    scripts: list[Route] = []
+    page.route("**/list.js", lambda route: scripts.append(route))
+    page.goto(f"{chat_server.url}/responses?q=selected", wait_until="commit")
+    row = page.locator("#rows tbody tr").first
+    cell = row.locator("td").last
+    cell.hover()
+    expect(row).not_to_have_css("cursor", "pointer")
+    expect(row).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    expect(row.locator("a.open")).to_have_css("cursor", "pointer")
+    wait_until(lambda: page.evaluate("true") and scripts)
+    scripts[0].continue_()
+    expect(cell).to_have_css("cursor", "pointer")
+    expect(row).not_to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    cell.click()
+    expect(page.get_by_role("dialog", name="Response")).to_be_visible()
 
 
 def test_back_button_closes_the_sheet_and_stays_on_the_list(chat_server: Server, page: Page, pair: list[str]) -> None:
