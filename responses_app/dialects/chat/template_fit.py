@@ -54,11 +54,12 @@ class TemplateFit:
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
     message, calls are text of assistant messages, and outputs are user messages. `tool_fields` are those without which the template
     rejects a tool. Without `output_images` the images of outputs follow the outputs in a user message. Without `rules_behind_outputs`
-    the template drops the system message where an output ends the prompt: it then joins the last user message. `named_ids` are ids of
-    calls with the name of the function, which the template writes in place of the name. Without `text_arguments` the template rejects
-    arguments that are no object, as those of a call that was cut: the text is then the value of a parameter. `reasoning_key` is the key
-    of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
-    content that the template passes on unseen, None for models that do not reason.
+    the template drops the system message where an output ends the prompt: it then joins the last user message. Without `rules_alone`
+    it drops or rejects a system message without a user message: it is then the user message. Without `adjacent_questions` roles must
+    alternate. `named_ids` are ids of calls with the name of the function, which the template writes in place of the name. Without
+    `text_arguments` the template rejects arguments that are no object, as those of a call that was cut: the text is then the value of
+    a parameter. `reasoning_key` is the key of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of
+    the content, `MARKED_TEXT` for text of the content that the template passes on unseen, None for models that do not reason.
     """
 
     tools: bool = True
@@ -67,6 +68,7 @@ class TemplateFit:
     outputs: bool = True
     output_images: bool = True
     rules_behind_outputs: bool = True
+    rules_alone: bool = True
     parallel_calls: bool = True
     adjacent_questions: bool = True
     text: TextPlace = TextPlace.BESIDE
@@ -80,7 +82,9 @@ class TemplateFit:
         """Return the messages in the form that the template renders in full."""
         if not self.text_arguments:
             messages = [with_object_arguments(each) if each.get("tool_calls") else each for each in messages]
-        if replace(self, text_arguments=True) == _COMPLETE:
+        if not self.rules_alone and messages[:1] and messages[0]["role"] == "system" and not _has_question(messages):
+            messages = [{**messages[0], "role": "user"}, *messages[1:]]
+        if replace(self, text_arguments=True, rules_alone=True) == _COMPLETE:
             return list(messages)
         if self.named_ids:
             messages = list(_with_named_ids(messages))
@@ -260,6 +264,10 @@ def _as_text(message: Message, call_text: CallText) -> Message:
     calls = call_text([call["function"] for call in message["tool_calls"]])
     text = f"{message['content']}\n\n{calls}" if message["content"] else calls
     return {**{key: value for key, value in message.items() if key != "tool_calls"}, "content": text}
+
+
+def _has_question(messages: Sequence[Message]) -> bool:
+    return any(message["role"] == "user" for message in messages)
 
 
 def _with_rules_in_question(messages: list[Message]) -> list[Message]:

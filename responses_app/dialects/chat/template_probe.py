@@ -75,7 +75,8 @@ class TemplateProbe:
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
         if self.template.image is not None and fit.outputs:
             fit = replace(fit, output_images=self._renders_output_images(fit))
-        fit = replace(fit, rules_behind_outputs=self._keeps_rules(fit))
+        alone = self._render([_SYSTEM], tools=self.with_tools and fit.tools)
+        fit = replace(fit, rules_behind_outputs=self._keeps_rules(fit), rules_alone=str(_SYSTEM["content"]) in alone)
         two = ("markfirst", "marksecond", "resultfirst", "resultsecond")
         fit = self._choose(fit, ({}, {"parallel_calls": False}), _AS_TEXT, _loop(2), two)
         as_text = {"text": TextPlace.WITH_CALLS_AS_TEXT}

@@ -105,6 +105,15 @@ OBJECT_ARGUMENTS = FULL.replace(
     "{{ call.function | tojson }}",
     "{{ call.function.name }}{% for key, value in call.function.arguments.items() %}<{{ key }}>{{ value }}</{{ key }}>{% endfor %}",
 )
+# As the templates of Qwen3.5 and Gemma 3: without a question an error, or no system message.
+NEEDS_QUESTION = (
+    "{% if not messages | selectattr('role', 'eq', 'user') | list %}{{ raise_exception('No question') }}{% endif %}" + FULL
+)
+RULES_IN_QUESTION = (
+    "{% set rules = messages[0].content ~ '\n\n' if messages[0].role == 'system' else '' %}"
+    + "{% for message in messages if message.role != 'system' %}[{{ message.role }}]"
+    + "{{ rules if loop.first }}{{ message.content }}{% endfor %}"
+)
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -130,6 +139,8 @@ TEMPLATES = {
     "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
     "late_rules": LATE_RULES,
+    "needs_question": NEEDS_QUESTION,
+    "rules_in_question": RULES_IN_QUESTION,
     "object_arguments": OBJECT_ARGUMENTS,
     "tools_in_words": TOOLS_IN_WORDS,
     "endless_types": ENDLESS_TYPES,
@@ -259,6 +270,14 @@ def test_arguments_that_are_no_object_are_a_parameter_where_the_template_takes_o
         oslo, other = "<city>Oslo</city>", f"<arguments>{arguments}</arguments>"
         assert text == (f"?[assistant](call call_a get_weather{oslo})(call call_b get_weather{other})[tool]rain[tool]invalid")
     assert f'"arguments": {json.dumps(arguments)}' in prompt(DIALECTS["full"], *items)
+
+
+@pytest.mark.parametrize("template", ["needs_question", "rules_in_question"])
+def test_a_system_message_without_a_question_is_the_question(template: str) -> None:
+    rules = {**user("List three cities."), "role": "developer"}
+    assert prompt(DIALECTS[template], rules, instructions="Be brief.") == "[user]Be brief.\n\nList three cities."
+    assert "[user]Be brief." in prompt(DIALECTS[template], OSLO, RAIN, instructions="Be brief.")
+    assert prompt(DIALECTS["full"], rules) == "[system]List three cities."
 
 
 def test_calls_of_which_the_template_drops_the_names_are_written_as_text() -> None:
