@@ -28,10 +28,11 @@ from pydantic import TypeAdapter
 from responses_app.observability.records import current_response
 from responses_app.tools.limits import CallClock, ToolLimits
 from responses_app.tools.mcp.client_errors import client_error, describe
-from responses_app.tools.mcp.errors import ASKS_USER, NO_ANSWER, STOPPED, UNREACHABLE, McpError
+from responses_app.tools.mcp.errors import ASKS_USER, NO_ANSWER, STOPPED, TOO_MANY_REQUESTS, UNREACHABLE, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.transport.connections import Connections
 from responses_app.tools.mcp.transport.handshake import PROBE_LIMIT_S, forget_protocol, settle_protocol
+from responses_app.tools.mcp.transport.request_limit import RequestLimit
 
 logger = logging.getLogger("responses.tools")
 # The client library logs arguments, answers and session ids.
@@ -167,7 +168,8 @@ class McpSession:
             try:
                 async with AsyncExitStack() as attempt:
                     streams = await attempt.enter_async_context(transport)
-                    client = await attempt.enter_async_context(ClientSession(*streams, client_info=CLIENT))
+                    limited = RequestLimit(self._end_flood).wrap(*streams)
+                    client = await attempt.enter_async_context(ClientSession(*limited, client_info=CLIENT))
                     await settle_protocol(client, self.server, is_sse=connections.is_sse)
                     stack = attempt.pop_all()
                 break
@@ -260,6 +262,15 @@ class McpSession:
         if self._connections.is_sse or self.server.url is None:
             self._lose(failure)
             self._closing.set()
+
+    def _end_flood(self) -> None:
+        """End the session with a server that sends more requests than this client answers."""
+        failure = McpError(TOO_MANY_REQUESTS)
+        if not self._ready.done():
+            self._ready.set_exception(failure)
+        self._is_stale = True
+        self._lose(failure)
+        self._closing.set()
 
     def _lose(self, failure: McpError) -> None:
         if not self._lost.done():

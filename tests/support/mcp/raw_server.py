@@ -103,6 +103,9 @@ class RawMcpServer:
         if self.session is not None and self.headers.get("mcp-session-id", self.session) != self.session:
             await respond(writer, 404, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found"}}')
             return
+        if method is None:  # the answer to a request of this server
+            await respond(writer, 202, b"")
+            return
         if message.get("method") == "tools/call":
             await self.answer(writer, message)
             return

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
+from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, TOO_MANY_REQUESTS, TOO_MANY_VALUES, McpError
+from responses_app.tools.mcp.transport import request_limit
 from responses_app.tools.mcp.transport.value_count import MAX_VALUES, ValueCount
-from tests.support.mcp.raw_server import DISCOVERED, Answer, reply, respond
+from tests.support.mcp.raw_server import DISCOVERED, Answer, RawMcpServer, reply, respond
 from tests.support.mcp.raw_sessions import LIMITS, SECRET, opened
 from tests.support.waiting import eventually
 
@@ -138,6 +140,52 @@ async def test_call_that_requires_input_of_the_user_is_an_error() -> None:
         with pytest.raises(McpError, match="asks the user for input"):
             await sessions.call("raw", "tool", {})
         assert raw.methods == ["server/discover", "tools/call"]
+
+
+def pinging(raw: list[RawMcpServer], *, waits: bool) -> Answer:
+    """Send 30 requests before the result. With `waits` each is sent after the answer to the one before."""
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for number in range(1, 31):
+            writer.write(event({"jsonrpc": "2.0", "id": number, "method": "ping"}))
+            if waits:
+                await eventually(partial(has_answers, raw[0], number))
+        writer.write(event({"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}))
+        await writer.drain()
+        writer.close()
+
+    return answer
+
+
+def has_answers(raw: RawMcpServer, count: int) -> bool:
+    """Return whether the client has answered `count` requests."""
+    return raw.methods.count("") == count
+
+
+def event(message: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(message)}\n\n".encode()
+
+
+async def test_server_that_floods_the_client_with_requests_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the server: each request without an answer is a task, and the end of a million tasks takes seconds."""
+    monkeypatch.setattr(request_limit, "MAX_UNANSWERED", 20)
+    raw: list[RawMcpServer] = []
+    async with opened(pinging(raw, waits=False)) as (sessions, flooding):
+        raw.append(flooding)
+        with pytest.raises(McpError, match=TOO_MANY_REQUESTS):
+            await sessions.call("raw", "tool", {})
+        flooding.answer = reply(result={"content": [{"type": "text", "text": "done"}]})
+        assert (await sessions.call("raw", "tool", {})).output == "done"
+        assert flooding.methods.count("initialize") == 2
+
+
+async def test_server_that_waits_for_the_answers_to_its_requests_may_send_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_limit, "MAX_UNANSWERED", 20)
+    raw: list[RawMcpServer] = []
+    async with opened(pinging(raw, waits=True)) as (sessions, waiting):
+        raw.append(waiting)
+        assert (await sessions.call("raw", "tool", {})).output == ""
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])
