@@ -52,6 +52,15 @@ def endless(head: bytes) -> Answer:
     return answer
 
 
+async def many_long_notifications(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    """Answer with notifications of 1 MB until the client closes the connection."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+    data = {"level": "info", "data": "x" * 1_000_000}
+    while not writer.is_closing():
+        writer.write(event({"jsonrpc": "2.0", "method": "notifications/message", "params": data}))
+        await writer.drain()
+
+
 async def hang_up(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     writer.close()
 
@@ -186,6 +195,13 @@ async def test_server_that_waits_for_the_answers_to_its_requests_may_send_many(m
     async with opened(pinging(raw, waits=True)) as (sessions, waiting):
         raw.append(waiting)
         assert (await sessions.call("raw", "tool", {})).output == ""
+
+
+async def test_stream_over_the_limit_is_no_lost_connection_after_which_a_call_is_made_again() -> None:
+    async with opened(many_long_notifications) as (sessions, raw):
+        with pytest.raises(McpError, match=TOO_LONG):
+            await sessions.call("raw", "tool", {}, is_repeatable=True)
+        assert raw.methods.count("tools/call") == 1
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])

@@ -110,10 +110,14 @@ class _MarkingStream(httpx2.AsyncByteStream):
             failure = (
                 McpError(STOPPED) if isinstance(error, httpx2.NetworkError | httpx2.ProtocolError) else transport_error(error)
             )
-            raise httpx2.StreamError(self._mark(failure)) from error
-        # Of the errors of a stream of events, the MCP client passes this type alone on.
-        failure_type = httpx2.SSEError if self._count.is_stream else httpx2.StreamError
-        raise failure_type(self._mark(McpError(TOO_MANY_VALUES)))
+            failure_type = self._refusal_type if isinstance(error, ResponseRefused) else httpx2.StreamError
+            raise failure_type(self._mark(failure)) from error
+        raise self._refusal_type(self._mark(McpError(TOO_MANY_VALUES)))
+
+    @property
+    def _refusal_type(self) -> type[httpx2.SSEError | httpx2.StreamError]:
+        """Of the errors of a stream of events, the MCP client passes SSEError alone on: others mean that the connection was lost."""
+        return httpx2.SSEError if self._count.is_stream else httpx2.StreamError
 
     async def aclose(self) -> None:
         await self._stream.aclose()
