@@ -178,3 +178,16 @@ def test_options_of_a_conversation_in_a_dialog(visitor: Visitor, axe: str) -> No
     dialog.get_by_role("button", name="Delete").click()
     expect(visitor.page.get_by_text("Deleted the conversation.")).to_be_visible()
     expect(threads.get_by_text("About wombats")).to_have_count(0)
+
+
+def test_options_that_were_not_changed_say_so_and_keep_the_text(visitor: Visitor) -> None:
+    visitor.send_and_wait("quokka greetings", "Hello")
+    visitor.page.locator(".threads").get_by_role("link", name="Options of quokka greetings").click()
+    dialog = visitor.page.get_by_role("dialog")
+    expect(dialog.get_by_label("Title")).to_be_visible()
+    visitor.page.context.clear_cookies(name=re.compile("session"))
+    dialog.get_by_label("Title").fill("About quokkas")
+    dialog.get_by_role("button", name="Rename").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Nothing was changed: your session has ended")
+    expect(dialog.get_by_label("Title")).to_have_value("About quokkas")
+    visitor.errors.seen.clear()

@@ -22,7 +22,11 @@ async function change(threads, dialog, event) {
   if (form.getAttribute("action")) return;
   event.preventDefault();
   const body = new FormData(form, event.submitter);
-  if (await fill(dialog, dialog.dataset.url, { method: "POST", body })) threads.refresh();
+  if (await fill(dialog, dialog.dataset.url, { method: "POST", body })) return threads.refresh();
+  const problem = Object.assign(document.createElement("p"), { className: "bad", textContent: "Nothing was changed: your session has ended, or the server can’t be reached." });
+  problem.setAttribute("role", "alert");
+  dialog.querySelector("[role=alert]")?.remove();
+  form.after(problem);
 }
 
 // Fetches the options page and takes its forms. Returns false after a failure.
