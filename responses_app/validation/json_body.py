@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -21,7 +22,7 @@ def parse(body: bytes | str) -> dict[str, Any]:
         raise InvalidRequest(f"We could not parse the JSON body of your request: {reason}.") from error
     if not isinstance(raw, dict):
         raise InvalidRequest("The body of your request must be a JSON object.")
-    if _too_deep(raw, MAX_DEPTH):
+    if has_more_levels(raw, MAX_DEPTH):
         raise InvalidRequest(f"The body of your request has more than {MAX_DEPTH} levels of nesting.")
     return raw
 
@@ -37,7 +38,7 @@ def _utf8_problem(body: bytes) -> str | None:
     return None
 
 
-def _too_deep(raw: dict[str, Any], levels: int) -> bool:
+def has_more_levels(raw: dict[str, Any] | Sequence[Any], levels: int) -> bool:
     """Return True if `raw` has arrays or objects below `levels` levels."""
     level: list[Any] = [raw]
     for _ in range(levels):

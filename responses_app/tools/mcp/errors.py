@@ -6,6 +6,8 @@ from typing import Any
 
 # Error codes of JSON-RPC 2.0, section 5.1, and the first code that is free for servers.
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = -32601, -32602, -32603, -32000
+# Integers of events are smaller.
+MAX_INTEGER = 1 << 63
 
 UNREACHABLE = "The MCP server cannot be reached."
 REFUSED = "The MCP server cannot be reached: its host is not on the public internet, or has no address."
@@ -31,6 +33,8 @@ class McpError(Exception):
 
     def __init__(self, message: str, code: int = SERVER_ERROR, kind: str = "mcp_protocol_error") -> None:
         super().__init__(message)
+        # A server can choose a code that JSON of this server cannot have.
+        code = code if abs(code) < MAX_INTEGER else SERVER_ERROR
         self.error: dict[str, Any] = {"type": kind, "code": code, "message": message}
 
     @property

@@ -15,12 +15,13 @@ import orjson
 from cachetools import TTLCache
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.errors import McpError
+from responses_app.tools.mcp.errors import MAX_INTEGER, McpError
 from responses_app.tools.mcp.redaction import redact_json
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.session_pool import forget_pools, session_pool
 from responses_app.tools.outputs.truncation import truncate_to_bytes
 from responses_app.utils.shares import ShareExceeded, shares_of
+from responses_app.validation.json_body import MAX_DEPTH, has_more_levels
 
 if TYPE_CHECKING:
     from responses_app.tools.mcp.session import McpSession
@@ -41,7 +42,8 @@ def outcome(content: Sequence[Json], structured: object, max_bytes: int, *, is_e
     parts. At most `max_bytes` bytes of texts and parts stay; a notice names the rest.
     """
     if is_error:
-        return McpOutcome(error={"type": "mcp_tool_execution_error", "content": _bounded(content, max_bytes)})
+        shown = [part if _is_storable(part) else {"type": "text", "text": _dump(part)} for part in _bounded(content, max_bytes)]
+        return McpOutcome(error={"type": "mcp_tool_execution_error", "content": shown})
     if all(part["type"] == "text" for part in content):
         text = "\n".join(part["text"] for part in content)
         if not text and structured is not None:
@@ -74,6 +76,11 @@ def _bounded(parts: Sequence[Json], max_bytes: int) -> list[Json]:
     return shown
 
 
+def _is_storable(part: Json) -> bool:
+    """Return False for a part with an integer that JSON of events cannot have, such as the size of a link."""
+    return all(not isinstance(value, int) or abs(value) < MAX_INTEGER for value in part.values())
+
+
 def _dump(value: object) -> str:
     """Return JSON; integers of any size are possible."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -92,6 +99,8 @@ OPENING_S = 0.25
 BUSY = "Too many sessions with MCP servers are opened by this project. Try again in a moment."
 # Bytes of all schemas of a server, as JSON.
 MAX_SCHEMA_BYTES = 1024 * 1024
+# A client can send a listing back: a body of 100 levels, with five around each schema. Renderers of prompts have limits too.
+MAX_SCHEMA_LEVELS = MAX_DEPTH - 5
 
 _imported: dict[str, type[McpSession]] = {}
 _lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S, time.monotonic)
@@ -238,11 +247,15 @@ async def import_session_type() -> type[McpSession]:
 
 
 def _check_size(tools: Sequence[Json]) -> None:
-    """Check the length of all schemas. Raises McpError."""
+    """Check the length of all schemas, and the levels of each. Raises McpError."""
     try:
         size = len(orjson.dumps(tools))
     except orjson.JSONEncodeError as error:
         raise McpError(f"The MCP server lists a schema that cannot be stored: {error}.") from None
+    if has_more_levels(tools, MAX_SCHEMA_LEVELS + 2):
+        raise McpError(
+            f"The MCP server lists a schema with more than {MAX_SCHEMA_LEVELS} levels of nesting, which is the limit."
+        )
     if size > MAX_SCHEMA_BYTES:
         raise McpError(f"The MCP server lists tools with {size:,} bytes of schemas; the limit is {MAX_SCHEMA_BYTES:,}.")
 

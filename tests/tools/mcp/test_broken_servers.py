@@ -20,6 +20,15 @@ from tests.support.waiting import eventually
 
 EMPTY = {"type": "object", "properties": {}}
 
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return a schema with so many levels of objects."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels - 1):
+        schema = {"type": "object", "x": schema}
+    return schema
+
+
 MANY: list[dict[str, Any]] = [{}] * (MAX_VALUES // 2 + 1)
 BODY_PIECES = (5, 65_536)
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -132,6 +141,11 @@ async def test_broken_answer_is_a_protocol_error(answer: Answer, message: str) -
 async def test_error_of_the_server_has_its_code_and_no_credentials() -> None:
     error = await failure(reply(error={"code": -32602, "message": f"unknown tool for {SECRET}"}))
     assert error == {"type": "mcp_protocol_error", "code": -32602, "message": "unknown tool for [redacted]"}
+
+
+async def test_error_code_that_events_cannot_have_is_replaced() -> None:
+    error = await failure(reply(error={"code": 10**30, "message": "broken"}))
+    assert error == {"type": "mcp_protocol_error", "code": -32000, "message": "broken"}
 
 
 async def test_result_repeats_no_credentials() -> None:
@@ -280,6 +294,7 @@ async def test_close_ends_a_call_without_an_answer() -> None:
             "schema that cannot be stored",
             id="number",
         ),
+        pytest.param({"tools": [{"name": "a", "inputSchema": nested(96)}]}, "more than 95 levels", id="deep schema"),
         pytest.param({"tools": "none"}, BROKEN, id="no list"),
     ],
 )

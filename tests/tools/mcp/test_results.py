@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 
 from responses_app.tools.mcp.sessions import McpOutcome, cut, outcome
@@ -45,6 +46,15 @@ def test_failure_of_a_tool_keeps_its_parts_within_the_limit() -> None:
         "type": "mcp_tool_execution_error",
         "content": [{"type": "text", "text": "x" * 1000 + "\n[… 1,000 more characters were cut]"}],
     }
+
+
+@pytest.mark.parametrize("size", [10**30, -(10**30)])
+def test_failure_with_an_integer_that_events_cannot_have_is_text(size: int) -> None:
+    link = {"type": "resource_link", "name": "n", "uri": "http://a/", "size": size}
+    error = outcome([link, TEXT], None, 1000, is_error=True).error or {}
+    shown, text = error["content"]
+    assert (json.loads(shown["text"]), text) == (link, TEXT)
+    orjson.dumps(error)
 
 
 @pytest.mark.parametrize(
