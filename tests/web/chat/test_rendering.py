@@ -116,6 +116,24 @@ def test_a_shared_conversation_has_lines_tables_and_colours(visitor: Visitor) ->
     assert page.locator("article").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
 
 
+def test_a_wide_table_scrolls_on_a_phone_and_a_narrow_one_fits(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visitor.send_and_wait("markdown", "A title")
+    box = visitor.last.locator(".wide")
+    for cell, columns, scrolls in (
+        ("plain words in a cell of a table " * 3, 5, True),
+        ("12.5", 5, False),
+        ("plain words " * 9, 2, False),
+    ):
+        box.locator("table").evaluate(
+            "(table, [cell, count]) => table.innerHTML = `<tr>${`<th>${cell}</th>`.repeat(count)}</tr>`", [cell, columns]
+        )
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth") is scrolls
+        assert box.evaluate("box => box.offsetHeight") < 250
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_an_ended_answer_has_no_cursor_where_its_final_form_cannot_be_loaded(visitor: Visitor) -> None:
     visitor.page.route("**/fragment*", lambda route: route.abort())
     visitor.send_and_wait("markdown", "A title")
