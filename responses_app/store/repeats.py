@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
+from responses_app.errors import RateLimited
 from responses_app.models import Response
 
 # Seconds after its end in which the response of a request without a key is found.
@@ -42,9 +43,14 @@ def fingerprint(letter: str, *parts: bytes) -> str:
     return letter + digest.hexdigest()
 
 
-def after_end(fingerprint: str) -> str:
-    """Return the fingerprint of a response that has ended in the first process: only an idempotency key stays."""
-    return fingerprint if fingerprint.startswith(KEY) else ""
+def after_end(row: Response) -> str:
+    """Return the fingerprint of a response that has ended in the first process: only an idempotency key stays.
+
+    The key does not stay either if the client has no answer and may send the request again: an overloaded engine has refused
+    the request, or the connection broke and the response was cancelled.
+    """
+    has_answer = row.background or not (row.status == "cancelled" or row.error_code == RateLimited.default_code)
+    return row.fingerprint if has_answer and row.fingerprint.startswith(KEY) else ""
 
 
 def lock_number(worker: UUID) -> int:

@@ -117,7 +117,7 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
         _set_columns(log.row, ending)
         if log.epoch == 1:
             # The client has the end of the stream from the process to which the request was sent.
-            log.row.fingerprint = repeats.after_end(log.row.fingerprint)
+            log.row.fingerprint = repeats.after_end(log.row)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
         total, epoch = _spent(append), None if log.request is None else log.epoch
         other = {"background": log.row.background, "project": log.row.project, "calls": total.calls, "cost": total.cost}

@@ -7,12 +7,14 @@ from typing import Any
 
 import orjson
 
-from responses_app.engines.replay.engine import Fault, Recording, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Response
 from tests.support.api.case import HELLO, THOUGHT, ApiCase, KeyedClient, record_text, tokens
 from tests.support.waiting import eventually
 
 BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
+BUSY = Recording([Fault("busy", "queue full")])
+SLOW = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Delay(60), Tokens(tokens(" done<|return|>"))])
 
 
 class IdempotencyTest(ApiCase):
@@ -69,3 +71,27 @@ class IdempotencyTest(ApiCase):
             first, second = [await self.send(client) for _ in range(2)]
             self.assertEqual((first.status_code, second.status_code), (500, 500))
             self.assertEqual(orjson.loads(second.content)["error"]["message"], orjson.loads(first.content)["error"]["message"])
+
+    async def test_request_that_an_overloaded_engine_refused_begins_when_it_is_sent_again(self) -> None:
+        async with self.serving(BUSY, BUSY, record_text(HELLO)) as client:
+            answers = [await self.send(client) for _ in range(3)]
+            self.assertEqual([answer.status_code for answer in answers], [429, 429, 200])
+
+    async def test_request_whose_connection_broke_begins_when_it_is_sent_again(self) -> None:
+        async with self.serving(SLOW, record_text(HELLO)) as client:
+            response = await self.send(client, stream=True)
+            parts = response.streaming_content
+            await anext(parts)
+            await parts.aclose()
+            response.close()
+            await eventually(Response.objects.filter(status="cancelled").aexists)
+            again = await self.read(await self.send(client, stream=True))
+            self.assertEqual(again[-1]["type"], "response.completed")
+
+    async def test_background_request_that_was_cancelled_stays_cancelled(self) -> None:
+        async with self.serving(SLOW) as client:
+            uid = orjson.loads((await self.send(client, background=True)).content)["id"]
+            await eventually(Response.objects.filter(status="in_progress").aexists)
+            await client.post(f"/v1/responses/{uid}/cancel")
+            again = orjson.loads((await self.send(client, background=True)).content)
+            self.assertEqual((again["id"], again["status"]), (uid, "cancelled"))
