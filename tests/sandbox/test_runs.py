@@ -153,3 +153,17 @@ def test_invalid_containers_are_refused(sandbox: Runner, container_id: str, memo
             await client.create(container_id, memory)
 
     sandbox.use(work)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise ValueError('emoji \\ud83d\\ude00 cut to \\ud83d')",
+        "class Cell:\n    def __repr__(self): return 'cut to \\ud83d'\nCell()",
+        "raise SystemExit('cut to \\ud83d')",
+        "print('cut to \\ud83d')",
+    ],
+)
+def test_half_of_a_character_in_a_result_is_a_question_mark(sandbox: Runner, code: str) -> None:
+    (result,) = sandbox.run("half", code)
+    assert f"{result.value}{result.error}{result.logs}".replace("None", "").strip().endswith("cut to ?")

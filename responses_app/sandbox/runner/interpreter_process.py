@@ -205,4 +205,5 @@ def _limits(memory_mib: int, options: RunnerOptions) -> dict[str, int]:
 
 def _text(result: Any, name: str) -> str | None:
     value = result.get(name) if isinstance(result, dict) else None
-    return value if isinstance(value, str) else None
+    # Lone surrogates, which UTF-8 has not, become question marks, as in printed text.
+    return value.encode(errors="replace").decode() if isinstance(value, str) else None
