@@ -154,7 +154,7 @@ class ContainerSession:
             try:
                 await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
             except base.InvalidPath:
-                notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: a name may have 255 bytes.")
+                notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: {_path_problem(file.path)}.")
             except base.StorageFull:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container, which has no space for the file.")
             except FileNotFoundError:
@@ -203,6 +203,13 @@ class ContainerSession:
 
     def _cite(self, row: Container, file: ContainerFile) -> None:
         self.citable[file.path] = ContainerFileSource(row.uid, file.uid, file.filename)
+
+
+def _path_problem(path: str) -> str:
+    """Return why a stored file cannot be at `path`."""
+    if any(len(name.encode()) > container_files.MAX_NAME_BYTES for name in path.split("/")):
+        return f"a name may have {container_files.MAX_NAME_BYTES} bytes"
+    return "an earlier file of the container is a part of the path, or the path is an earlier folder"
 
 
 def _refusal_notice(reason: str, paths: Sequence[str]) -> str:

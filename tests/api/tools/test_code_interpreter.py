@@ -241,6 +241,24 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         ]
         assert "a name may have 255 bytes" in later[-1]
 
+    async def test_files_and_folders_of_the_same_path_are_named_after_a_restart(self) -> None:
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_same", client, new_id)
+        write = "open({!r}, 'w').write('1')"
+        for code_ in (
+            write.format("out"),
+            "import os; os.unlink('out'); os.mkdir('out'); " + write.format("out/new"),
+            "os.mkdir('in'); " + write.format("in/old"),
+            "os.unlink('in/old'); os.rmdir('in'); " + write.format("in"),
+        ):
+            await session.run("cntr_same", code_, lambda: None)
+        await client.delete("cntr_same")
+        _, notices = await session.run("cntr_same", "1", lambda: None)
+        await client.delete("cntr_same")
+        await session.close()
+        reason = "is not in the container: an earlier file of the container is a part of the path"
+        assert [notice.partition(f" {reason}")[0] for notice in notices[1:]] == ["/mnt/data/out/new", "/mnt/data/in"]
+
     async def test_files_for_which_a_restarted_container_has_no_space_are_named(self) -> None:
         client = SandboxClient(self.enterContext(runner(self.folder, RunnerOptions(disk_mib=4))).url)
         session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_small", client, new_id)
