@@ -109,6 +109,45 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     expect(page.locator(".properties")).to_contain_text("Reruns")
 
 
+def test_edits_that_were_not_run_come_back_until_they_run_or_are_discarded(chat_server: Server, page: Page) -> None:
+    tool = {"type": "mcp", "server_label": "x", "server_url": "https://example.com/mcp", "headers": {"K": "secret"}}
+    messages = [{"role": "user", "content": "A first message"}, {"role": "user", "content": "Say that"}]
+    uid = chat_server.ask(model="tools", input=messages, instructions="Be short.").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    item, discard = page.locator("details.item"), page.get_by_role("button", name="Discard edits")
+    stored = "sessionStorage[location.pathname] ?? ''"
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    for ends_by_run in (False, True):
+        expect(discard).to_have_count(0)
+        page.get_by_label("Instructions").fill("Be long.")
+        page.locator("textarea[name=tools]").fill(json.dumps([tool]))
+        column(page, "Run 1").get_by_text("Changed fields", exact=True).click()
+        column(page, "Run 1").get_by_label("Changed fields as JSON").fill('{"temperature": 0.25}')
+        item.first.locator("summary").click()
+        item.first.get_by_role("button", name="Remove").click()
+        item.get_by_role("textbox").fill("Say that now")
+        page.wait_for_function(f"() => ({stored}).includes('Say that now')")
+        assert "secret" not in page.evaluate(stored)
+        page.reload()
+        expect(discard).to_be_visible()
+        expect(page.get_by_label("Instructions")).to_have_value("Be long.")
+        expect(page.locator("textarea[name=tools]")).to_have_value("")
+        expect(column(page, "Run 1").get_by_label("Changed fields as JSON")).to_have_value('{"temperature": 0.25}')
+        expect(item).to_have_count(1)
+        expect(item.get_by_role("textbox")).to_have_value("Say that now")
+        if ends_by_run:
+            item.get_by_role("textbox").fill("Say that")
+            run(page)
+            expect(column(page, "Run 1").locator(".differences")).to_be_visible()
+            page.reload()
+        else:
+            discard.press("Enter")
+        expect(item).to_have_count(1 if ends_by_run else 2)
+        expect(page.get_by_label("Instructions")).to_have_value("Be long." if ends_by_run else "Be short.")
+        expect(discard).to_have_count(0)
+        assert page.evaluate(stored) == ""
+
+
 def test_an_error_says_whether_the_run_has_started(chat_server: Server, page: Page) -> None:
     uid = chat_server.ask(model="tools", input="Say more").json()["id"]
     page.goto(f"{chat_server.url}/responses/{uid}/rerun")

@@ -73,6 +73,8 @@ export class Column {
     try {
       for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry })) {
         if (event.type === "response.created") this.onCreated(event.response.id);
+        // The edits are stored with the run.
+        if (start.body && !round && !isStarted) delete sessionStorage[location.pathname];
         isStarted = true;
         live.apply(event);
         if (TERMINAL.has(event.type)) break;

@@ -98,15 +98,8 @@ export class Editors {
     (near?.querySelector("summary") ?? document.querySelector("[data-add-item]")).focus();
   }
 
-  /** Replaces the items by those up to an item of the original or of its context. */
   async continueFrom(uid) {
-    const response = await fetch(`${this.contextUrl}?until=${encodeURIComponent(uid)}`);
-    if (!response.ok) return void (this.note.textContent = "This item can’t be loaded.");
-    const { previous, items } = await response.json();
-    this.list.dataset.previous = previous ?? "";
-    for (const item of this.items) item.remove();
-    for (const item of items) this.add(item);
-    this.note.textContent = "The next run continues behind the last item.";
+    (await import("./context.js")).continueFrom(this, uid);
   }
 
   add({ title, json, text, is_editable }) {
@@ -157,7 +150,7 @@ function actionsOf(isText, title) {
 }
 
 // The stored item. The page has what the editor shows once, as the first value of the editor.
-function originalOf(item, field) {
+export function originalOf(item, field) {
   const original = JSON.parse(item.dataset.item ?? field.defaultValue);
   if ("text" in item.dataset) original.content[0].text ??= field.defaultValue;
   return original;

@@ -23,6 +23,10 @@ class RerunPage {
     original.addEventListener("click", ({ target }) => target.matches("[data-continue]") && this.editors.continueFrom(target.dataset.continue));
     for (const control of this.toolbar.querySelectorAll("button")) control.disabled = false;
     this.enableAdding();
+    const edits = (act) => import("./edits.js").then((module) => module[act](this));
+    if (sessionStorage[location.pathname]) edits("restore");
+    root.addEventListener("input", ({ target }) => target.closest(".editors, .variant") && edits("save"));
+    new MutationObserver(() => edits("save")).observe(this.editors.list, { childList: true });
   }
 
   get mode() {
