@@ -39,7 +39,6 @@ BLOCKS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     ),
     "system": (*_TEXTS, *TOOL_CHANGES),
 }
-
 KEYS_OF_SOURCES: Mapping[str, frozenset[str]] = {
     "base64": frozenset({"media_type", "data"}),
     "text": frozenset({"media_type", "data"}),
@@ -111,7 +110,7 @@ class InputItems:
             self.effort = options.output_config.effort
         elif "content" not in message:
             raise missing((*loc, "content"))
-        parts: list[Located] = []
+        count, parts = len(self.items), list[Located]()
         for block, at in _blocks(message.get("content", ""), (*loc, "content"), BLOCKS_OF_ROLES[role]):
             if block["type"] in _SHOWN:
                 parts += [] if is_past and options.clear_at == "next_user_message" else _parts(block, at, role)
@@ -122,7 +121,9 @@ class InputItems:
             # A call or a result ends the message before it.
             self._flush(parts, role, loc)
             self._block(block, at)
-        self._flush(parts, role, loc)
+        # An empty message of the user is a message all the same.
+        is_empty = role == "user" and not parts and len(self.items) == count
+        self._flush([({"type": "input_text", "text": ""}, loc)] if is_empty else parts, role, loc)
 
     def _flush(self, parts: list[Located], role: str, loc: Loc) -> None:
         if parts:
@@ -284,15 +285,13 @@ def _server_result(block: Item, loc: Loc) -> Item:
     if block["type"] == "mcp_tool_result":
         texts = "".join(inner["text"] for inner, _ in _blocks(content, loc, _TEXTS))
         return {"error": texts} if block.get("is_error") else {"output": texts}
-    if block["type"] == "code_execution_tool_result":
-        if isinstance(content, dict) and content.get("type") == "code_execution_tool_result_error":
-            validate(ToolError, content, loc)
-            return {"status": "failed"}
-        logs = validate(EarlierCodeResult, content, loc).stdout
-        return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
-    if isinstance(content, dict):
+    is_code = block["type"] == "code_execution_tool_result"
+    if isinstance(content, dict) and (not is_code or content.get("type") == "code_execution_tool_result_error"):
         validate(ToolError, content, loc)
         return {"status": "failed"}
+    if is_code:
+        logs = validate(EarlierCodeResult, content, loc).stdout
+        return {"outputs": [{"type": "logs", "logs": logs}], "status": "completed"}
     if not isinstance(content, list):
         raise wrong_type(json_path(loc), "an object or an array", content)
     results = [validate(FoundPage, one, (*loc, index)) for index, one in enumerate(content)]

@@ -129,6 +129,14 @@ class MessagesTest(MessagesCase):
             self.assertEqual(of_messages.sampling, of_response.sampling)
             self.assertEqual(of_messages.sampling.top_k, 7)
 
+    async def test_an_empty_message_of_the_user_is_a_part_of_the_prompt(self) -> None:
+        contents: list[Any] = ["", [], [{"type": "text", "text": ""}]]
+        async with self.serving(*[record_text(THOUGHT)] * 4) as client:
+            for content in contents:
+                await self.message(client, messages=[{"role": "user", "content": content}])
+            await self.made(client, input=[{"role": "user", "content": ""}])
+        self.assertEqual(len({tuple(request.prompt) for request in self.engine.requests}), 1)
+
     async def test_the_name_of_a_schema_is_its_title(self) -> None:
         schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
         async with self.serving(*[record_text(THOUGHT)] * 4) as client:
