@@ -70,7 +70,13 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any]:
         return {"id": item["id"], "role": "assistant", "content": None, "reasoning_content": text}
     if kind != "message":
         return {"id": item["id"], "role": "tool", "tool_call_id": item["call_id"], **_content(item["output"])}
-    return {"id": item["id"], "role": item["role"], **_content(item["content"])}
+    content: Any = item["content"]
+    refusals = [part["refusal"] for part in content if part["type"] == "refusal"] if isinstance(content, list) else []
+    if not refusals:
+        return {"id": item["id"], "role": item["role"], **_content(content)}
+    texts = [part for part in content if part["type"] != "refusal"]
+    shown = _content(texts) if texts else {"content": None, "content_parts": None}
+    return {"id": item["id"], "role": item["role"], **shown, "refusal": "".join(refusals)}
 
 
 def _content(raw: Any) -> dict[str, Any]:
@@ -87,4 +93,4 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "image_url", "image_url": {"url": part.get("image_url"), "detail": part.get("detail", "auto")}}
     if part["type"] == "input_file":
         return {"type": "file", "file": {name: part[name] for name in ("file_id", "filename") if name in part}}
-    return {"type": "text", "text": part.get("text", part.get("refusal", ""))}
+    return {"type": "text", "text": part.get("text", "")}

@@ -358,7 +358,8 @@ class ChatCompletionsTest(ApiCase):
         answer = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": calls}
         results = [{"role": "tool", "tool_call_id": uid, "content": "x"} for uid in ("a", "b")]
         user, second = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Both."}
-        sent: list[dict[str, Any]] = [user, answer, *results, second, {"role": "assistant", "content": "More."}, user]
+        refusal = {"role": "assistant", "content": None, "refusal": "No."}
+        sent: list[dict[str, Any]] = [user, answer, *results, second, refusal, user]
         async with self.serving(record_text(THOUGHT)) as client:
             made = await self.completion(client, messages=sent, store=True)
             listed: list[dict[str, Any]] = []
