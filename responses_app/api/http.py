@@ -125,7 +125,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
     if handler is None:
         refusal = error_response(
             MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."),
-            "",
+            request.META[REQUEST_ID],
             format_path(request),
         )
         refusal["Allow"] = ", ".join(handlers)
@@ -160,9 +160,8 @@ def format_path(request: HttpRequest) -> str:
 
 
 def error_response(error: ApiError, request_id: str, path: str = "") -> HttpResponse:
-    """Return the response for an API error in the format of `path`, and log the error unless `request_id` is empty."""
-    if request_id:
-        logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
+    """Return the response for an API error in the format of `path`, and log the error."""
+    logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
     response = json_response(error_body(path, error, request_id), error.status)
     for name, value in error.headers.items():
         response[name] = value

@@ -128,7 +128,8 @@ class MessagesErrorsTest(MessagesCase):
                     self.assertEqual((error["type"], error["error"]["type"]), ("error", "invalid_request_error"))
                     self.assertIn(path, error["error"]["message"])
                     self.assertEqual(error["request_id"], response["request-id"])
-            self.assertEqual((await client.get(PATH)).status_code, 405)
+            refused = await client.get(PATH)
+            self.assertEqual((refused.status_code, orjson.loads(refused.content)["request_id"]), (405, refused["request-id"]))
 
     async def test_reasoning_of_another_server_is_refused(self) -> None:
         blocks = ({"type": "thinking", "thinking": "", "signature": "x"}, {"type": "redacted_thinking", "data": "x"})
