@@ -103,7 +103,7 @@ MAX_SCHEMA_BYTES = 1024 * 1024
 MAX_SCHEMA_LEVELS = MAX_DEPTH - 5
 
 _imported: dict[str, type[McpSession]] = {}
-_lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S, time.monotonic)
+_lists: TTLCache[bytes, bytes] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S, time.monotonic)
 
 
 def clear_cache() -> None:
@@ -134,11 +134,13 @@ class McpSessions:
         key = hashlib.sha256(orjson.dumps(self._project) + self._servers[label].identity).digest()
         # A listing and an approved call begin side by side, and need a single request.
         async with self._list_locks[label]:
-            cached_list = _lists.get(key) if use_cache else None
-            if cached_list is None:
+            data = _lists.get(key) if use_cache else None
+            if data is None:
                 listed = await self._list(await self._session(label))
-                cached_list = _lists[key] = redact_json(listed, self._servers[label].redact)
-            return cached_list
+                data = _lists[key] = orjson.dumps(redact_json(listed, self._servers[label].redact))
+            # As objects a list could take 24 times the memory.
+            tools: Sequence[Json] = orjson.loads(data)
+            return tools
 
     async def call(
         self,

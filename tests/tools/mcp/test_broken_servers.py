@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from functools import partial
@@ -303,6 +304,19 @@ async def test_list_beyond_a_limit_is_an_error(page: dict[str, Any], words: str)
         raw.results["tools/list"] = page
         with pytest.raises(McpError, match=words):
             await sessions.list_tools("raw")
+
+
+async def test_list_that_is_remembered_is_no_tree_of_objects() -> None:
+    """Remember a list of 120 kB, which takes 2 MB as objects."""
+    schema = {"type": "object", "x": [[]] * 40_000}
+    async with opened(no_answer) as (sessions, raw):
+        raw.results["tools/list"] = {"tools": [{"name": "tool", "inputSchema": schema}]}
+        gc.collect()
+        before = len(gc.get_objects())
+        assert len((await sessions.list_tools("raw"))[0]["input_schema"]["x"]) == 40_000
+        await sessions.close()
+        gc.collect()
+        assert len(gc.get_objects()) - before < 40_000
 
 
 async def test_result_of_a_schema_with_a_slow_pattern_is_not_checked() -> None:

@@ -229,4 +229,5 @@ class CacheTest(SessionsCase):
             with self.subTest(project=project, cached=cached):
                 sessions = McpSessions({"a": servers}, LIMITS, project)
                 self.addAsyncCleanup(sessions.close)
-                self.assertEqual(await sessions.list_tools("a") is first, cached)
+                self.assertEqual(await sessions.list_tools("a"), first)
+                self.assertEqual(sessions.is_open("a"), not cached)

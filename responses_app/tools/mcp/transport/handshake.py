@@ -18,6 +18,8 @@ PROBE_LIMIT_S = 3.0
 # Seconds for which the protocol of a server is known, and servers in the memory of a process.
 CACHE_S = 300
 CACHE_SIZE = 256
+# Bytes of an answer to `server/discover` that is remembered.
+MAX_DISCOVERED_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ async def settle_protocol(session: ClientSession, server: McpServer, *, is_sse: 
         await session.initialize()
     else:
         await _negotiate(session)
-    _known[_key(server)] = KnownProtocol(is_sse, session.discover_result)
+    discovered = session.discover_result
+    # Without a limit a client could fill gigabytes with the answers of its own servers.
+    if discovered is None or len(discovered.model_dump_json()) <= MAX_DISCOVERED_BYTES:
+        _known[_key(server)] = KnownProtocol(is_sse, discovered)
 
 
 async def _negotiate(session: ClientSession) -> None:

@@ -68,6 +68,14 @@ async def test_connect_limit_counts_behind_the_probe() -> None:
         assert raw.methods == ["server/discover", "initialize"]
 
 
+async def test_long_answer_to_the_probe_is_not_remembered() -> None:
+    async with opened(DONE) as (_, raw):
+        for length, again in ((40_000, ["server/discover"]), (1_000, [])):
+            raw.results = {"server/discover": {**DISCOVERED, "instructions": "x" * length}}
+            assert await call_again(raw) == ["server/discover", "tools/call"]
+            assert await call_again(raw) == [*again, "tools/call"]
+
+
 @pytest.mark.usefixtures("short_probe")
 async def test_slow_server_of_the_newer_era_is_probed_again() -> None:
     async with opened(DONE) as (sessions, raw):
