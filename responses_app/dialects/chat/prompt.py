@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, TypeAlias, cast
 
@@ -70,7 +71,7 @@ def messages(
         image_placeholder=image_placeholder,
     )
     builder.rules.append(escape(turn.instructions or ""))
-    for index, item in in_call_order(turn.items):
+    for index, item in _with_calls_at_outputs(in_call_order(turn.items)):
         builder.add(item, f"input[{index}]")
     builder.rules.append(tools_text)
     return _with_system_message(builder, placement)
@@ -89,6 +90,31 @@ def escape_json(value: Any, escape: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {escape(key): escape_json(each, escape) for key, each in value.items()}
     return [escape_json(each, escape) for each in value] if isinstance(value, list) else value
+
+
+def _with_calls_at_outputs(entries: Sequence[tuple[int, Item]]) -> list[tuple[int, Item]]:
+    """Return the entries, each call directly before the outputs among which the output of the call is.
+
+    Some templates drop an output that does not stand behind the message with the call, and some fail.
+    """
+    # Clients may use an id again: the number of the output belongs to that of the call.
+    outputs, calls = Counter[str](), Counter[str]()
+    begins: dict[tuple[str, int], int] = {}
+    begin = 0
+    for place, (_, item) in enumerate(entries):
+        if item_type(item) != "function_call_output":
+            begin = place + 1
+            continue
+        call_id = str(item.get("call_id"))
+        begins[call_id, outputs[call_id]] = begin
+        outputs[call_id] += 1
+    keys: list[tuple[int, bool]] = []
+    for place, (_, item) in enumerate(entries):
+        is_call = item_type(item) == "function_call"
+        call_id = str(item.get("call_id"))
+        keys.append((begins.get((call_id, calls[call_id]), place) if is_call else place, not is_call))
+        calls[call_id] += is_call
+    return [entries[place] for place in sorted(range(len(entries)), key=keys.__getitem__)]
 
 
 def _with_system_message(builder: _MessageBuilder, placement: SystemMessagePlacement) -> list[Message]:
