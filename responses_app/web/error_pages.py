@@ -22,6 +22,8 @@ from responses_app.store.storage_report.storage_state import is_disk_full
 from responses_app.web.delivery.middleware import response_middleware
 
 RETRY_AFTER_S: Final = 10
+REMEDY_OF_GET: Final = "This page loads by itself when the answer comes."
+REMEDY_OF_POST: Final = "The form may not have been stored. Go back in a moment, and send it again if it was not."
 # A run waits longer for a connection than a person for a page.
 PAGE_WAIT_S: Final = 5.0
 
@@ -76,7 +78,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not isinstance(error, OperationalError | InterfaceError | StorageUnavailable):
         return defaults.server_error(request)
     no_files = isinstance(error, StorageUnavailable)
-    page = loader.get_template("503.html").render({"no_files": no_files, "is_full": not no_files and is_disk_full(error)})
+    # The script of the page asks for the same address again. The form of a POST would be lost.
+    waits = request.method in {"GET", "HEAD"}
+    context = {"no_files": no_files, "is_full": not no_files and is_disk_full(error), "waits": waits}
+    page = loader.get_template("503.html").render({**context, "remedy": REMEDY_OF_GET if waits else REMEDY_OF_POST})
     response = HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
     record = current_request.get()
     # A line in place of the traceback that Django logs for a response that is not logged.

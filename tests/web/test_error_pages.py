@@ -140,6 +140,17 @@ class ErrorPagesTest(WebCase):
             [(one.getMessage(), one.exc_info) for one in logs.records], [(" storage of files: no answer in time", None)]
         )
 
+    def test_page_of_a_form_is_not_loaded_again_by_itself(self) -> None:
+        made()
+        self.client.raise_request_exception = False
+        with (
+            mock.patch("responses_app.web.keys.views.KeyForm.is_valid", side_effect=OperationalError("away")),
+            self.assertLogs("django.request"),
+        ):
+            answer = self.client.post("/keys", {"name": "laptop", "project": "p"})
+        self.assertContains(answer, "Go back in a moment", status_code=503)
+        self.assertNotContains(answer, "away.js", status_code=503)
+
     def test_page_of_a_session_waits_a_few_seconds_alone_for_the_database(self) -> None:
         with (
             mock.patch("responses_app.web.error_pages.await_connection", side_effect=OperationalError("away")) as awaited,
