@@ -152,14 +152,20 @@ def test_options_of_a_conversation_in_a_dialog(visitor: Visitor, axe: str) -> No
     dialog.get_by_role("button", name="Rename").click()
     # Behind a modal dialog nothing has a role.
     expect(threads.get_by_text("About wombats")).to_be_visible()
-    dialog.get_by_role("button", name="Pin to the top").click()
+    expect(dialog.get_by_role("button", name="Rename")).to_be_focused()
+    dialog.get_by_role("button", name="Pin to the top").press("Enter")
+    expect(dialog.get_by_role("button", name="Unpin")).to_be_focused()
     expect(threads.locator("h2").first).to_have_text("Pinned")
     assert violations(visitor.page, axe) == []
     with visitor.page.expect_download() as download:
         dialog.get_by_role("link", name="Markdown").press("Enter")
     assert download.value.suggested_filename.startswith("about-wombats.")
     assert "wombat greetings" in download.value.path().read_text()
-    dialog.get_by_role("button", name="Make a link").click()
+    dialog.get_by_role("button", name="Make a link").press("Enter")
+    expect(dialog.locator("#shared")).to_be_focused()
+    dialog.get_by_role("button", name="Revoke link").press("Enter")
+    expect(dialog.get_by_role("button", name="Make a link")).to_be_focused()
+    dialog.get_by_role("button", name="Make a link").press("Enter")
     link = dialog.locator("#shared").inner_text()
     dialog.get_by_role("button", name="Close").click()
     expect(threads.get_by_role("link", name="Options of About wombats")).to_be_focused()

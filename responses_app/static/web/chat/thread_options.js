@@ -3,6 +3,9 @@ import { addStyle } from "../style.js";
 
 const styled = addStyle(new URL("thread_options.css", import.meta.url).href);
 
+// The control that follows a pressed button, which new forms replace.
+const NEXT = { share: "#shared", revoke: "[value=share]", pin: "[value=unpin]", unpin: "[value=pin]" };
+
 export async function show(threads, link) {
   await styled;
   const dialog = document.createElement("dialog");
@@ -22,7 +25,10 @@ async function change(threads, dialog, event) {
   if (form.getAttribute("action")) return;
   event.preventDefault();
   const body = new FormData(form, event.submitter);
-  if (await fill(dialog, dialog.dataset.url, { method: "POST", body })) return threads.refresh();
+  if (await fill(dialog, dialog.dataset.url, { method: "POST", body })) {
+    dialog.querySelector(NEXT[event.submitter?.value] ?? "form button").focus();
+    return threads.refresh();
+  }
   const problem = Object.assign(document.createElement("p"), { className: "bad", textContent: "Nothing was changed: your session has ended, or the server can’t be reached." });
   problem.setAttribute("role", "alert");
   dialog.querySelector("[role=alert]")?.remove();
