@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
@@ -18,6 +19,24 @@ To call a tool, write the name of the tool and its arguments in this form:
 # Key of user messages for outputs.
 IS_OUTPUT = "is_output"
 _EXAMPLE = {"name": "TOOL_NAME", "arguments": {"PARAMETER_NAME": "VALUE"}}
+
+
+class QuestionNeed(Enum):
+    """Need of a template for a user message."""
+
+    NONE = auto()
+    ANYWHERE = auto()
+    FIRST = auto()
+
+
+def with_question(messages: list[Message], need: QuestionNeed) -> list[Message]:
+    """Return the messages, with an empty user message before the others where a template needs a user message."""
+    roles = [message["role"] for message in messages if message["role"] != "system"]
+    is_missing = roles[:1] != ["user"] if need is QuestionNeed.FIRST else "user" not in roles
+    if need is QuestionNeed.NONE or not is_missing:
+        return messages
+    at = int(messages[:1] != [] and messages[0]["role"] == "system")
+    return [*messages[:at], {"role": "user", "content": ""}, *messages[at:]]
 
 
 def describe_tools(tools: Sequence[Mapping[str, Any]], call_text: CallText) -> str:
@@ -41,7 +60,7 @@ def output_message(output: Mapping[str, Any]) -> Message:
 
 
 def joined(messages: Sequence[Message], *, is_strict: bool) -> list[Message]:
-    """Join the user messages of outputs with the next user message, with `is_strict` all user messages in a row.
+    """Join the user messages of outputs with the next user message, with `is_strict` all messages of a role in a row.
 
     Some templates require alternating roles.
     """
@@ -50,13 +69,24 @@ def joined(messages: Sequence[Message], *, is_strict: bool) -> list[Message]:
         last = result[-1] if result else {}
         if message["role"] == "user" and (last.get(IS_OUTPUT) or (is_strict and last.get("role") == "user")):
             result[-1] = {**message, "content": join(last["content"], message["content"])}
+        elif is_strict and _is_answer(last) and _is_answer(message):
+            result[-1] = {
+                key: join(last.get(key) or "", message.get(key) or "") for key in {**last, **message} if key != "role"
+            }
+            result[-1]["role"] = "assistant"
         else:
             result.append(message)
     return [{key: value for key, value in message.items() if key != IS_OUTPUT} for message in result]
 
 
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
 def join(first: str | list[Message], second: str | list[Message]) -> str | list[Message]:
     """Join the contents of two messages."""
+    if not first or not second:
+        return first or second
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     return [*content_parts(first), *content_parts(second)]

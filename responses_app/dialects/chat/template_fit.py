@@ -15,11 +15,13 @@ from responses_app.dialects.chat.call_text import (
     IS_OUTPUT,
     CallText,
     Message,
+    QuestionNeed,
     content_parts,
     join,
     joined,
     output_message,
     with_object_arguments,
+    with_question,
 )
 from responses_app.dialects.chat.tool_fields import ToolField
 
@@ -56,10 +58,11 @@ class TemplateFit:
     rejects a tool. Without `output_images` the images of outputs follow the outputs in a user message. Without `rules_behind_outputs`
     the template drops the system message where an output ends the prompt: it then joins the last user message. Without `rules_alone`
     it drops or rejects a system message without a user message: it is then the user message. Without `adjacent_questions` roles must
-    alternate. `named_ids` are ids of calls with the name of the function, which the template writes in place of the name. Without
-    `text_arguments` the template rejects arguments that are no object, as those of a call that was cut: the text is then the value of
-    a parameter. `reasoning_key` is the key of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of
-    the content, `MARKED_TEXT` for text of the content that the template passes on unseen, None for models that do not reason.
+    alternate. Where it needs a user message, by `question`, an empty one stands before answers and calls. `named_ids` are ids of calls
+    with the name of the function, which the template writes in place of the name. Without `text_arguments` the template rejects
+    arguments that are no object, as those of a call that was cut: the text is then the value of a parameter. `reasoning_key` is the key
+    of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
+    content that the template passes on unseen, None for models that do not reason.
     """
 
     tools: bool = True
@@ -71,6 +74,7 @@ class TemplateFit:
     rules_alone: bool = True
     parallel_calls: bool = True
     adjacent_questions: bool = True
+    question: QuestionNeed = QuestionNeed.NONE
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
     text_arguments: bool = True
@@ -84,18 +88,20 @@ class TemplateFit:
             messages = [with_object_arguments(each) if each.get("tool_calls") else each for each in messages]
         if not self.rules_alone and messages[:1] and messages[0]["role"] == "system" and not _has_question(messages):
             messages = [{**messages[0], "role": "user"}, *messages[1:]]
-        if replace(self, text_arguments=True, rules_alone=True) == _COMPLETE:
-            return list(messages)
+        count, messages = len(messages), with_question(list(messages), self.question)
+        if replace(self, text_arguments=True, rules_alone=True, question=QuestionNeed.NONE) == _COMPLETE:
+            return messages
         if self.named_ids:
             messages = list(_with_named_ids(messages))
         last_user = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
         fitted: list[Message] = []
         for index, group in _groups(messages):
             is_current, behind = index > last_user, messages[index + len(group) :][:1]
-            # A question behind outputs would follow the question before the calls.
-            as_text = not self.adjacent_questions and len(group) > 1 and bool(behind) and behind[0]["role"] == "user"
+            # A question behind calls would follow the question before the calls.
+            is_asked = bool(behind) and behind[0]["role"] == "user" and bool(group[0].get("tool_calls"))
+            as_text = is_asked and not self.adjacent_questions
             if self.text is TextPlace.BEFORE_MARKER and self.calls and not as_text and _has_text_beside_calls(group[0]):
-                group = [_with_text_mark(group[0], index), *group[1:]]
+                group = [_with_text_mark(group[0], index - len(messages) + count), *group[1:]]
             if self.reasoning_key == MARKED_TEXT:
                 group = [self._with_reasoning(each, _HELD_MARKS, is_current=is_current) for each in group]
             fitted += [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from responses_app.dialects.chat.call_text import CallText, Message
+from responses_app.dialects.chat.call_text import CallText, Message, QuestionNeed
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.chat.template_fit import MARKED_TEXT, THINKING_PART, TemplateFit, TextPlace
 from responses_app.dialects.chat.tool_fields import ToolField, without_field
@@ -84,7 +84,8 @@ class TemplateProbe:
         keys = [{"reasoning_key": key} for key in _KEYS if key != "content" or self._opens_reasoning_only()]
         keys += [{"reasoning_key": MARKED_TEXT}] if self.reasons else []
         thought = _loop(1, reasoning="markthought")[:3]
-        return self._choose(fit, keys, {"reasoning_key": None}, thought, ("markthought", "markfirst", "resultfirst"))
+        fit = self._choose(fit, keys, {"reasoning_key": None}, thought, ("markthought", "markfirst", "resultfirst"))
+        return replace(fit, question=self._needed_question(fit))
 
     def _choose(
         self,
@@ -140,6 +141,22 @@ class TemplateProbe:
         except TemplateRejected:
             return not self._render([_USER, _ANSWER, _AGAIN], tools=False)
         return all(str(each["content"]) in text for each in (_USER, _AGAIN))
+
+    def _needed_question(self, fit: TemplateFit) -> QuestionNeed:
+        """Return the need for a user message, without which the template drops or rejects answers and calls."""
+        loop, asked = _loop(1)[1:3], replace(fit, question=QuestionNeed.FIRST)
+        for need, end in ((QuestionNeed.FIRST, [_ANSWER, _AGAIN]), (QuestionNeed.ANYWHERE, [])):
+            for messages in ([_ANSWER, _AGAIN][: len(end) or 1], [*loop, *end]):
+                if not self._keeps(fit, messages) and self._keeps(asked, messages):
+                    return need
+        return QuestionNeed.NONE
+
+    def _keeps(self, fit: TemplateFit, messages: Sequence[Message]) -> bool:
+        """Return True if a prompt has the texts of all messages and the arguments of the calls."""
+        rendered = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        text = fit.finish(rendered, self.marks, messages, self.call_begin)
+        marks = [str(each["content"] or "markfirst") for each in messages]
+        return all(mark in text for mark in marks)
 
     def _needs(self, field: ToolField) -> bool:
         """Return True if the template rejects a tool without `field`."""

@@ -42,10 +42,38 @@ _WITH_CALL = (
     "{% elif here.on and other.role == 'tool' %}[tool]{{ other.content }}{% else %}{% set here.on = false %}{% endif %}"
     "{% endfor %}{% endif %}{% endfor %}"
 )
+# As Mistral: roles must alternate among messages other than calls and outputs, and outputs have a form of their own.
+_ALTERNATING = _LOOP.replace(
+    "BODY",
+    "{% if loop.first %}{% for each in messages | rejectattr('role', 'in', ['tool', 'system']) | rejectattr('tool_calls', 'defined') %}"
+    "{% if (each.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Alternate') }}{% endif %}{% endfor %}{% endif %}"
+    "[{{ message.role }}]{% if message.tool_calls %}" + _CALLS + "{% else %}{{ message.content }}{% endif %}",
+)
+# As Gemma 3, which has no calls.
+_ALTERNATING_TEXTS = (
+    "{% set rules = messages[0].content if messages[0].role == 'system' else '' %}"
+    "{% for message in messages if message.role != 'system' %}"
+    "{% if (message.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Alternate') }}{% endif %}"
+    "[{{ message.role }}]{{ rules if loop.first }}{{ message.content }}{% endfor %}"
+)
+# As Qwen3.5: any user message is needed.
+_NEEDS_QUESTION = (
+    "{% if not messages | selectattr('role', 'eq', 'user') | list %}{{ raise_exception('No question') }}{% endif %}" + CHATML
+)
+# As Llama 3.1 with tools, which takes the text of the first message as that of the user.
+_FIRST_IS_QUESTION = (
+    "{% set rest = messages[1:] if messages[0].role == 'system' else messages %}"
+    "{{ messages[0].content if messages[0].role == 'system' }}[user]{{ tools | tojson if tools else '' }}{{ rest[0].content }}"
+    "{% for message in rest[1:] %}" + _TURN + "{% endfor %}"
+)
 TEMPLATES: Mapping[str, str] = {
     "chatml": CHATML,
     "behind_call": _BEHIND_CALL,
     "with_call": _WITH_CALL,
+    "alternating": _ALTERNATING,
+    "alternating_texts": _ALTERNATING_TEXTS,
+    "needs_question": _NEEDS_QUESTION,
+    "first_is_question": _FIRST_IS_QUESTION,
     **{name: family.template for name, family in FAMILIES.items()},
 }
 MARK = re.compile(r"mark\w+?z")
@@ -96,6 +124,14 @@ ORDERS: Mapping[str, Sequence[dict[str, Any]]] = {
     "empty_parts": (_USER, _call("a"), _output("a", []), *_DONE),
     "json_output": (_USER, _call("a"), _output("a", '["markoutputaz", {"error": null}]'), *_DONE),
     "rules_behind": (_USER, _call("a"), _output("a"), _RULES),
+    "answer_first": (_ANSWER, _AGAIN),
+    "rules_and_answer_first": (_RULES, _TEXT, *_DONE),
+    "answer_alone": (_ANSWER,),
+    "answer_and_call_first": (_TEXT, _call("a"), _output("a")),
+    "call_first": (_call("a"), _output("a"), _AGAIN),
+    "call_alone": (_RULES, _call("a"), _output("a")),
+    "call_before_question": (_USER, _call("a"), _AGAIN),
+    "answers_in_a_row": (_USER, _TEXT, _THOUGHT, _ANSWER, _THOUGHT, _AGAIN),
     "questions_in_a_row": (_RULES, _USER, _AGAIN, _rules("markmorez"), _TEXT, _ANSWER),
 }
 
@@ -140,3 +176,17 @@ def test_each_text_is_rendered_once(dialect: ChatDialect, tools: Sequence[Any]) 
 def test_calls_stand_directly_before_their_outputs(items: Sequence[Any], order: str) -> None:
     text = _prompt(_dialect(TEMPLATES["chatml"]), *items, tools=())
     assert [each[4:-1] for each in MARK.findall(text)] == order.split()
+
+
+@pytest.mark.parametrize(
+    ("template", "items", "expected"),
+    [
+        ("alternating", (_ANSWER, _AGAIN), "[user][assistant]markanswerz[user]markagainz"),
+        ("needs_question", (_ANSWER, _AGAIN), "<|im_start|>assistant\nmarkanswerz<|im_end|>\n<|im_start|>user\nmarkagainz"),
+        ("needs_question", (_ANSWER,), "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\nmarkanswerz"),
+        ("chatml", (_ANSWER,), "<|im_start|>assistant\nmarkanswerz"),
+        ("alternating_texts", (_USER, _TEXT, _THOUGHT, _ANSWER), "[user]markquestionz[assistant]marktextz\n\nmarkanswerz"),
+    ],
+)
+def test_an_empty_question_stands_only_where_the_template_needs_a_question(template: str, items: Any, expected: str) -> None:
+    assert _prompt(_dialect(TEMPLATES[template]), *items, tools=()).startswith(expected)

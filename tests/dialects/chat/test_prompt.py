@@ -143,8 +143,9 @@ def test_j11_rules_join_the_user_when_the_template_knows_no_system() -> None:
 
 
 def test_template_refusal_is_unsupported_input() -> None:
-    with pytest.raises(UnsupportedInput, match="Roles must alternate"):
-        prompt(assistant("a"), user("b"), template=STRICT)
+    refusal = "{% if 'b' in messages[-1].content %}{{ raise_exception('No b') }}{% endif %}"
+    with pytest.raises(UnsupportedInput, match="No b"):
+        prompt(user("b"), template=refusal + STRICT)
 
 
 def test_special_tokens_in_the_words_of_others_stay_words() -> None:
