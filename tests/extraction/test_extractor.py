@@ -55,6 +55,24 @@ def test_text_of_each_format_is_extracted(data: bytes, name: str, kind: str, tex
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "last_row"),
+    [
+        pytest.param(b'ref="A1:C3"', b'ref="A1"', "", id="range that is too small"),
+        pytest.param(
+            b"</sheetData>",
+            b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>',
+            "\t" * 16_383 + "1\n",
+            id="value in the last cell",
+        ),
+        pytest.param(b'ref="A1:C3"', b'ref="A1:XFD1048576"', "", id="range that is too large"),
+    ],
+)
+def test_whole_sheet_is_read_whatever_range_it_names(old: bytes, new: bytes, last_row: str) -> None:
+    text = f"# Cities\nOslo\t700000\nBergen\t\t1.5\n{last_row}\n"
+    assert extract(documents.workbook_with(old, new), "a.xlsx").text == text
+
+
+@pytest.mark.parametrize(
     ("data", "name", "code"),
     [
         pytest.param(b"", "a.txt", "invalid_file", id="empty"),

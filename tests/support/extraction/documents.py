@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from functools import cache
 from io import BytesIO
 
@@ -79,10 +80,21 @@ def zip_bomb() -> bytes:
 
 def word_with(document: bytes) -> bytes:
     """A Word document whose main part is `document`."""
-    source, out = zipfile.ZipFile(BytesIO(word())), BytesIO()
+    return _with_part(word(), "word/document.xml", lambda _: document)
+
+
+def workbook_with(old: bytes, new: bytes) -> bytes:
+    """The workbook with `new` in place of `old` in the XML of the sheet."""
+    return _with_part(workbook(), "xl/worksheets/sheet1.xml", lambda sheet: sheet.replace(old, new))
+
+
+def _with_part(archive: bytes, part: str, change: Callable[[bytes], bytes]) -> bytes:
+    """The ZIP archive with a changed part."""
+    source, out = zipfile.ZipFile(BytesIO(archive)), BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name in source.namelist():
-            file.writestr(name, document if name == "word/document.xml" else source.read(name))
+            data = source.read(name)
+            file.writestr(name, change(data) if name == part else data)
     return out.getvalue()
 
 
