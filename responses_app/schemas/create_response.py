@@ -122,6 +122,12 @@ class CreateResponse(StrictModel):
     logit_bias: Any = None
 
 
+class PageRequest(CreateResponse):
+    """Request of a page, which repeats requests of every API format: the others have no smallest limit of output tokens."""
+
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
 # Fields of the API that are rejected unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
     "prompt": "prompt templates are not supported by this server",
@@ -149,7 +155,7 @@ def parse_request(
     }
     if has_default and settings.RESPONSES_DEFAULT_MODEL:
         fields.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
-    body = validate(CreateResponse, fields, ())
+    body = validate(CreateResponse if key.pk is not None else PageRequest, fields, ())
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)

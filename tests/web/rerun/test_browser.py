@@ -174,6 +174,14 @@ def test_schema_of_messages_that_strict_mode_refuses_runs_again(chat_server: Ser
     expect(column(page, "Run 1")).to_contain_text("Rome")
 
 
+def test_completion_with_fewer_tokens_than_responses_may_have_runs_again(chat_server: Server, page: Page) -> None:
+    body = {"model": "tools", "max_tokens": 2, "messages": [{"role": "user", "content": "Say more"}], "store": True}
+    uid = fetch(chat_server, "/v1/chat/completions", body)["id"].replace("chatcmpl-", "resp_")
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    run(page)
+    expect(column(page, "Run 1").locator(".summary")).to_contain_text("Incomplete")
+
+
 def test_running_items_are_drawn_as_on_the_other_pages(chat_server: Server, page: Page) -> None:
     uid = chat_server.ask(model="tools", input="Say it slowly").json()["id"]
     page.goto(f"{chat_server.url}/responses/{uid}/rerun")
