@@ -23,7 +23,7 @@ from responses_app.dialects.chat.call_text import (
     with_object_arguments,
     with_question,
 )
-from responses_app.dialects.chat.tool_fields import ToolField
+from responses_app.dialects.chat.tool_fields import CHANGED_SCHEMAS, ToolField
 
 # The length of call ids that templates of Mistral require.
 SHORT_ID = 9
@@ -141,11 +141,13 @@ class TemplateFit:
 
     def remarks(self) -> Iterator[str]:
         """Yield the changes in words."""
-        fields = ", ".join(field.value for field in ToolField if field in self.tool_fields - {ToolField.PLAIN_TYPE})
+        fields = ", ".join(field.value for field in ToolField if field in self.tool_fields - CHANGED_SCHEMAS)
         facts = {
             "tools: described in the system message": not self.tools,
             f"tools that lack fields: with empty {fields}": bool(fields),
             "types of parameters: without null": ToolField.PLAIN_TYPE in self.tool_fields,
+            "parameters of any type: with an empty schema": ToolField.OBJECT_SCHEMA in self.tool_fields,
+            "objects in parameters: with the types of values": ToolField.VALUE_TYPES in self.tool_fields,
             "calls of earlier turns: as text": not self.calls,
             "outputs of calls: as user messages": not self.outputs,
             "images of outputs: in a user message behind": not self.output_images and self.outputs,

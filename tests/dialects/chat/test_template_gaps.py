@@ -346,6 +346,7 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
             [
                 "tools that lack fields: with empty description, parameters, properties, descriptions of parameters",
                 "types of parameters: without null",
+                "parameters of any type: with an empty schema",
             ],
         ),
         ("late_rules", ["system message before outputs: in the last user message"]),
