@@ -99,6 +99,11 @@ def test_rare_form_of_a_call_is_read(parser: str, text: str, arguments: object) 
     ("value", "expected"),
     [
         ("'sed -n '1,5p' notes.txt'", "sed -n '1,5p' notes.txt"),
+        ("""'a "q" and 'r' \\ end'""", """a "q" and 'r' \\ end"""),
+        ("'SELECT '''", "SELECT ''"),
+        ("'it''s'", "it''s"),
+        ("'one' 'two'", "onetwo"),
+        ('"one \\"a\\"" "two"', 'one "a"two'),
         ("'cat << EOF\nfirst\nEOF'", "cat << EOF\nfirst\nEOF"),
         ("'python -c \"print(max('a', 'b'))\"'", "python -c \"print(max('a', 'b'))\""),
         (r"'it\'s \\ and \n'", "it's \\ and \n"),

@@ -41,6 +41,9 @@ _NEXT_KEY = re.compile(r",\s*(\w*)\s*(.?)", re.DOTALL)
 # Python refuses such integers, as in `month=07`.
 _LEADING_ZERO = re.compile(r"-?0\d{1,20}", re.ASCII)
 _QUOTED = re.compile(r"""(["'])(.*)\1\Z""", re.DOTALL)
+# Strings that Python joins, with a space between; `'it''s'` and `'the 'r' in'` are strings whose inner quotes lack a backslash.
+_STRING = r"""(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
+_STRINGS = re.compile(rf"{_STRING}(?:\s+{_STRING})*", re.DOTALL)
 _ESCAPE = re.compile(r"""\\([ntr"'\\])""")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -173,6 +176,8 @@ def python_to_json(text: str) -> str:
     text = text.strip()
     if _LEADING_ZERO.fullmatch(text):
         return str(int(text))
+    if _has_bare_quotes(text):
+        return json.dumps(_unquoted(text), ensure_ascii=False)
     for candidate in (text, text.replace("\n", "\\n")):
         try:
             tree = _JsonLiterals().visit(ast.parse(candidate, mode="eval"))
@@ -180,6 +185,11 @@ def python_to_json(text: str) -> str:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
     return json.dumps(_unquoted(text), ensure_ascii=False)
+
+
+def _has_bare_quotes(text: str) -> bool:
+    """Return True for a string in quotes with the same quotes inside, which lack a backslash."""
+    return bool(_QUOTED.match(text)) and not text.startswith(("'''", '"""')) and not _STRINGS.fullmatch(text)
 
 
 def _unquoted(text: str) -> str:
