@@ -21,7 +21,11 @@ export async function replace(output, url) {
   output.replaced = new Promise((resolve) => {
     const again = button("Try again", async () => {
       again.hidden = true;
-      if (!(await isReplaced(element, url))) return (again.hidden = false);
+      const isDone = await isReplaced(element, url);
+      again.hidden = isDone;
+      element.tabIndex = -1;
+      if (document.activeElement === document.body) (isDone ? element : again).focus({ preventScroll: true });
+      if (!isDone) return;
       notice.remove();
       resolve();
     });
