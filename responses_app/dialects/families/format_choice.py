@@ -31,6 +31,7 @@ from responses_app.dialects.families.unread_output import SpecialTokens, keep_un
 from responses_app.dialects.families.written_turns import ANSWER, TurnWriter
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.table import CALLS, HERMES_PARSERS, REASONING, output_format, same_but_space
+from responses_app.dialects.formats.variants import fit_to_calls
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class _Chooser:
             readers = (each for each in self._reasoning_candidates() if not self._unread_opening(each))
             reasoning = next(readers, reasoning)
         chosen = replace(detection, reasoning_parser=reasoning, tool_parser=tools, calls=calls_read, reasoning=reasoning_read)
-        output = self._reader.format(reasoning, tools)
+        output = fit_to_calls(self._reader.format(reasoning, tools), self._turns.call_texts)
         for turns in (self._turns, *self._decided.values()):
             output = self._without_answer_tags(output, turns)
         output = with_opening(output, self._writer.prompt, self._turns, self._reader)

@@ -52,6 +52,11 @@ class TurnSet:
             return []
         return [one, self._writer.write(calls=[ONE, OTHER]), self._writer.write(calls=[ONE], content=ANSWER)]
 
+    @property
+    def call_texts(self) -> list[str]:
+        """Texts of the turns with calls of strings."""
+        return [turn.text for variants in self.calls for turn in variants]
+
     @cached_property
     def rich(self) -> list[Variants]:
         """Turns with arguments of all types, and without any: templates write some of these unlike their models."""

@@ -1,4 +1,4 @@
-"""Variants of declared formats, chosen by the added tokens of a tokenizer."""
+"""Variants of declared formats, chosen by the added tokens of a tokenizer or by the calls that a template writes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
 from responses_app.dialects.formats.call_formats import json_object_calls
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
 from responses_app.dialects.formats.table import CALLS, GIGACHAT_ROLE
 from responses_app.dialects.formats.xml_syntaxes.keyed_xml_calls import KeyedXmlCalls
@@ -28,6 +29,17 @@ def fit_to_tokens(output: OutputFormat, added_tokens: Collection[str]) -> Output
     if isinstance(syntax, KeyedXmlCalls) and syntax.has_section:
         return _with_suffix(output, syntax, next(_suffixes(added_tokens), ""))
     return output
+
+
+def fit_to_calls(output: OutputFormat, texts: Collection[str]) -> OutputFormat:
+    """Return `output` with calls without the line breaks that the `texts` of calls lack, as those of EXAONE."""
+    calls = output.calls
+    if calls is None or not isinstance(calls.syntax, JsonCalls) or calls.syntax.is_block:
+        return output
+    begin, end = calls.syntax.begin.rstrip("\n"), calls.syntax.end.lstrip("\n")
+    if not begin or any(calls.syntax.begin in text for text in texts) or not any(f"{begin}{{" in text for text in texts):
+        return output
+    return replace(output, calls=replace(calls, syntax=replace(calls.syntax, begin=begin, end=end)))
 
 
 def _suffixes(added_tokens: Collection[str]) -> Iterator[str]:

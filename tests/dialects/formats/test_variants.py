@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.call_text import write_calls
 from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.formats.variants import fit_to_tokens
+from responses_app.dialects.toolset import toolset
+from tests.support.dialects.families.choices import ONE_CALL, choose_for
+from tests.support.dialects.parser_driver import CHATML, WEATHER, turn
 
 
 def fitted(parser: str, reasoning_parser: str | None, *added_tokens: str) -> OutputFormat:
@@ -43,3 +49,18 @@ def test_calls_of_gigachat_are_messages_without_the_token_for_calls(tokens: tupl
     calls = fitted("gigachat3", None, *tokens).calls
     assert calls is not None
     assert write_calls(calls.syntax, [{"name": "get_weather", "arguments": {}}]).startswith(begin)
+
+
+@pytest.mark.parametrize("space", ["", "\n"])
+def test_required_calls_have_the_line_breaks_of_the_template(space: str) -> None:
+    call = f"'<tool_call>{space}' + call.function | tojson + '{space}</tool_call>'"
+    output = choose_for(CHATML.replace(ONE_CALL, call), model_type="exaone4").output
+    forced = turn(tools=(WEATHER,), tool_choice="required")
+    constraint = constrain(forced, toolset(forced), output, ReasoningStart.NEVER)
+    assert constraint is not None
+    begin, end = (json.dumps(text)[1:-1] for text in (f'<tool_call>{space}{{"name": "get_weather", ', f"}}{space}</tool_call>"))
+    assert begin in json.dumps(constraint.value)
+    assert end in json.dumps(constraint.value)
+    assert output.calls is not None
+    written = write_calls(output.calls.syntax, [{"name": "get_weather", "arguments": {}}])
+    assert written == f'<tool_call>{space}{{"name": "get_weather", "arguments": {{}}}}{space}</tool_call>'
