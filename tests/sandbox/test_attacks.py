@@ -570,7 +570,7 @@ def test_nothing_is_left_of_a_container_that_is_deleted_while_its_interpreter_st
         before = set(descendants(limited))
         for _ in range(5):
             await client.create("starting")
-            run = asyncio.create_task(client.run("starting", "1"))
+            run = asyncio.create_task(client.run("starting", "import threading; threading.Event().wait()"))
             # The program of the interpreter has begun, with the work folder, and has not reported yet.
             await eventually(lambda: any(child.name().startswith("python") for child in set(descendants(limited)) - before))
             await client.delete("starting")

@@ -66,7 +66,7 @@ def test_filters_take_local_times(chat_server: Server, chromium: Browser, signed
     local = datetime.fromisoformat(since.get_attribute("data-instant") or "").astimezone(BERLIN)
     assert (local.hour, local.minute) == (0, 0)
     page.get_by_text("Save view").click()
-    page.get_by_label("Name").fill("Since yesterday")
+    page.get_by_role("textbox", name="Name").fill("Since yesterday")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("link", name="Since yesterday")).to_have_attribute("href", re.compile("zone=Europe"))
     page.context.close()
