@@ -71,16 +71,20 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 def paused(cluster: Postgres) -> Iterator[None]:
     """Stop all processes of the cluster, which then has two seconds to answer, and let them go on at the end."""
     pids = [cluster.pid, *(pid for pid, _ in family(cluster.pid))]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
     try:
+        send(pids, signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(watched, "ANSWER_LIMIT_S", 2)
             yield
     finally:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        send(pids, signal.SIGCONT)
+
+
+def send(pids: Sequence[int], number: signal.Signals) -> None:
+    """Send a signal to processes, of which some may have ended: the process of a connection that was closed ends by itself."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 @contextmanager
