@@ -108,6 +108,8 @@ def _with_calls_at_outputs(entries: Sequence[tuple[int, Item]]) -> list[tuple[in
         call_id = str(item.get("call_id"))
         begins[call_id, outputs[call_id]] = begin
         outputs[call_id] += 1
+    if not begins:
+        return list(entries)
     keys: list[tuple[int, bool]] = []
     for place, (_, item) in enumerate(entries):
         is_call = item_type(item) == "function_call"

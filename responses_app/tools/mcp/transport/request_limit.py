@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Generic, Self, TypeAlias, TypeVar
 
 import anyio
 from mcp.client._transport import ReadStream, WriteStream
@@ -13,6 +13,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 MAX_UNANSWERED = 1000
 Received: TypeAlias = SessionMessage | Exception
+Stream = TypeVar("Stream", bound="ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage]")
 
 
 class RequestLimit:
@@ -39,19 +40,32 @@ class RequestLimit:
         self._unanswered -= isinstance(item.message, JSONRPCResponse | JSONRPCError)
 
 
-class _CountingReader:
-    """Stream of received messages that counts each in `limit`."""
+class _CountedStream(Generic[Stream]):
+    """Stream of a transport whose messages count in `limit`."""
 
-    def __init__(self, inner: ReadStream[Received], limit: RequestLimit) -> None:
+    def __init__(self, inner: Stream, limit: RequestLimit) -> None:
         self._inner, self._limit = inner, limit
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+class _CountingReader(_CountedStream[ReadStream[Received]]):
+    """Stream of received messages that counts each."""
 
     async def receive(self) -> Received:
         item = await self._inner.receive()
         await self._limit.add_received(item)
         return item
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
     def __aiter__(self) -> Self:
         return self
@@ -62,34 +76,10 @@ class _CountingReader:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
-
-
-class _CountingWriter:
-    """Stream of sent messages that counts each in `limit`."""
-
-    def __init__(self, inner: WriteStream[SessionMessage], limit: RequestLimit) -> None:
-        self._inner, self._limit = inner, limit
+class _CountingWriter(_CountedStream[WriteStream[SessionMessage]]):
+    """Stream of sent messages that counts each."""
 
     async def send(self, item: SessionMessage, /) -> None:
         await self._inner.send(item)
         self._limit.add_sent(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
