@@ -15,13 +15,13 @@ from responses_app.models import Response
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
-from responses_app.runs.prepare.items import conversation, selection
+from responses_app.runs.prepare.items import selection
 from responses_app.runs.prepare.items.selection import SelectedItems
 from responses_app.runs.prepare.media import load_media, load_previous
-from responses_app.runs.prepare.prompt_context import NO_CONTEXT, PromptContext, client_path
+from responses_app.runs.prepare.prompt_context import PromptContext, client_path
 from responses_app.runs.server_tools.approvals import already_answered
 from responses_app.store.content import approvals, history, tool_outputs
-from responses_app.store.content.history import ConversationContext, FindSkipped
+from responses_app.store.content.history import ConversationContext
 from responses_app.tools.registry import SERVER_TOOLS
 
 
@@ -36,45 +36,6 @@ async def check_resources(create_request: CreateRequest) -> None:
         declared = tool.find(tools)
         if declared is not None:
             await tool.check(project, declared, f"tools[{tools.index(declared)}]")
-
-
-async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped | None = None) -> ConversationContext:
-    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError.
-
-    With `find_skipped`, items that no prompt has space for are not read.
-    """
-    if create_request.conversation is not None:
-        return await conversation.context(create_request.project, create_request.conversation, find_skipped)
-    uid = create_request.previous_response_id
-    if uid is None:
-        return NO_CONTEXT
-    context = await history.context(create_request.project, uid, find_skipped) if is_id(uid) else None
-    if context is None:
-        raise conversation.no_previous(uid, await _hint(create_request.project, uid))
-    if not context.has_ended:
-        raise InvalidRequest(
-            f"Previous response with id '{uid}' is still in progress.",
-            param="previous_response_id",
-            code="previous_response_not_ready",
-        )
-    return context
-
-
-async def _hint(project: str, uid: str) -> str:
-    """Return a sentence about an id that is no id of a response, else an empty text."""
-    kind, _, digits = uid.replace("-", "_", 1).partition("_")
-    if kind == "resp" or not digits or not is_id(uid):
-        return ""
-    if kind == "conv":
-        return " This is the id of a conversation: send it as 'conversation'."
-    owner = await history.find_response(project, uid, f"resp_{digits}")
-    if owner is not None and owner.stored:
-        return f" Send the id of its response: '{owner.uid}'."
-    if kind == "chatcmpl":
-        return " It is not stored: a chat completion can be continued if its request had 'store': true."
-    if owner is not None:
-        return " Its response was not stored, so it cannot be continued."
-    return " The id of a response begins with 'resp_'."
 
 
 async def load(

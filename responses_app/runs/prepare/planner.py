@@ -14,10 +14,11 @@ from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.convert import convert
 from responses_app.runs.prepare.grammars import check_grammars
+from responses_app.runs.prepare.items.conversation import find_previous
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
-from responses_app.runs.prepare.load import check_resources, find_previous, load
+from responses_app.runs.prepare.load import check_resources, load
 from responses_app.runs.prepare.output_chain import compose
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import limit, render

@@ -1,4 +1,4 @@
-"""Conversations for the API: lookup by id, and preparation of items that a client adds."""
+"""Conversations and earlier responses: lookup by id, and preparation of items that a client adds to a conversation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import Conversation
+from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.selection import with_ids
 from responses_app.runs.prepare.media import load_new
+from responses_app.runs.prepare.prompt_context import NO_CONTEXT
 from responses_app.runs.prepare.resolve import resolve_new, storable
 from responses_app.store.content import conversations, history
 from responses_app.store.content.conversations import ConversationLocked
@@ -26,12 +28,46 @@ async def find(project: str, uid: str) -> Conversation:
     return row
 
 
-async def context(project: str, uid: str, find_skipped: FindSkipped | None = None) -> ConversationContext:
-    """Return the conversation for a response of the conversation. Raises NotFound, and InvalidRequest `conversation_locked`."""
-    try:
-        return await conversations.context(await find(project, uid), find_skipped(uid) if find_skipped else None)
-    except ConversationLocked as error:
-        raise locked() from error
+async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped | None = None) -> ConversationContext:
+    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError.
+
+    With `find_skipped`, items that no prompt has space for are not read.
+    """
+    project, name, uid = create_request.project, create_request.conversation, create_request.previous_response_id
+    if name is not None:
+        try:
+            return await conversations.context(await find(project, name), find_skipped(name) if find_skipped else None)
+        except ConversationLocked as error:
+            raise locked() from error
+    if uid is None:
+        return NO_CONTEXT
+    context = await history.context(project, uid, find_skipped) if is_id(uid) else None
+    if context is None:
+        raise no_previous(uid, await _hint(project, uid))
+    if not context.has_ended:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' is still in progress.",
+            param="previous_response_id",
+            code="previous_response_not_ready",
+        )
+    return context
+
+
+async def _hint(project: str, uid: str) -> str:
+    """Return a sentence about an id that is no id of a response, else an empty text."""
+    kind, _, digits = uid.replace("-", "_", 1).partition("_")
+    if kind == "resp" or not digits or not is_id(uid):
+        return ""
+    if kind == "conv":
+        return " This is the id of a conversation: send it as 'conversation'."
+    owner = await history.find_response(project, uid, f"resp_{digits}")
+    if owner is not None and owner.stored:
+        return f" Send the id of its response: '{owner.uid}'."
+    if kind == "chatcmpl":
+        return " It is not stored: a chat completion can be continued if its request had 'store': true."
+    if owner is not None:
+        return " Its response was not stored, so it cannot be continued."
+    return " The id of a response begins with 'resp_'."
 
 
 def locked() -> InvalidRequest:
