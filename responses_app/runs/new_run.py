@@ -28,6 +28,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan
 from responses_app.runs.prepare.prompt_context import PromptContext
+from responses_app.runs.prepare.resolve import storable
 from responses_app.runs.server_tools import approvals
 from responses_app.runs.server_tools.executors import ToolFactory
 from responses_app.runs.server_tools.request_secrets import encrypt_secrets
@@ -130,7 +131,7 @@ def _log(create_request: CreateRequest, prepared: PreparedRequest, owner: RunOwn
     )
     row = _row(context.uid, create_request, now, context.before)
     items = [*context.before.unsaved, *context.input_items]
-    return ResponseLog(row, items, context.fetched, record, owner.worker, charges=create_request.charges)
+    return ResponseLog(row, items, storable(context.images, items), record, owner.worker, charges=create_request.charges)
 
 
 def _row(uid: str, create_request: CreateRequest, now: float, before: ConversationContext) -> Response:

@@ -17,7 +17,7 @@ from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items import selection
 from responses_app.runs.prepare.items.selection import SelectedItems
-from responses_app.runs.prepare.media import load_media, load_previous
+from responses_app.runs.prepare.media import load_new, load_past
 from responses_app.runs.prepare.prompt_context import PromptContext, client_path
 from responses_app.runs.server_tools.approvals import already_answered
 from responses_app.store.content import approvals, history, tool_outputs
@@ -51,11 +51,13 @@ async def load(
     if input_context is None:
         input_items = await _own_items(request)
         selected = await _select_new(context, before, input_items)
-        media = await load_media(request, before, input_items)
+        new_media = await load_new(request.project, request.input, input_items)
+        images, data_urls = (before.images, ()) if before.images is not None else await load_past(before.keys, before.items)
     else:
         input_items = input_context.items
         selected = selection.select(request, before.items, input_items)
-        media = await load_previous([*before.keys, *input_context.keys], [*before.items, *input_items])
+        new_media = None
+        images, data_urls = await load_past([*before.keys, *input_context.keys], [*before.items, *input_items])
     items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
     # Engines that cache prefixes get one session for all turns of a chain. A `prompt_cache_key` comes before the chain: the prefix
     # cache is separate for each key, and other chains with the key may share a prefix.
@@ -67,7 +69,9 @@ async def load(
         input_items=input_items,
         items=items,
         references=selected.references,
-        media=media,
+        images=images,
+        data_urls=data_urls,
+        new_media=new_media,
         session=(request.cache_salt if by_key else before.thread) or context.uid,
     )
     tools = context.tools

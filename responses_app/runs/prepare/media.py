@@ -17,11 +17,9 @@ from responses_app.images import decode
 from responses_app.images.decode import InvalidImage
 from responses_app.images.fetch import ImageFetcher
 from responses_app.models import File
-from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import long_work
 from responses_app.store.content import images as store
-from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.store.files import files
 
@@ -88,30 +86,6 @@ class NewMedia:
         return {image.url: image for image in reversed(self.images) if (image.item, image.url) not in self.stored}
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedMedia:
-    """Images and files of a context. `past` are the stored bytes and texts of earlier items, `data_urls` images to be decoded.
-
-    `unsaved` are the earlier items that are not in the store.
-    """
-
-    past: ImageBytes
-    data_urls: Sequence[ImageReference] = ()
-    unsaved: Sequence[Mapping[str, Any]] = ()
-    new: NewMedia | None = None
-
-
-async def load_media(
-    create_request: CreateRequest, before: ConversationContext, input_items: Sequence[dict[str, Any]]
-) -> LoadedMedia | None:
-    """Load the rows for the context `before` and the `input_items` of the request; None without images and files. Raises InvalidRequest."""
-    new = await load_new(create_request.project, create_request.input, input_items)
-    past = await load_previous(before.keys, before.items) if before.images is None else LoadedMedia(before.images)
-    if past is None:
-        return None if new is None else LoadedMedia({}, new=new)
-    return LoadedMedia(past.past, past.data_urls, before.unsaved, new)
-
-
 async def load_new(project: str, sent_items: Items, items: Items, param: str = "input") -> NewMedia | None:
     """Load the rows for the items that a client sends; None without images and files. Those of stored items come from the store.
 
@@ -134,14 +108,15 @@ async def load_new(project: str, sent_items: Items, items: Items, param: str = "
     return NewMedia(shown, documents, stored, records, param)
 
 
-async def load_previous(keys: Sequence[int], items: Items) -> LoadedMedia | None:
-    """Load the images and the texts of files of stored items, by the keys of these; None without. Deleted images are left out."""
+async def load_past(keys: Sequence[int], items: Items) -> tuple[ImageBytes, Sequence[ImageReference]]:
+    """Load the images and the texts of files of stored items, by the keys of these. Return also the data URLs, to be decoded.
+
+    Deleted images are left out.
+    """
     shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
     data_urls = [image for image in shown if decode.is_data_url(image.url)]
     is_stored = len(data_urls) < len(shown) or any(True for _ in iter_documents(items))
-    if not is_stored and not data_urls:
-        return None
-    return LoadedMedia(await store.by_keys(keys) if is_stored else {}, data_urls)
+    return await store.by_keys(keys) if is_stored else {}, data_urls
 
 
 def _listed(items: Items) -> list[ImageReference]:

@@ -18,7 +18,7 @@ from responses_app.protocol.deltas import Delta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.grammars import ConvertedGrammars
-from responses_app.runs.prepare.media import DecodedImages, LoadedMedia
+from responses_app.runs.prepare.media import DecodedImages, NewMedia
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolExecutor, ToolOffer
@@ -46,13 +46,16 @@ class PromptContext:
     measure: bool = False
     token_cache: TokenCache | None = None
     today: date = field(default_factory=_today)
-    # Added by `load`: the context that the request continues, the items of the request, all items of the prompt, and the images of
-    # those. `create_request` is then the request as items of the conversation change it, `session` the `session_id` of the chain.
+    # Added by `load`: the context that the request continues, the items of the request, all items of the prompt, and the images that
+    # those show. `images` are the stored bytes and texts of files; `resolve` adds those of `data_urls` and `new_media`.
+    # `create_request` is then the request as items of the conversation change it, `session` the `session_id` of the chain.
     before: ConversationContext = NO_CONTEXT
     input_items: Sequence[dict[str, Any]] = ()
     items: Sequence[Mapping[str, Any]] = ()
     references: Sequence[ImageReference] = ()
-    media: LoadedMedia | None = None
+    images: ImageBytes = field(default_factory=dict)
+    data_urls: Sequence[ImageReference] = ()
+    new_media: NewMedia | None = None
     session: str = ""
     # Tools of the server that are offered in the round, and the items that the server runs before the first generation. With
     # `openings` the prompt only shows that the request fits. At most `calls_left` calls are made; None for any number. With
@@ -61,10 +64,7 @@ class PromptContext:
     openings: Sequence[Delta] = ()
     calls_left: int | None = None
     withholds_tools: bool = False
-    # Added by `resolve`: the images and texts of files of all items, and those that must be stored with the items; pictures in
-    # outputs of server tools; decoded images; converted grammars.
-    images: ImageBytes = field(default_factory=dict)
-    fetched: ImageBytes = field(default_factory=dict)
+    # Added by `resolve`: pictures in outputs of server tools, decoded images, converted grammars.
     pictures: PromptPictures = field(default_factory=PromptPictures)
     decoded: DecodedImages = field(default_factory=dict)
     grammars: ConvertedGrammars = field(default_factory=lambda: ConvertedGrammars({}))

@@ -25,7 +25,7 @@ from responses_app.models import File
 from responses_app.outbound_http import download
 from responses_app.runs.ids import is_id
 from responses_app.runs.prepare.grammars import convert_grammars
-from responses_app.runs.prepare.media import DecodedImages, Document, NewMedia, image_fetcher, key_of
+from responses_app.runs.prepare.media import DecodedImages, Document, Items, NewMedia, image_fetcher, key_of
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.store.files import storage
@@ -44,37 +44,32 @@ DIGEST_CHARS: Final = 16
 
 async def resolve(context: PromptContext) -> PromptContext:
     """Fetch and decode what the items of the prompt show. Raises ApiError."""
-    context = await _with_media(context)
-    request, pictures = context.create_request, await _choose_pictures(context)
+    request, images = context.create_request, context.images
+    if context.new_media is not None:
+        images = {**images, **await resolve_new(request.project, context.new_media)}
+    if context.data_urls:
+        images = {**await asyncio.to_thread(_decoded, context.data_urls), **images}
+    pictures = await _choose_pictures(context)
     references = [*context.references, *(ImageReference(item, "", url) for item, url in pictures.images)]
     formats = custom_tool_formats(request.tools, context.items)
     # Most requests are texts: a copy of the context costs more than these looks.
-    if not (references or formats or context.pictures.shown):
+    if images is context.images and not (references or formats or context.pictures.shown):
         return context
     return replace(
         context,
+        images=images,
+        data_urls=(),
+        new_media=None,
         pictures=pictures,
-        decoded=await decode_images(request.project, references, {**context.images, **pictures.images}, context.decoded),
+        decoded=await decode_images(request.project, references, {**images, **pictures.images}, context.decoded),
         grammars=await convert_grammars(request.project, formats),
     )
 
 
-async def _with_media(context: PromptContext) -> PromptContext:
-    """Return the context with the images and the texts of files that `load` has found; a further round has them already."""
-    media, project = context.media, context.create_request.project
-    if media is None:
-        return context
-    new = {} if media.new is None else await resolve_new(project, media.new)
-    past, unsaved = media.past, {item["id"] for item in media.unsaved}
-    if media.data_urls:
-        past = {**past, **await asyncio.to_thread(_decoded, media.data_urls)}
-    to_store = storable({**{key: data for key, data in past.items() if key[0] in unsaved}, **new})
-    return replace(context, media=None, images={**past, **new}, fetched=to_store)
-
-
-def storable(images: ImageBytes) -> ImageBytes:
-    """Return the images that must be stored beside the items: items contain only URLs."""
-    return {key: data for key, data in images.items() if not decode.is_data_url(key[1])}
+def storable(images: ImageBytes, items: Items) -> ImageBytes:
+    """Return the images of `items` that must be stored beside these: items contain only URLs."""
+    ids = {item["id"] for item in items}
+    return {key: data for key, data in images.items() if key[0] in ids and not decode.is_data_url(key[1])}
 
 
 def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:

@@ -96,4 +96,4 @@ async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[
     ids = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]
     whole = with_ids(items, await history.find(project, ids) if ids else {}, "items")
     media = await load_new(project, items, whole, "items")
-    return whole, {} if media is None else storable(await resolve_new(project, media))
+    return whole, {} if media is None else storable(await resolve_new(project, media), whole)
