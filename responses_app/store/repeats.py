@@ -11,13 +11,14 @@ from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
-from responses_app.errors import RateLimited
-from responses_app.models import Response
+from responses_app.models import Response, Status
 
 # Seconds after its end in which the response of a request without a key is found.
 WINDOW_S: Final = 60.0
 # First letter of a fingerprint: of an idempotency key, or of a body.
 KEY, BODY = "k", "b"
+# Error codes of a request that fails each time.
+LASTING_ERRORS: Final = frozenset({"invalid_prompt"})
 # Condition that the process with the id in a column holds its lock. `pg_locks` has the two halves of the number of an advisory lock.
 HOLDS_LOCK_SQL: Final = """EXISTS (
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
@@ -43,14 +44,16 @@ def fingerprint(letter: str, *parts: bytes) -> str:
     return letter + digest.hexdigest()
 
 
-def after_end(row: Response) -> str:
-    """Return the fingerprint of a response that has ended in the first process: only an idempotency key stays.
+def after_end(row: Response, *, in_first_process: bool) -> str:
+    """Return the fingerprint of a response that has ended: empty if no repeated request shall get the response.
 
-    The key does not stay either if the client has no answer and may send the request again: an overloaded engine has refused
-    the request, or the connection broke and the response was cancelled.
+    In the first process the client got the end, and only an idempotency key stays. Neither fingerprint stays if the client has no
+    answer and may send the request again: the connection broke and the response was cancelled, or the server or the engine failed.
     """
-    has_answer = row.background or not (row.status == "cancelled" or row.error_code == RateLimited.default_code)
-    return row.fingerprint if has_answer and row.fingerprint.startswith(KEY) else ""
+    has_failed = row.status == Status.FAILED and row.error_code not in LASTING_ERRORS
+    if not row.background and (has_failed or row.status == Status.CANCELLED):
+        return ""
+    return "" if in_first_process and not row.fingerprint.startswith(KEY) else row.fingerprint
 
 
 def lock_number(worker: UUID) -> int:

@@ -115,9 +115,8 @@ def end_parameters(appends: Sequence[Append]) -> list[bytes]:
     for append in appends:
         log, ending = append.log, _ending(append)
         _set_columns(log.row, ending)
-        if log.epoch == 1:
-            # The client has the end of the stream from the process to which the request was sent.
-            log.row.fingerprint = repeats.after_end(log.row)
+        # The client has the end of the stream from the process to which the request was sent.
+        log.row.fingerprint = repeats.after_end(log.row, in_first_process=log.epoch == 1)
         values = {name: getattr(log.row, name) for name in ENDING_COLUMNS}
         total, epoch = _spent(append), None if log.request is None else log.epoch
         other = {"background": log.row.background, "project": log.row.project, "calls": total.calls, "cost": total.cost}

@@ -9,10 +9,11 @@ import orjson
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Response
-from tests.support.api.case import HELLO, THOUGHT, ApiCase, KeyedClient, record_text, tokens
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, KeyedClient, record_text, tokens
 from tests.support.waiting import eventually
 
-BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
+BROKEN = Recording([Tokens(tokens(WEATHER[: WEATHER.index("Par")])), Fault("down", "killed")])
+REFUSED = Recording([Fault("bad", "too long")])
 BUSY = Recording([Fault("busy", "queue full")])
 SLOW = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Delay(60), Tokens(tokens(" done<|return|>"))])
 
@@ -66,11 +67,19 @@ class IdempotencyTest(ApiCase):
             self.assertEqual(again.content, (await client.get(f"/v1/responses/{queued['id']}")).content)
             self.assertEqual(orjson.loads(again.content)["status"], "completed")
 
-    async def test_repeated_request_fails_as_the_first_one_did(self) -> None:
-        async with self.serving(BROKEN) as client:
+    async def test_repeated_request_fails_as_the_first_one_did_if_the_fault_is_in_the_request(self) -> None:
+        async with self.serving(REFUSED) as client:
             first, second = [await self.send(client) for _ in range(2)]
-            self.assertEqual((first.status_code, second.status_code), (500, 500))
+            self.assertEqual((first.status_code, second.status_code), (400, 400))
             self.assertEqual(orjson.loads(second.content)["error"]["message"], orjson.loads(first.content)["error"]["message"])
+
+    async def test_request_that_failed_at_the_engine_begins_when_it_is_sent_again(self) -> None:
+        # No engine continues a call that was chosen by chance.
+        bound: dict[str, Any] = {"tools": [TOOL], "tool_choice": "required", "temperature": 1}
+        async with self.serving(BROKEN, record_text(WEATHER)) as client:
+            answers = [await self.send(client, **bound) for _ in range(3)]
+            self.assertEqual([answer.status_code for answer in answers], [500, 200, 200])
+            self.assertEqual(answers[2].content, answers[1].content)
 
     async def test_request_that_an_overloaded_engine_refused_begins_when_it_is_sent_again(self) -> None:
         async with self.serving(BUSY, BUSY, record_text(HELLO)) as client:

@@ -249,6 +249,20 @@ class TakeoverTest(ApiCase):
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertIn("cannot be continued exactly", last["error"]["message"])
 
+    async def test_an_idempotency_key_begins_another_response_if_the_first_one_could_not_be_continued(self) -> None:
+        head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
+        bound = {"model": "m", "input": "Hi", "stream": True, "tools": [TOOL], "tool_choice": "required", "temperature": 1.0}
+        headers = {"Idempotency-Key": "mine"}
+        async with self.two(slow(head, tail), record_text(WEATHER)) as (client, second):
+            first = await client.post("/v1/responses", bound, content_type="application/json", headers=headers)
+            row = await Response.objects.aget()
+            await eventually(lambda: self.has_deltas(row.uid))
+            await self.crash()
+            await self.follow(second)
+            self.assertEqual((await self.read(first))[-1]["type"], "response.failed")
+            again = await client.post("/v1/responses", bound, content_type="application/json", headers=headers)
+            self.assertEqual((await self.read(again))[-1]["type"], "response.completed")
+
     async def test_log_probabilities_are_not_lost(self) -> None:
         def likely(text: str) -> Tokens:
             return Tokens(tokens(text), [Logprob(token, -0.5, [(token, -0.5)]) for token in tokens(text)])
