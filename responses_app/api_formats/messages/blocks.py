@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from responses_app.protocol.items.streamed_call import is_json
 from responses_app.protocol.output_problems import CALL_LIMIT_REACHED
 from responses_app.tools.web_search.functions import WEB_SEARCH
 
@@ -54,21 +55,34 @@ def thinking_block(item: Json) -> Block:
     return {"type": "thinking", "thinking": text, "signature": item.get("encrypted_content") or ""}
 
 
-def tool_use(item: Json, arguments: Json) -> Block:
+def tool_use(item: Json, arguments: Json | orjson.Fragment) -> Block:
     """Return the block of a call that the client runs."""
     return {"type": "tool_use", "id": item["call_id"], "name": item["name"], "input": arguments}
 
 
-def arguments_object(text: str) -> dict[str, Any]:
-    """Return the arguments of a call; other text than a JSON object is the value of INVALID_JSON.
+def arguments_object(text: str) -> Json | orjson.Fragment:
+    """Return the arguments of a call as JSON; other text than a JSON object is the value of INVALID_JSON.
 
-    Integers of more than 64 bits, which the JSON of the answer cannot have, are floats.
+    A JSON object is the text of the model, as in a stream: numbers keep all digits, also numbers beyond 64 bits.
     """
+    return orjson.Fragment(text or "{}") if _is_object(text or "{}") else {INVALID_JSON: text}
+
+
+def _is_object(text: str) -> bool:
+    """Return whether a text is a JSON object that any parser of JSON reads."""
     try:
-        arguments = orjson.loads(text or "{}")
+        return isinstance(orjson.loads(text), dict)
     except ValueError:
-        return {INVALID_JSON: text}
-    return arguments if isinstance(arguments, dict) else {INVALID_JSON: text}
+        # orjson also refuses numbers beyond floats of 64 bits, and rightly deep nesting and halves of surrogate pairs.
+        return text.lstrip()[:1] == "{" and is_json(text) and _can_be_encoded(json.loads(text))
+
+
+def _can_be_encoded(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def is_search(item: Json) -> bool:
@@ -139,7 +153,7 @@ def _code_interpreter_call(item: Json) -> list[Block]:
     return _server_call(item, "code_execution", {"code": item.get("code") or ""}, content)
 
 
-def _server_call(item: Json, name: str, arguments: Json, content: Any) -> list[Block]:
+def _server_call(item: Json, name: str, arguments: Json | orjson.Fragment, content: Any) -> list[Block]:
     uid = SERVER_USE + item["id"].partition("_")[2]
     return [
         {"type": "server_tool_use", "id": uid, "name": name, "input": arguments},
